@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: MIT
+module weir/bench/peers
+
+go 1.19

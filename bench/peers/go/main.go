@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+
+// The Go peers of weir's benchmarks: `go_peers ROW SIZE` prints row, size, value and unit.
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+)
+
+var programs = map[string]func(size int){
+	"await_ready":   awaitReady,
+	"spawn_join":    spawnJoin,
+	"child_bytes":   childBytes,
+	"timer_churn":   timerChurn,
+	"timer_bulk":    timerBulk,
+	"sleeper_bytes": sleeperBytes,
+	"cancel_joined": cancelJoined,
+	"timeout_ready": timeoutReady,
+	"governor":      governor,
+}
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: go_peers ROW SIZE")
+		os.Exit(2)
+	}
+	program, known := programs[os.Args[1]]
+	size, err := strconv.Atoi(os.Args[2])
+	if !known || err != nil || size <= 0 {
+		fmt.Fprintf(os.Stderr, "no row '%s' of size '%s'\n", os.Args[1], os.Args[2])
+		os.Exit(2)
+	}
+	program(size)
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Sinks that the compiler cannot see through, so that measured work is not optimised away.
+var (
+	sink   int
+	opaque = func(value int) { sink += value }
+)
+
+func report(row string, size int, value float64, unit string) {
+	fmt.Printf("%s\t%d\t%.3f\t%s\n", row, size, value, unit)
+}
+
+func median(values []float64) float64 {
+	sort.Float64s(values)
+	return values[len(values)/2]
+}
+
+// nanosecondsEach is the median cost per item over some rounds, after one warm-up round.
+func nanosecondsEach(rounds, size int, work func()) float64 {
+	work()
+	var each []float64
+	for round := 0; round < rounds; round++ {
+		start := time.Now()
+		work()
+		each = append(each, float64(time.Since(start).Nanoseconds())/float64(size))
+	}
+	return median(each)
+}
+
+// farAway scatters deadlines from one to two hours ahead, with the same hash as the C++ programs.
+func farAway(index int) time.Duration {
+	scattered := (uint64(index) * 0x9E3779B97F4A7C15 >> 33) % 1000000
+	return time.Hour + time.Duration(scattered)*3600*time.Microsecond
+}
+
+// useSmallPages is PR_SET_THP_DISABLE: a huge page would count 2 MiB for its first byte.
+func useSmallPages() { syscall.RawSyscall(syscall.SYS_PRCTL, 41, 1, 0) }
+
+// bytesInUse is the private memory this process has touched, exact by a walk of its page tables.
+func bytesInUse() int {
+	file, err := os.Open("/proc/self/smaps_rollup")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cannot read /proc/self/smaps_rollup: no bytes can be reported")
+		os.Exit(3)
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "Anonymous:") {
+			var kibibytes int
+			fmt.Sscanf(lines.Text(), "Anonymous: %d kB", &kibibytes)
+			return kibibytes * 1024
+		}
+	}
+	return 0
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <weir/cancel_reason.hpp>
+#include <weir/detail/op.hpp>
+#include <weir/detail/run_region.hpp>
+#include <weir/settle.hpp>
+
+namespace weir {
+
+class cancel_token;
+
+namespace detail {
+
+class cancel_state;
+struct token_registration;
+using state_list = std::vector<std::shared_ptr<cancel_state>>;
+
+/// The region of with_token: cancelled when one of the states fires.
+struct token_region final : plain_region {
+  using setup = state_list;
+  explicit token_region(state_list states);
+  ~token_region();
+  bool may_start(outcome_base& out);
+  void fire(const cancel_reason& reason) noexcept;
+  bool can_still_fire() const noexcept;
+
+  token_region* next_on_loop = nullptr;
+  token_region** at_on_loop = nullptr;
+
+ private:
+  state_list states_;
+  std::vector<std::shared_ptr<token_registration>> registrations_;
+};
+
+}  // namespace detail
+
+/// Tells whether, and why, something shall stop. Copyable; any thread; safe after every loop ended.
+class cancel_token {
+ public:
+  /// Never fires.
+  cancel_token() noexcept = default;
+  explicit cancel_token(detail::state_list states) noexcept : states_(std::move(states)) {}
+
+  bool cancel_requested() const noexcept;
+  /// Fires when either does.
+  static cancel_token any(const cancel_token& a, const cancel_token& b);
+
+  const detail::state_list& states() const noexcept { return states_; }
+
+ private:
+  detail::state_list states_;
+};
+
+/// The other end of a token. Copies share; a token whose last source is gone never fires.
+class cancel_source {
+ public:
+  cancel_source();
+  cancel_source(const cancel_source& other) noexcept;
+  cancel_source(cancel_source&& other) noexcept = default;
+  cancel_source& operator=(cancel_source other) noexcept;
+  ~cancel_source();
+
+  /// Fires; the first reason wins. Any thread; runs no user code on the calling thread.
+  void cancel(cancel_reason reason);
+  void cancel(std::string_view text) { cancel(cancel_reason(cancel_kind::user, text)); }
+  void cancel(const char* text) { cancel(std::string_view(text)); }
+  void cancel() { cancel(cancel_reason()); }
+  bool cancel_requested() const noexcept;
+  cancel_token token() const;
+
+ private:
+  std::shared_ptr<detail::cancel_state> state_;
+};
+
+/// A token that fires when `stop` is requested.
+cancel_token link(std::stop_token stop);
+
+/// Runs `op` until the token fires: then `op` is cancelled and joined, and cancelled_error with the
+/// token's reason comes out (`settle` of it is cancelled). Already fired: `op` never starts.
+template <detail::operation Op>
+auto with_token(const cancel_token& token, Op&& op) {
+  using plain = detail::held_t<Op>;
+  return detail::run_region<detail::result_t<plain>, detail::token_region, plain>(
+      token.states(), std::forward<Op>(op));
+}
+
+}  // namespace weir

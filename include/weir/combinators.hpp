@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+// all, race, any, all_settled, select: several operations as one.
+//
+// Given operations they own them: losers are cancelled and joined before the result is delivered.
+// Given futures they only observe. Given waits alone they start no fiber and allocate nothing: all
+// hang on one composite wait, so an item, permit or lock is delivered or still in its source.
+#pragma once
+
+#include <cstddef>
+#include <ranges>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <weir/detail/arms.hpp>
+#include <weir/detail/op.hpp>
+#include <weir/detail/region_await.hpp>
+#include <weir/future.hpp>
+#include <weir/scope.hpp>
+#include <weir/settle.hpp>
+
+namespace weir {
+
+namespace detail {
+
+/// The wait that stands for an input of type `A` (with its value category).
+template <rule R, class A>
+struct arm_for {
+  using type = take_wait<result_t<A>>;  // a child of the combinator
+};
+template <rule R, class A>
+  requires is_pending<std::remove_cvref_t<A>>
+struct arm_for<R, A> {
+  using type = typename std::remove_cvref_t<A>::wait_type;
+};
+template <rule R, class A>
+  requires is_future<std::remove_cvref_t<A>>
+struct arm_for<R, A> {
+  using value = result_t<A>;
+  using lvalue = std::conditional_t<R == rule::all, reference_wait<value>, copy_wait<value>>;
+  using observed = std::conditional_t<std::is_lvalue_reference_v<A>, lvalue, take_wait<value>>;
+  using type = std::conditional_t<R == rule::select, settled_wait, observed>;
+};
+
+template <class A>
+inline constexpr bool needs_fiber =
+    !is_pending<std::remove_cvref_t<A>> && !is_future<std::remove_cvref_t<A>>;
+
+/// What the coroutine of a combinator keeps of an input: futures are only observed.
+template <class A>
+using arm_input = std::conditional_t<is_future<std::remove_cvref_t<A>>, core_ref, std::decay_t<A>>;
+
+template <class A>
+decltype(auto) as_input(A&& a) {
+  if constexpr (is_future<std::remove_cvref_t<A>>) {
+    return core_ref(a.core());
+  } else {
+    return std::forward<A>(a);
+  }
+}
+
+/// The children that a combinator started, to tell which of them finished in vain.
+class arm_children {
+ public:
+  explicit arm_children(scope& s) noexcept : scope_(&s) {}
+  template <class Op>
+  core_ref start(Op&& op, std::source_location site) {
+    auto* f = scope_->adopt(scope::make(std::forward<Op>(op)), {}, site, scope::launch::hidden);
+    core_ref ref = core_ref::adopt(f);
+    children_.push_back(ref);
+    return ref;
+  }
+  /// Cancels the rest; the children are joined afterwards by `joined`.
+  void cancel_losers();
+  quiet_wait_op<join_wait> joined() const {
+    return quiet_wait_op<join_wait>({scope_, join_wait::use::end});
+  }
+  /// Counts results that nobody will see: values, and errors behind the reported one.
+  void count_unseen(bool error_reported);
+
+ private:
+  scope* scope_;
+  std::vector<core_ref> children_;
+};
+
+template <class A>
+decltype(auto) arm_args(arm_children& children, A&& a, std::source_location site) {
+  using plain = std::remove_cvref_t<A>;
+  if constexpr (std::is_same_v<plain, core_ref>) {
+    return core_ref(std::move(a));
+  } else if constexpr (is_pending<plain>) {
+    return std::forward<A>(a).release();
+  } else if constexpr (is_future<plain>) {
+    return core_ref(a.core());
+  } else {
+    return children.start(std::forward<A>(a), site);
+  }
+}
+
+/// Runs arms of which some are tasks or callables: those become fibers in a scope of their own.
+template <rule R, class... As>
+auto run_arms(std::source_location site, arm_input<As>... as)
+    -> task<typename pack_wait<R, typename arm_for<R, As>::type...>::result> {
+  using wait_type = pack_wait<R, typename arm_for<R, As>::type...>;
+  using value = typename wait_type::result;
+  scope s(region_kind::arms, rule_name(R));
+  enter_region(s);
+  arm_children children(s);
+  typename wait_type::args args{arm_args(children, std::move(as), site)...};
+  pending<wait_type> first(std::move(args));
+  outcome<value> out;
+  try {
+    if constexpr (std::is_void_v<value>) {
+      co_await std::move(first);
+      out.emplace();
+    } else {
+      out.emplace(co_await std::move(first));
+    }
+  } catch (...) {
+    out.set_error(std::current_exception());
+  }
+  children.cancel_losers();
+  co_await children.joined();
+  children.count_unseen(out.is_error());
+  leave_region(s);
+  co_await finish_as(out);
+  co_return out.take();
+}
+
+template <rule R, class... As>
+auto combine(std::source_location site, As&&... as) {
+  if constexpr ((needs_fiber<As> || ...)) {
+    return run_arms<R, As...>(site, as_input(std::forward<As>(as))...);
+  } else {
+    using wait_type = pack_wait<R, typename arm_for<R, As>::type...>;
+    scope* none = nullptr;
+    arm_children no_children(*none);
+    return pending<wait_type>(
+        typename wait_type::args{arm_args(no_children, std::forward<As>(as), site)...});
+  }
+}
+
+/// An input range of operations: not itself an operation.
+template <class Range>
+concept op_range = std::ranges::input_range<Range> && !operation<Range> &&
+                   operation<std::ranges::range_value_t<Range>>;
+
+/// Elements are used up if the range is given as an rvalue, or cannot be copied.
+template <class Range>
+using range_element = std::ranges::range_value_t<Range>;
+
+template <rule R, class Range>
+auto run_range(std::source_location site, Range range)
+    -> task<typename range_wait<
+        R, typename arm_for<R == rule::all ? rule::race : R, range_element<Range>&>::type>::result> {
+  using element = range_element<Range>;
+  using arm = typename arm_for<R == rule::all ? rule::race : R, element&>::type;
+  using wait_type = range_wait<R, arm>;
+  using value = typename wait_type::result;
+  scope s(region_kind::arms, rule_name(R));
+  enter_region(s);
+  arm_children children(s);
+  typename wait_type::args args;
+  for (auto&& op : range) args.push_back(arm_args(children, std::move(op), site));
+  outcome<value> out;
+  if (args.empty()) {
+    if constexpr (R == rule::all) {
+      out.emplace();
+    } else {
+      out.set_error(std::make_exception_ptr(
+          error(errc::empty_input, std::string(rule_name(R)) + " of an empty range")));
+    }
+  } else {
+    pending<wait_type> first(std::move(args));
+    try {
+      if constexpr (std::is_void_v<value>) {
+        co_await std::move(first);
+        out.emplace();
+      } else {
+        out.emplace(co_await std::move(first));
+      }
+    } catch (...) {
+      out.set_error(std::current_exception());
+    }
+  }
+  children.cancel_losers();
+  co_await children.joined();
+  children.count_unseen(out.is_error());
+  leave_region(s);
+  co_await finish_as(out);
+  co_return out.take();
+}
+
+template <class A>
+concept combinable = operation<std::remove_cvref_t<A>>;
+
+}  // namespace detail
+
+/// All values as a tuple (`unit` for void; lvalue futures give `const T&`), or the first error, at
+/// once.
+template <detail::combinable... As>
+  requires(sizeof...(As) > 0)
+auto all(As&&... as) {
+  return detail::combine<detail::rule::all>(std::source_location::current(),
+                                            std::forward<As>(as)...);
+}
+/// All values in input order; empty gives empty.
+template <detail::op_range Range>
+auto all(Range&& range, std::source_location site = std::source_location::current()) {
+  return detail::run_range<detail::rule::all, std::remove_cvref_t<Range>>(
+      site, std::forward<Range>(range));
+}
+
+/// The first to settle, value or error. Equal types give `T`, different ones a std::variant by
+/// position.
+template <detail::combinable... As>
+  requires(sizeof...(As) > 0)
+auto race(As&&... as) {
+  return detail::combine<detail::rule::race>(std::source_location::current(),
+                                             std::forward<As>(as)...);
+}
+template <detail::op_range Range>
+auto race(Range&& range, std::source_location site = std::source_location::current()) {
+  return detail::run_range<detail::rule::race, std::remove_cvref_t<Range>>(
+      site, std::forward<Range>(range));
+}
+
+/// The first value; an error_group in input order if there is none.
+template <detail::combinable... As>
+  requires(sizeof...(As) > 0)
+auto any(As&&... as) {
+  return detail::combine<detail::rule::any>(std::source_location::current(),
+                                            std::forward<As>(as)...);
+}
+template <detail::op_range Range>
+auto any(Range&& range, std::source_location site = std::source_location::current()) {
+  return detail::run_range<detail::rule::any, std::remove_cvref_t<Range>>(
+      site, std::forward<Range>(range));
+}
+
+/// How each of them ended, as a tuple of outcomes; cancels nobody.
+template <detail::combinable... As>
+  requires(sizeof...(As) > 0)
+auto all_settled(As&&... as) {
+  return all(settle(std::forward<As>(as))...);
+}
+template <detail::op_range Range>
+auto all_settled(Range&& range, std::source_location site = std::source_location::current()) {
+  using element = detail::range_element<std::remove_cvref_t<Range>>;
+  std::vector<task<outcome<detail::result_t<element>>>> settled;
+  for (auto&& op : range) {
+    if constexpr (std::is_lvalue_reference_v<Range> && std::is_copy_constructible_v<element>) {
+      settled.push_back(settle(element(op)));
+    } else {
+      settled.push_back(settle(std::move(op)));
+    }
+  }
+  return detail::run_range<detail::rule::all, decltype(settled)>(site, std::move(settled));
+}
+
+/// The index of the first settled future, the lowest on a tie; nothing is unwrapped.
+template <class... Fs>
+  requires(sizeof...(Fs) > 0 && (detail::is_future<std::remove_cvref_t<Fs>> && ...))
+auto select(const Fs&... futures) {
+  return detail::combine<detail::rule::select>(std::source_location::current(), futures...);
+}
+template <std::ranges::input_range Range>
+  requires detail::is_future<std::ranges::range_value_t<Range>>
+auto select(const Range& range) {
+  std::vector<detail::core_ref> cores;
+  for (const auto& f : range) cores.emplace_back(f.core());
+  if (cores.empty()) detail::raise(errc::empty_input, "select of an empty range");
+  return detail::pending<detail::range_wait<detail::rule::select, detail::settled_wait>>(
+      std::move(cores));
+}
+
+}  // namespace weir

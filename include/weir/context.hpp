@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <source_location>
+#include <stop_token>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <weir/cancel_reason.hpp>
+#include <weir/detail/frame.hpp>
+#include <weir/duration.hpp>
+#include <weir/task.hpp>
+
+namespace weir {
+
+class scope;
+
+namespace detail {
+
+struct fiber;
+struct region;  // the implementation's view of a context, in src/scope/region.hpp
+
+enum class region_kind : std::uint8_t {
+  fiber,    // a child, up to its end
+  scope,    // the body and the children of with_scope, and the root
+  arms,     // the children of a combinator
+  settle,   // settle, finally: a plain region of its own
+  timeout,  // with_timeout, with_deadline
+  token,    // with_token
+  local,    // with_local
+  shield,   // shield: outer cancellation stops here
+  cleanup,  // a running defer: shielded too
+};
+
+/// Something that a context owns until it ends: a defer, a service, a std::stop_source.
+/// Popped in reverse order of registration.
+struct entry {
+  enum class sort : std::uint8_t { defer, background, stop, bottom };
+
+  explicit entry(sort what) noexcept : kind(what) {}
+  entry(const entry&) = delete;
+  entry& operator=(const entry&) = delete;
+  virtual ~entry() = default;
+  /// Starts a defer: a task to be awaited, or an empty one if it ran to its end.
+  virtual task<> run(const outcome_view&) { return task<>(nullptr); }
+
+  entry* below = nullptr;
+  entry* above = nullptr;
+  sort kind;
+};
+
+template <class F>
+inline constexpr bool takes_view = std::is_invocable_v<F&, const outcome_view&>;
+
+template <class F>
+struct defer_entry final : entry {
+  template <class G>
+  explicit defer_entry(G&& g) : entry(sort::defer), fn(std::forward<G>(g)) {}
+  task<> run(const outcome_view& how) override {
+    if constexpr (takes_view<F>) {
+      return finish([&]() -> decltype(auto) { return fn(how); });
+    } else {
+      return finish([&]() -> decltype(auto) { return fn(); });
+    }
+  }
+
+ private:
+  template <class Call>
+  static task<> finish(Call&& call) {
+    using result = decltype(call());
+    if constexpr (is_task<result>) {
+      static_assert(std::is_same_v<result, task<>>, "a defer returns void or weir::task<>");
+      return call();
+    } else {
+      static_assert(std::is_void_v<result>, "a defer returns void or weir::task<>");
+      call();
+      return task<>(nullptr);
+    }
+  }
+
+  F fn;
+};
+
+}  // namespace detail
+
+/// What a running operation can ask about its surroundings: the innermost cancel region.
+///
+/// Handed to every operation that takes a `weir::context&`; `weir::this_context()` gives the one
+/// of the running code. Threads: home loop only. It dies with its operation.
+class context {
+ public:
+  context(const context&) = delete;
+  context& operator=(const context&) = delete;
+
+  /// True once this operation was asked to stop; it is unwound at its next await.
+  bool cancel_requested() const noexcept { return static_cast<bool>(reason_); }
+  /// Why it was asked to stop; null if it was not.
+  const cancel_reason* reason() const noexcept { return reason_.get(); }
+  /// The earliest deadline of all enclosing ones, up to a shield; empty without any.
+  std::optional<time_point> deadline() const noexcept;
+  /// The id of the scope that this operation belongs to.
+  weir::scope_id scope_id() const noexcept;
+  /// The name of the fiber or scope.
+  std::string_view name() const noexcept;
+  /// A std token that is told to stop in the loop's turn after a cancellation.
+  std::stop_token stop_token();
+
+  /// Runs `fn` when this operation ends, on every exit: last registered first, after its children
+  /// are joined, shielded, within the scope's grace. `fn` is `void()`, `void(const
+  /// outcome_view&)`, or returns `task<>`.
+  template <class F>
+  void defer(F&& fn) {
+    using stored = std::decay_t<F>;
+    static_assert(detail::takes_view<stored> || std::is_invocable_v<stored&>,
+                  "a defer is called with nothing or with const weir::outcome_view&");
+    require_home("defer");
+    own(new detail::defer_entry<stored>(std::forward<F>(fn)));
+  }
+
+ protected:
+  explicit context(detail::region_kind kind) noexcept : kind_(kind) {}
+  ~context();
+  void own(detail::entry* adopted);
+  void require_home(const char* what) const;
+
+ private:
+  friend struct detail::region;
+  friend class scope;
+
+  context* parent_ = nullptr;        // the enclosing region; of a fiber: its scope
+  context* inner_ = nullptr;         // the region inside this one, in the same strand
+  detail::reason_ref reason_;        // set once cancelled
+  detail::entry* entries_ = nullptr; // the top of the LIFO stack
+  detail::region_kind kind_;
+  bool entered_ : 1 = false;
+  bool shield_ : 1 = false;   // outer cancellation does not pass
+  bool forced_ : 1 = false;   // grace is over: shields inside do not hold any more
+  bool lenient_ : 1 = false;  // cancelled only where it would park
+};
+
+/// The context of the running operation. Outside a fiber: errc::no_current_fiber.
+context& this_context();
+
+namespace detail {
+
+/// What `weir::unwinding()` answers.
+const cancel_reason* unwinding_reason() noexcept;
+
+}  // namespace detail
+
+/// Non-null inside destructors that run because the fiber is being cancelled: its reason.
+/// (`std::uncaught_exceptions()` is 0 there.)
+inline const cancel_reason* unwinding() noexcept { return detail::unwinding_reason(); }
+
+}  // namespace weir

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <weir/deadline.hpp>
+#include <weir/detail/wait.hpp>
+#include <weir/governor.hpp>
+#include <weir/name.hpp>
+
+namespace weir {
+
+struct governor_options {
+  weir::name name{};
+  std::int64_t max_waiting = unbounded;
+};
+
+class counting_governor;
+
+namespace detail {
+
+/// Waits for permits of a counting governor, first come, first served.
+class acquire_wait : public simple_wait<acquire_wait> {
+ public:
+  struct args {
+    counting_governor* of;
+    std::int64_t weight;
+  };
+  using result = permit;
+
+  explicit acquire_wait(args&& a) noexcept : governor_(a.of), weight_(a.weight) {}
+  bool try_now();
+  void arm() noexcept;
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  bool failed() const noexcept { return error_ != nullptr; }
+  permit take();
+  ~acquire_wait();
+
+ private:
+  friend class weir::counting_governor;
+  counting_governor* governor_;
+  std::int64_t weight_;
+  bool granted_ = false;
+  std::exception_ptr error_;
+  acquire_wait* previous_ = nullptr;
+  acquire_wait* next_ = nullptr;
+};
+
+}  // namespace detail
+
+/// Grants up to `capacity` units at once, strictly first come, first served: no newcomer overtakes
+/// a waiter, not even a lighter one; a release hands over directly.
+///
+/// Threads: home loop only (the loop it is made in, else the first that uses it); permits may be
+/// released anywhere. Cancels: a waiter leaves in O(1) and takes nothing. Destroying it with permits
+/// out, or while fibers wait, aborts with its name.
+class counting_governor : private detail::permit_source {
+ public:
+  /// 0 <= capacity < 2^32, else errc::invalid_argument; 0 waits until resized.
+  explicit counting_governor(std::int64_t capacity, governor_options options = {});
+  ~counting_governor();
+
+  /// Waits for `weight` units (more than the capacity: for a resize). errc::governor_closed after
+  /// close(), errc::governor_full beyond max_waiting.
+  detail::pending<detail::acquire_wait> acquire(std::int64_t weight = 1);
+  /// At once or not at all.
+  std::optional<permit> try_acquire(std::int64_t weight = 1);
+  /// As acquire, for at most `d`: timeout_error.
+  template <class Rep, class Period>
+  auto acquire_for(std::chrono::duration<Rep, Period> d, std::int64_t weight = 1) {
+    return with_timeout(d, acquire(weight));
+  }
+
+  /// Growing hands out what is new; shrinking revokes nothing.
+  void resize(std::int64_t capacity);
+  /// Everybody who waits, and everybody later, gets errc::governor_closed.
+  void close();
+  /// Calls `fn` each time nothing is active and nobody waits.
+  template <class F>
+  void on_idle(F&& fn) {
+    add_listener(std::make_unique<idle_function<std::decay_t<F>>>(std::forward<F>(fn)));
+  }
+
+  std::int64_t capacity() const noexcept { return capacity_; }
+  /// Units that could be granted now, if nobody waited.
+  std::int64_t available() const noexcept { return free_ > 0 ? free_ : 0; }
+  /// Units that are out.
+  std::int64_t active() const noexcept { return capacity_ - free_; }
+  /// Units that are waited for.
+  std::int64_t waiting() const noexcept { return waiting_; }
+  std::string_view name() const noexcept { return name_.view(); }
+
+  template <detail::operation Op>
+  auto with(Op&& op) {
+    return weir::with(*this, std::forward<Op>(op));
+  }
+  template <class F>
+  auto wrap(F&& fn) {
+    return weir::wrap(*this, std::forward<F>(fn));
+  }
+
+ private:
+  friend class detail::acquire_wait;
+  struct idle_listener {
+    virtual ~idle_listener() = default;
+    virtual void call() = 0;
+  };
+  template <class F>
+  struct idle_function final : idle_listener {
+    template <class G>
+    explicit idle_function(G&& g) : fn(std::forward<G>(g)) {}
+    void call() override { fn(); }
+    F fn;
+  };
+
+  void give_back(std::int64_t weight) override;
+  void check(std::int64_t weight) {
+    if (home_ != detail::current_loop_serial()) [[unlikely]] settle_home();
+    if (weight < 1) [[unlikely]] refuse_weight(weight);
+  }
+  void settle_home();
+  [[noreturn]] void refuse_weight(std::int64_t weight) const;
+  void add_listener(std::unique_ptr<idle_listener> listener);
+  void grant_waiters() noexcept;
+  void unlink(detail::acquire_wait& w) noexcept;
+  void tell_idle() noexcept;
+  void require_capacity(std::int64_t capacity) const;
+
+  std::int64_t capacity_;
+  std::int64_t free_;  // may be negative after shrinking
+  std::int64_t waiting_ = 0;
+  std::int64_t requests_ = 0;
+  std::int64_t max_waiting_;
+  detail::acquire_wait* first_ = nullptr;
+  detail::acquire_wait* last_ = nullptr;
+  std::uint32_t home_ = 0;
+  bool closed_ = false;
+  detail::kept_name name_;
+  std::vector<std::unique_ptr<idle_listener>> listeners_;
+};
+
+inline bool detail::acquire_wait::try_now() {
+  if (governor_->first_ != nullptr || governor_->free_ < weight_ || governor_->closed_) return false;
+  governor_->free_ -= weight_;
+  granted_ = true;
+  return true;
+}
+
+inline permit detail::acquire_wait::take() {
+  if (error_ != nullptr) [[unlikely]] std::rethrow_exception(error_);
+  granted_ = false;
+  return permit(*governor_, weight_, governor_->home_);
+}
+
+inline detail::acquire_wait::~acquire_wait() {
+  if (granted_) [[unlikely]] governor_->give_back(weight_);  // granted, but nobody took it
+}
+
+inline detail::pending<detail::acquire_wait> counting_governor::acquire(std::int64_t weight) {
+  check(weight);
+  return detail::pending<detail::acquire_wait>({this, weight});
+}
+
+}  // namespace weir

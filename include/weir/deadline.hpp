@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/composite.hpp>
+#include <weir/detail/op.hpp>
+#include <weir/detail/pipe.hpp>
+#include <weir/detail/run_region.hpp>
+#include <weir/duration.hpp>
+
+namespace weir {
+
+namespace detail {
+
+struct time_limit {
+  duration length;  // counted from the start of the operation; or
+  time_point at;    // absolute
+  bool absolute;
+};
+
+struct timeout_region final : limited_region {
+  using setup = time_limit;
+  explicit timeout_region(time_limit limit);
+  bool may_start(outcome_base& out);
+  verdict judge(outcome_base& out);
+
+ private:
+  time_limit limit_;
+};
+
+std::exception_ptr timeout_of(const time_limit& limit);
+void emit_late();
+
+/// The other arm of with_timeout over a wait.
+class limit_wait : public simple_wait<limit_wait>, public deadline_node {
+ public:
+  using args = time_limit;
+  using result = void;
+  explicit limit_wait(time_limit&& limit) noexcept : limit_(limit) {}
+  bool try_now() noexcept;
+  void arm() noexcept;
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  void expired() noexcept override { complete(); }
+  void take() const noexcept {}
+  const time_limit& limit() const noexcept { return limit_; }
+
+ private:
+  time_limit limit_;
+  time_point at_{};
+  bool fixed_ = false;
+};
+
+/// A wait under a time limit: both hang on one composite wait, nothing is allocated.
+template <class W>
+class timed_wait : public arms_wait {
+ public:
+  struct args {
+    typename W::args inner;
+    time_limit limit;
+  };
+  using result = typename W::result;
+
+  explicit timed_wait(args&& a) : inner_(std::move(a.inner)), limit_(std::move(a.limit)) {
+    links_[0].owner = links_[1].owner = this;
+    links_[1].index = 1;
+  }
+  bool try_now() { return begin(); }
+  void arm() const noexcept {}
+  bool start() override { return begin(); }
+  bool failed() const noexcept {
+    return links_[0].state == arm_link::phase::completed ? inner_.failed() : true;
+  }
+  result take() {
+    if (links_[0].state != arm_link::phase::completed)
+      std::rethrow_exception(timeout_of(limit_.limit()));
+    if (links_[1].state == arm_link::phase::completed) emit_late();
+    return inner_.take();
+  }
+  void describe(dump_line& line) const override { inner_.describe(line); }
+
+ private:
+  // Past limits are noticed before the operation is started.
+  bool begin() {
+    if (limit_.try_now()) {
+      links_[1].state = arm_link::phase::completed;
+      return true;
+    }
+    return start_arms();
+  }
+  std::size_t arm_count() const noexcept override { return 2; }
+  wait& arm_at(std::size_t i) noexcept override {
+    return i == 0 ? static_cast<wait&>(inner_) : limit_;
+  }
+  arm_link& link_at(std::size_t i) noexcept override { return links_[i]; }
+
+  W inner_;
+  limit_wait limit_;
+  arm_link links_[2];
+};
+
+template <class Op>
+auto limited(time_limit limit, Op&& op) {
+  using plain = held_t<Op>;
+  if constexpr (is_pending<plain>) {
+    using wait_type = timed_wait<typename plain::wait_type>;
+    return pending<wait_type>({std::forward<Op>(op).release(), limit});
+  } else {
+    return run_region<result_t<plain>, timeout_region, plain>(limit, std::forward<Op>(op));
+  }
+}
+
+}  // namespace detail
+
+/// Runs `op` under a time limit. What happened is what is reported: ended by this limit ->
+/// timeout_error, after `op` is joined; a value although the limit had passed -> the value (event
+/// `late`); an error while being cancelled -> that error. `d <= 0`: timeout_error without starting.
+template <class Rep, class Period, detail::operation Op>
+auto with_timeout(std::chrono::duration<Rep, Period> d, Op&& op) {
+  return detail::limited({detail::saturating_cast(d), {}, false}, std::forward<Op>(op));
+}
+/// The same with a point in time (kind `deadline`).
+template <class Duration, detail::operation Op>
+auto with_deadline(std::chrono::time_point<std::chrono::steady_clock, Duration> at, Op&& op) {
+  return detail::limited({{}, std::chrono::time_point_cast<duration>(at), true},
+                         std::forward<Op>(op));
+}
+
+/// `op | timeout(d)`: as with_timeout, as a policy.
+class timeout : public detail::policy {
+ public:
+  template <class Rep, class Period>
+  explicit timeout(std::chrono::duration<Rep, Period> d) noexcept
+      : length_(detail::saturating_cast(d)) {}
+  template <class Op>
+  auto operator()(Op&& op) const {
+    return with_timeout(length_, std::forward<Op>(op));
+  }
+
+ private:
+  duration length_;
+};
+
+}  // namespace weir

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// The record of a fiber: its future, its strand, its own cancel region and its operation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <utility>
+
+#include <weir/context.hpp>
+#include <weir/detail/frame.hpp>
+#include <weir/detail/wait.hpp>
+#include <weir/name.hpp>
+#include <weir/outcome.hpp>
+
+namespace weir {
+class scope;
+namespace detail {
+
+class future_wait;
+
+/// What a future refers to: an outcome that is pending until somebody settles it once.
+/// Counted without atomics: a future belongs to its loop (after the loop, to whoever has it).
+struct future_core {
+  future_core() = default;
+  future_core(const future_core&) = delete;
+  future_core& operator=(const future_core&) = delete;
+
+  virtual outcome_base& result() noexcept = 0;
+  virtual void dispose() noexcept = 0;
+  virtual void describe(dump_line& line) const;
+  /// Somebody awaited it: a failure in it is no longer unobserved.
+  virtual void note_observed() noexcept {}
+
+  void retain() noexcept { ++refs; }
+  void release() noexcept {
+    if (--refs == 0) dispose();
+  }
+  bool done() noexcept { return !result().pending(); }
+  /// Wakes everybody who waits for it, in order of arrival.
+  void wake_waiters() noexcept;
+
+  std::uint32_t refs = 0;
+  std::uint32_t home = 0;          // the serial number of its loop
+  future_wait* waiters = nullptr;  // circular, first in, first out
+
+ protected:
+  ~future_core() = default;
+};
+
+struct fiber : future_core, strand, context {
+  fiber() noexcept : context(region_kind::fiber) {}
+
+  /// Calls the operation; true if there is a frame to resume, false if it ended at once.
+  virtual bool begin() = 0;
+  /// Destroys the operation (callable or task) and the root frame.
+  virtual void drop_operation() noexcept = 0;
+  /// Destroys the value, to make room for an error of its cleanup.
+  virtual void drop_value() noexcept = 0;
+  void describe(dump_line& line) const override;
+  void note_observed() noexcept override;
+
+  fiber* previous = nullptr;  // siblings, in spawn order
+  fiber* following = nullptr;
+  const char* name = nullptr;
+  std::source_location site;  // where it was spawned
+  bool name_copied : 1 = false;
+  bool background : 1 = false;
+  bool starting : 1 = false;    // inside scope::start: a failure goes to the starter
+  bool hidden : 1 = false;      // not counted in size()
+  bool observed : 1 = false;    // somebody awaited it
+  bool unobserved : 1 = false;  // kept in the scope's list of failures that nobody awaited
+  bool cleaning : 1 = false;    // its defers have been started
+  bool ended : 1 = false;
+  entry* registration = nullptr;  // a background child's place in the LIFO stack
+
+ protected:
+  ~fiber();
+};
+
+/// A fiber with its result; `Op` (a task or a callable) is destroyed when the fiber ends.
+template <class T>
+struct fiber_of : fiber {
+  outcome_base& result() noexcept final { return out; }
+  void drop_value() noexcept final { out.drop_value(); }
+  outcome<T> out;
+
+ protected:
+  ~fiber_of() = default;
+};
+
+/// Runs a task that exists already: its frame is the operation.
+template <class T>
+struct task_fiber final : fiber_of<T> {
+  explicit task_fiber(task<T>&& t) noexcept { this->out.own_frame(t.release()); }
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
+  bool begin() override {
+    frame& root = frame_of(this->out.frame());
+    root.out = &this->out;
+    this->leaf = &root;
+    return true;
+  }
+  void drop_operation() noexcept override { this->out.destroy_frame(); }
+  void dispose() noexcept override { delete this; }
+};
+
+/// Calls `op` on its first turn and runs the task it returns. `Make` turns it into a task.
+template <class T, class Op, class Make>
+struct call_fiber final : fiber_of<T> {
+  template <class G>
+  explicit call_fiber(G&& g) {
+    new (static_cast<void*>(std::addressof(op))) Op(std::forward<G>(g));
+  }
+  ~call_fiber() { drop_operation(); }
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
+  bool begin() override {
+    try {
+      this->out.own_frame(Make::task_of(op, static_cast<context&>(*this)).release());
+    } catch (...) {
+      this->out.set_error(std::current_exception());
+      return false;
+    }
+    frame& root = frame_of(this->out.frame());
+    root.out = &this->out;
+    this->leaf = &root;
+    return true;
+  }
+  void drop_operation() noexcept override {
+    this->out.destroy_frame();
+    if (std::exchange(holds_op, false)) op.~Op();
+  }
+  void dispose() noexcept override { delete this; }
+
+  bool holds_op = true;
+  union {
+    Op op;
+  };
+};
+
+/// The fiber that runs on this thread right now; null outside.
+fiber* current_fiber() noexcept;
+
+}  // namespace detail
+}  // namespace weir

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// The promise base of every coroutine of weir, and the strand that its frames belong to.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <source_location>
+
+#include <weir/outcome.hpp>
+
+namespace weir {
+class context;
+namespace detail {
+
+class wait;
+class loop;
+struct frame;
+
+/// A chain of frames that is resumed as one: its leaf frame and the wait it is parked on.
+///
+/// Invariants:
+/// 1. At most one strand of a loop runs at a time: `current`.
+/// 2. A strand is parked on exactly one wait, or is in the ready queue, or runs, or is *held*
+///    (about to be unwound, waiting for the children of a scope whose body it runs), or has ended.
+/// 3. Frames are destroyed only by the strand's turn, leaf first, when none is on the machine stack.
+struct strand {
+  strand() = default;
+  strand(const strand&) = delete;
+  strand& operator=(const strand&) = delete;
+
+  strand* next = nullptr;      // ready queue
+  frame* leaf = nullptr;       // the frame to resume
+  wait* parked = nullptr;      // null: not parked
+  context* top = nullptr;      // the innermost cancel region
+  std::int32_t budget = 0;     // awaits left in this turn
+  std::uint16_t nesting = 0;   // resume() calls of this strand on the machine stack
+  bool queued : 1 = false;
+  bool needs_start : 1 = false;        // `parked` is to be started when its turn comes
+  bool unwinding : 1 = false;          // destroy frames instead of resuming the leaf
+  bool destroying : 1 = false;         // a frame's destructors are running right now
+  bool unwind_when_done : 1 = false;   // the parked wait answered `later`
+  bool unarmed_deadlines : 1 = false;  // a region was entered whose timer is not armed yet
+  bool begun : 1 = false;
+  bool is_arm : 1 = false;  // an arm of a composite wait; otherwise the strand is its fiber's own
+};
+
+/// The running strand of this thread; null outside fibers.
+inline constinit thread_local strand* current = nullptr;
+
+inline constexpr std::uint16_t nesting_limit = 64;
+
+void* allocate_frame(std::size_t bytes);
+void deallocate_frame(void* memory, std::size_t bytes) noexcept;
+
+/// What every coroutine of weir has: who awaits it, where its outcome goes, and where it is.
+/// It is the first part of every promise and no promise is over-aligned (results live in the
+/// outcome, not in the frame), so the coroutine handle can be computed from its address.
+struct frame {
+  frame* parent = nullptr;
+  outcome_base* out = nullptr;
+  std::source_location awaiting;  // the await it is suspended in
+  std::source_location function;  // the coroutine itself
+
+  std::coroutine_handle<> handle() noexcept {
+    return std::coroutine_handle<frame>::from_promise(*this);
+  }
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
+};
+inline frame& frame_of(std::coroutine_handle<> handle) noexcept {
+  return std::coroutine_handle<frame>::from_address(handle.address()).promise();
+}
+
+/// The strand's budget is used up, or it is cancelled: start `child` in a later turn, or unwind.
+bool give_up_turn(strand& s, frame& me, frame& child);
+/// Records where an exception left this frame, and keeps it as the frame's outcome.
+void frame_failed(frame& me) noexcept;
+[[noreturn]] void fatal_destructor(strand& s) noexcept;
+
+/// Starts the coroutine owned by `out` as the child of `me`. Answers whether `me` stays suspended.
+/// Nested resume() is the fast path; beyond the limit the strand's turn resumes the child instead,
+/// which keeps the machine stack bounded on compilers without guaranteed tail calls.
+inline bool enter_child(strand& s, frame& me, frame& child) {
+  s.leaf = &child;
+  if (s.nesting >= nesting_limit) return true;
+  ++s.nesting;
+  child.handle().resume();
+  --s.nesting;
+  return s.leaf != &me;
+}
+
+inline bool start_child(frame& me, outcome_base& out) {
+  frame& child = frame_of(out.frame());
+  child.parent = &me;
+  child.out = &out;
+  strand& s = *current;
+  if (--s.budget < 0) [[unlikely]] return give_up_turn(s, me, child);
+  return enter_child(s, me, child);
+}
+
+/// The end of a coroutine: control goes back to the awaiting frame, by return or by the turn.
+struct final_await {
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> me) const noexcept {
+    strand& s = *current;
+    if (s.destroying) [[unlikely]] fatal_destructor(s);
+    s.leaf = me.promise().parent;
+  }
+  void await_resume() const noexcept {}
+};
+
+}  // namespace detail
+}  // namespace weir

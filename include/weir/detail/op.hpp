@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// What counts as an operation, and how each kind becomes a task.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+#include <weir/context.hpp>
+#include <weir/detail/wait.hpp>
+#include <weir/error.hpp>
+#include <weir/task.hpp>
+
+namespace weir {
+
+template <class T>
+class future;
+template <class T>
+class child;
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_future = false;
+template <class T>
+inline constexpr bool is_future<future<T>> = true;
+template <class T>
+inline constexpr bool is_future<child<T>> = true;
+
+/// A wait, a task or a future: what can be awaited as it is.
+template <class T>
+concept direct_op = is_task<T> || is_pending<T> || is_future<T>;
+
+template <class F>
+concept plain_call = std::invocable<F&>;
+template <class F>
+concept context_call = std::invocable<F&, context&>;
+
+template <class F>
+struct call_result {};
+template <plain_call F>
+struct call_result<F> {
+  using type = std::remove_cvref_t<std::invoke_result_t<F&>>;
+};
+template <class F>
+  requires(context_call<F> && !plain_call<F>)
+struct call_result<F> {
+  using type = std::remove_cvref_t<std::invoke_result_t<F&, context&>>;
+};
+
+template <class F>
+concept callable_op = !direct_op<F> && requires { typename call_result<F>::type; } &&
+                      direct_op<typename call_result<F>::type>;
+
+/// Anything that can be run: see the first paragraph of docs/reference/core.md.
+template <class Op>
+concept operation = direct_op<std::remove_cvref_t<Op>> || callable_op<std::remove_cvref_t<Op>>;
+
+template <class Op>
+struct result_of {};
+template <class T>
+struct result_of<task<T>> {
+  using type = T;
+};
+template <class T>
+struct result_of<quiet_task<T>> {
+  using type = T;
+};
+template <class W>
+struct result_of<pending<W>> {
+  using type = typename W::result;
+};
+template <class T>
+struct result_of<future<T>> {
+  using type = T;
+};
+template <class T>
+struct result_of<child<T>> {
+  using type = T;
+};
+template <callable_op F>
+struct result_of<F> : result_of<typename call_result<F>::type> {};
+
+/// The type of value that an operation gives.
+template <class Op>
+using result_t = typename result_of<std::remove_cvref_t<Op>>::type;
+
+/// What somebody keeps of an operation that was given: a child is kept as a future.
+template <class Op>
+struct held {
+  using type = std::remove_cvref_t<Op>;
+};
+template <class Op>
+  requires is_future<std::remove_cvref_t<Op>>
+struct held<Op> {
+  using type = future<result_t<Op>>;
+};
+template <class Op>
+using held_t = typename held<Op>::type;
+
+/// True for a null function pointer or an empty std::function.
+template <class F>
+bool is_empty_callable(const F& f) noexcept {
+  if constexpr (std::is_pointer_v<F>) {
+    return f == nullptr;
+  } else if constexpr (requires { f.operator bool(); }) {
+    return !static_cast<bool>(f);
+  } else {
+    return false;
+  }
+}
+
+template <class W>
+task<typename W::result> run_wait(pending<W> wait) {
+  co_return co_await std::move(wait);
+}
+template <class T>
+task<T> run_future(future<T> observed) {
+  if constexpr (std::is_void_v<T>) {
+    co_await observed;
+  } else {
+    co_return co_await observed;
+  }
+}
+
+[[noreturn]] void raise_empty_job();
+
+/// An operation as a task. Callables stay where they are and must outlive the task.
+template <class Op>
+task<result_t<Op>> as_task(Op&& op, context& c) {
+  using plain = std::remove_cvref_t<Op>;
+  if constexpr (is_task<plain>) {
+    if (!op) raise(errc::already_taken, "task run twice: a task runs only once");
+    return task<result_t<plain>>(op.release());
+  } else if constexpr (is_pending<plain>) {
+    return run_wait(std::move(op));
+  } else if constexpr (is_future<plain>) {
+    return run_future<result_t<plain>>(op);
+  } else {
+    if (is_empty_callable(op)) raise_empty_job();
+    if constexpr (plain_call<plain>) {
+      return as_task(op(), c);
+    } else {
+      return as_task(op(c), c);
+    }
+  }
+}
+
+struct make_task {
+  template <class Op>
+  static task<result_t<Op>> task_of(Op& op, context& c) {
+    return as_task(op, c);
+  }
+};
+
+}  // namespace detail
+}  // namespace weir

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Timers: intrusive nodes in a hierarchical wheel that is exact to the nanosecond.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <weir/duration.hpp>
+
+namespace weir::detail {
+
+/// One armed timer; lives in whatever waits for it. Arming and cancelling allocate nothing.
+struct timer_node {
+  timer_node() = default;
+  timer_node(const timer_node&) = delete;
+  timer_node& operator=(const timer_node&) = delete;
+
+  bool armed() const noexcept { return next != nullptr; }
+
+  timer_node* previous = nullptr;
+  timer_node* next = nullptr;
+  std::uint64_t when = 0;   // nanoseconds of the steady clock
+  std::uint32_t order = 0;  // among equal times, the lower one fires first
+  std::uint16_t slot = 0;
+};
+
+/// A timer that is not a wait: a time limit. Fires after everything else that happens at its
+/// instant has run, so that a value that arrives at the same time wins.
+struct deadline_node : timer_node {
+  virtual void expired() noexcept = 0;
+  bool counted = true;  // in live().timers
+
+ protected:
+  ~deadline_node() = default;
+};
+
+/// Eleven levels of 64 slots: level k holds the timers whose time first differs from `elapsed_`
+/// in the k-th group of six bits.
+///
+/// Invariants:
+/// 1. Every armed timer has `when >= elapsed_` (an earlier one was rounded up when it was armed).
+/// 2. Timers of a lower level are due before those of any higher level, and within a level before
+///    those of any higher slot; a slot of level 0 holds one single nanosecond, in `order`.
+/// Costs: arm and cancel O(1); each timer moves down at most ten levels on its way.
+class timer_wheel {
+ public:
+  timer_wheel() noexcept;
+  timer_wheel(const timer_wheel&) = delete;
+  timer_wheel& operator=(const timer_wheel&) = delete;
+
+  void arm(timer_node& node, std::uint64_t when, std::uint32_t order) noexcept;
+  void cancel(timer_node& node) noexcept;
+  /// Takes one timer that is due at `now`, in order of time; null if there is none.
+  timer_node* pop_due(std::uint64_t now) noexcept;
+  /// A time at which to look again: exact if few timers are near, never later than the first.
+  /// All ones if there is no timer.
+  std::uint64_t next_look() const noexcept;
+  std::size_t size() const noexcept { return size_; }
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
+
+ private:
+  static constexpr std::size_t levels = 11;
+  static constexpr std::size_t slots = 64;
+
+  bool first_slot(std::size_t& level, std::size_t& slot) const noexcept;
+  std::uint64_t start_of(std::size_t level, std::size_t slot) const noexcept;
+  void place(timer_node& node) noexcept;
+  void unlink(timer_node& node) noexcept;
+  void move_down(std::size_t level, std::size_t slot) noexcept;
+
+  std::uint64_t elapsed_ = 0;
+  std::size_t size_ = 0;
+  std::array<std::uint64_t, levels> occupied_{};
+  std::array<timer_node, levels * slots> heads_;
+};
+
+constexpr std::uint64_t ticks(time_point t) noexcept {
+  const auto n = t.time_since_epoch().count();
+  return n < 0 ? 0 : static_cast<std::uint64_t>(n);
+}
+
+}  // namespace weir::detail

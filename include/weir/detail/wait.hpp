@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// What a strand parks on. See class wait for the contract that every wait of weir keeps.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/frame.hpp>
+
+namespace weir {
+
+/// What a wait answers when it is asked to cancel.
+enum class cancel_result : std::uint8_t {
+  done,   ///< withdrawn, nothing was lost
+  later,  ///< it will confirm: the answer of another thread is in flight
+  no,     ///< it must finish first
+};
+
+namespace detail {
+
+class dump_line;
+
+class composite;
+
+/// The place of a wait in a composite one.
+struct arm_link {
+  enum class phase : std::uint8_t { idle, armed, completed, leaving };
+  composite* owner = nullptr;
+  std::uint32_t index = 0;
+  phase state = phase::idle;
+};
+
+/// Something a strand can be parked on: an intrusive object in the awaiting frame.
+///
+/// Life: constructed (not started) -> `start()` -> armed -> completed (by its source), or
+/// withdrawn by `withdraw()`. After a withdrawal that answered `done` it may be started again.
+/// Invariants:
+/// 1. No wait allocates in start, complete or withdraw; linking and unlinking are O(1).
+/// 2. `complete()` is called at most once per start and only while armed; it never runs user code:
+///    it only puts the strand on the ready queue (or tells the composite it belongs to).
+/// 3. A result that arrived is delivered by `take()`; a withdrawn wait has taken nothing.
+class wait {
+ public:
+  wait() noexcept = default;
+  wait(const wait&) = delete;
+  wait& operator=(const wait&) = delete;
+
+  /// Tries to complete at once (true), or arms (false).
+  virtual bool start() = 0;
+  virtual cancel_result withdraw() noexcept = 0;
+  /// What a dump says after "waits on".
+  virtual void describe(dump_line& line) const = 0;
+
+  void belongs_to(strand& s) noexcept { target_ = reinterpret_cast<std::uintptr_t>(&s); }
+  void belongs_to(arm_link& arm) noexcept {
+    target_ = reinterpret_cast<std::uintptr_t>(&arm) | 1U;
+  }
+  /// The strand that will be woken in the end, through any number of composites.
+  strand* waiting_strand() const noexcept;
+
+ protected:
+  ~wait() = default;
+  void complete() noexcept;
+
+ private:
+  std::uintptr_t target_ = 0;  // the strand, or the arm_link with the lowest bit set
+};
+
+/// Told by its arms when they complete; a wait itself.
+class composite : public wait {
+ public:
+  virtual void arm_completed(arm_link& arm) noexcept = 0;
+
+ protected:
+  ~composite() = default;
+};
+
+/// Parks `s` on `w`, which is about to be armed. False if the strand may not park and unwinds.
+bool prepare_park(strand& s, wait& w);
+/// As prepare_park, for a wait that cancellation does not end.
+void park_quietly(strand& s, wait& w);
+/// The budget is used up or the strand is cancelled: start `w` in a later turn, or unwind.
+void give_up_turn(strand& s, wait& w);
+
+/// The awaiter made of a wait: `W` with the coroutine's side added.
+/// `W` offers: `args` (movable, what users hold), `result`, `W(args&&)`, `bool try_now()`,
+/// `void arm()`, `result take()`, `bool failed() const`.
+template <class W>
+class await_wait final : public W {
+ public:
+  explicit await_wait(typename W::args&& given) : W(std::move(given)) {}
+
+  bool await_ready() {
+    strand& s = *current;
+    if (--s.budget < 0) [[unlikely]] return false;
+    return W::try_now();
+  }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> me) {
+    strand& s = *current;
+    s.leaf = &me.promise();
+    if (s.budget < 0) [[unlikely]] return give_up_turn(s, *this);
+    if (prepare_park(s, *this)) W::arm();
+  }
+  typename W::result await_resume() { return W::take(); }
+};
+
+/// An operation that is a wait: not started, movable, no frame. This is what `sleep(d)` returns.
+template <class W>
+class [[nodiscard]] pending {
+ public:
+  using wait_type = W;
+  using result = typename W::result;
+
+  explicit pending(typename W::args args) : args_(std::move(args)) {}
+  typename W::args&& release() && noexcept { return std::move(args_); }
+  await_wait<W> weir_await() && { return await_wait<W>(std::move(args_)); }
+
+ private:
+  typename W::args args_;
+};
+
+template <class T>
+inline constexpr bool is_pending = false;
+template <class W>
+inline constexpr bool is_pending<pending<W>> = true;
+
+/// Gives `W` the virtual `start` from its `try_now` and `arm`.
+template <class Derived, class Base = wait>
+class simple_wait : public Base {
+ public:
+  bool start() override {
+    auto& self = static_cast<Derived&>(*this);
+    if (self.try_now()) return true;
+    self.arm();
+    return false;
+  }
+  bool failed() const noexcept { return false; }
+
+ protected:
+  ~simple_wait() = default;
+};
+
+}  // namespace detail
+}  // namespace weir

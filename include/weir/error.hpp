@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <weir/cancel_reason.hpp>
+
+namespace weir {
+
+/// What went wrong, as a stable number. `std::error_code(e).message()` says it in words.
+enum class errc {
+  nested_run = 1,
+  deadlock,
+  no_current_fiber,
+  wrong_loop,
+  scope_closed,
+  scope_full,
+  never_started,
+  already_started,
+  already_taken,
+  already_waited,
+  empty_input,
+  empty_job,
+  invalid_argument,
+  timeout,
+  cancelled,
+  group,
+  abandoned,
+  loop_gone,
+  would_deadlock,
+  overloaded,
+  governor_closed,
+  governor_full,
+  livelock,
+  leak,
+  always_violated,
+  trace_mismatch,
+};
+
+const std::error_category& error_category() noexcept;
+std::error_code make_error_code(errc code) noexcept;
+
+/// Every error of weir: a code of category "weir" and a text that names the object and what to do.
+class error : public std::system_error {
+ public:
+  explicit error(errc code);
+  error(errc code, const std::string& what);
+  const char* what() const noexcept override;
+
+ private:
+  // system_error appends the category's message; weir's texts are complete sentences of their own.
+  std::shared_ptr<const std::string> text_;
+};
+
+/// An operation was ended by its own time limit.
+class timeout_error : public error {
+ public:
+  timeout_error();
+  explicit timeout_error(const std::string& what);
+};
+
+/// A cancelled run was awaited by somebody who was not cancelled.
+class cancelled_error : public error {
+ public:
+  explicit cancelled_error(const cancel_reason& reason);
+  const cancel_reason& reason() const noexcept;
+
+ private:
+  std::shared_ptr<const cancel_reason> reason_;
+};
+
+/// Several errors as one, in order; groups nest. Copies share the errors.
+///
+/// Costs: `what()` and `flatten()` are linear in the number of leaves; nesting is limited only by
+/// memory, because building, describing, splitting and destroying are all iterative.
+class error_group : public error {
+ public:
+  explicit error_group(std::vector<std::exception_ptr> errors);
+  error_group(const error_group&) = default;
+  error_group(error_group&&) noexcept = default;
+  error_group& operator=(const error_group&) = default;
+  error_group& operator=(error_group&&) noexcept = default;
+  ~error_group() override = default;
+
+  const std::vector<std::exception_ptr>& errors() const noexcept;
+  /// All leaves, depth first.
+  std::vector<std::exception_ptr> flatten() const;
+  const char* what() const noexcept override;
+
+  /// Divides the leaves by `matches`, asked once per leaf; both halves keep the shape of the tree.
+  template <class Predicate>
+  std::pair<std::optional<error_group>, std::optional<error_group>> split(
+      Predicate&& matches) const {
+    return split_by(
+        [](void* p, const std::exception_ptr& e) {
+          return static_cast<bool>((*static_cast<std::remove_reference_t<Predicate>*>(p))(e));
+        },
+        const_cast<void*>(static_cast<const void*>(std::addressof(matches))));
+  }
+
+  /// Only the leaves that can be caught as `E`, in the shape of the tree; empty if there is none.
+  template <class E>
+  std::optional<error_group> subgroup() const {
+    return split([](const std::exception_ptr& e) {
+             try {
+               std::rethrow_exception(e);
+             } catch (const E&) {
+               return true;
+             } catch (...) {
+               return false;
+             }
+           })
+        .first;
+  }
+
+ private:
+  struct node;
+  std::pair<std::optional<error_group>, std::optional<error_group>> split_by(
+      bool (*matches)(void*, const std::exception_ptr&), void* predicate) const;
+
+  std::shared_ptr<node> node_;
+};
+
+/// Any error as a tree, with where it was thrown, awaited and spawned as far as weir saw it.
+std::string describe(const std::exception_ptr& error);
+
+namespace detail {
+
+/// Throws weir::error; out of line, because the throw sites are many and cold.
+[[noreturn]] void raise(errc code, const std::string& what);
+[[noreturn]] void raise_no_current_fiber(const char* what);
+[[noreturn]] void raise_cancelled(const cancel_reason& reason);
+
+}  // namespace detail
+}  // namespace weir
+
+template <>
+struct std::is_error_code_enum<weir::errc> : std::true_type {};

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <iosfwd>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/fiber.hpp>
+#include <weir/detail/wait.hpp>
+#include <weir/outcome.hpp>
+
+namespace weir {
+
+template <class T>
+class future;
+
+namespace detail {
+
+/// errc::wrong_loop if the running loop is not the home of `core` while that still lives.
+void require_future_home(const future_core& core);
+/// Called when a future dies on a thread that is not its home: aborts if the home still lives.
+void check_foreign_release(const future_core& core) noexcept;
+std::uint32_t current_loop_serial() noexcept;
+void cancel_fiber(fiber& f, cancel_reason reason);
+[[noreturn]] void raise_empty_future();
+
+/// A counted reference to what a future refers to.
+class core_ref {
+ public:
+  core_ref() noexcept = default;
+  explicit core_ref(future_core* core) noexcept : core_(core) {
+    if (core_ != nullptr) core_->retain();
+  }
+  /// Takes over a reference that somebody else counted.
+  static core_ref adopt(future_core* core) noexcept {
+    core_ref adopted;
+    adopted.core_ = core;
+    return adopted;
+  }
+  core_ref(const core_ref& other) noexcept : core_ref(other.core_) {}
+  core_ref(core_ref&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+  core_ref& operator=(core_ref other) noexcept {
+    std::swap(core_, other.core_);
+    return *this;
+  }
+  ~core_ref() {
+    if (core_ == nullptr) return;
+    if (core_->home != current_loop_serial()) [[unlikely]] check_foreign_release(*core_);
+    core_->release();
+  }
+  future_core* get() const noexcept { return core_; }
+
+ private:
+  future_core* core_ = nullptr;
+};
+
+/// Waits until a future is settled. The typed waits below differ only in what they hand out.
+class future_wait : public simple_wait<future_wait> {
+ public:
+  using args = core_ref;
+
+  explicit future_wait(core_ref&& core) : core_(std::move(core)) {
+    if (core_.get() == nullptr) raise_empty_future();
+    require_future_home(*core_.get());
+  }
+  bool try_now() noexcept { return core_.get()->done(); }
+  void arm() noexcept;
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  bool failed() const noexcept { return !core_.get()->result().is_value(); }
+  bool cancelled() const noexcept { return core_.get()->result().is_cancelled(); }
+
+ protected:
+  ~future_wait() = default;
+  future_core& core() const noexcept { return *core_.get(); }
+  void leave() noexcept { unlink(); }
+  outcome_base& observed() noexcept {
+    core_.get()->note_observed();
+    return core_.get()->result();
+  }
+
+ private:
+  friend struct future_core;
+  void unlink() noexcept;
+
+  core_ref core_;
+  future_wait* previous_ = nullptr;
+  future_wait* next_ = nullptr;
+};
+
+/// Gives a reference to the result, any number of times.
+template <class T>
+class reference_wait : public future_wait {
+ public:
+  using result = std::add_lvalue_reference_t<const T>;
+  using future_wait::future_wait;
+  result take() { return std::as_const(static_cast<outcome<T>&>(observed())).value(); }
+};
+
+/// Gives a copy of the result.
+template <class T>
+class copy_wait : public future_wait {
+ public:
+  using result = T;
+  using future_wait::future_wait;
+  result take() { return std::as_const(static_cast<outcome<T>&>(observed())).value(); }
+};
+
+/// Moves the result out, once.
+template <class T>
+class take_wait : public future_wait {
+ public:
+  using result = T;
+  using future_wait::future_wait;
+  result take() {
+    auto& out = static_cast<outcome<T>&>(observed());
+    if (out.is_value()) return out.take();
+    out.rethrow_problem();
+  }
+};
+
+/// Waits only; unwraps nothing.
+class settled_wait : public future_wait {
+ public:
+  using result = void;
+  using future_wait::future_wait;
+  bool failed() const noexcept { return false; }
+  void take() noexcept {}
+};
+
+void print_why(std::ostream& out, future_core* core);
+
+}  // namespace detail
+
+/// A memoised handle to a run that somebody owns: copyable, only observes, may outlive scope and
+/// loop.
+///
+/// `co_await f` on an lvalue gives `const T&`, any number of times and awaiters, and rethrows the
+/// same error; on an rvalue, or by `take()`, it moves the result out once: every later await or
+/// take through any copy is errc::already_taken. If the run was cancelled: cancelled_error.
+/// Threads: home loop only (errc::wrong_loop); after its loop ended, any one thread.
+template <class T>
+class future {
+ public:
+  future() noexcept = default;
+  explicit future(detail::core_ref core) noexcept : core_(std::move(core)) {}
+
+  bool done() const { return home().done(); }
+  /// How it ended; null while it runs.
+  const outcome<T>* peek() const {
+    auto& core = home();
+    return core.done() ? static_cast<const outcome<T>*>(&core.result()) : nullptr;
+  }
+  detail::pending<detail::take_wait<T>> take() const {
+    return detail::pending<detail::take_wait<T>>(core_);
+  }
+
+  // Below: for the scheduler.
+  detail::await_wait<detail::reference_wait<T>> weir_await() const& {
+    return detail::await_wait<detail::reference_wait<T>>(detail::core_ref(core_));
+  }
+  detail::await_wait<detail::take_wait<T>> weir_await() && {
+    return detail::await_wait<detail::take_wait<T>>(std::move(core_));
+  }
+  detail::future_core* core() const noexcept { return core_.get(); }
+
+ private:
+  detail::future_core& home() const {
+    if (core_.get() == nullptr) detail::raise_empty_future();
+    detail::require_future_home(*core_.get());
+    return *core_.get();
+  }
+  detail::core_ref core_;
+};
+
+/// The future of a child that may also be cancelled. Dropping it changes nothing.
+template <class T>
+class child : public future<T> {
+ public:
+  child() noexcept = default;
+  /// Takes over the reference that scope::adopt counted.
+  explicit child(detail::fiber* f) noexcept : future<T>(detail::core_ref::adopt(f)) {}
+  child(child&&) noexcept = default;
+  child& operator=(child&&) noexcept = default;
+
+  /// Asks this child to stop and returns without waiting; the first reason wins.
+  void cancel(cancel_reason reason) {
+    if (this->core() == nullptr) detail::raise_empty_future();
+    detail::require_future_home(*this->core());
+    detail::cancel_fiber(static_cast<detail::fiber&>(*this->core()), std::move(reason));
+  }
+  void cancel(std::string_view text) { cancel(cancel_reason(cancel_kind::user, text)); }
+  void cancel(const char* text) { cancel(std::string_view(text)); }
+  void cancel() { cancel(cancel_reason()); }
+};
+
+/// Tells who asked for the cancellation of `f`, when, through which scopes, and what it still
+/// waits for.
+template <class T>
+void why(std::ostream& out, const future<T>& f) {
+  detail::print_why(out, f.core());
+}
+
+}  // namespace weir

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace weir {
+
+class loop_ref;
+
+namespace detail {
+
+class door;
+
+/// A function on its way to a loop.
+class posted_call {
+ public:
+  posted_call() = default;
+  posted_call(const posted_call&) = delete;
+  posted_call& operator=(const posted_call&) = delete;
+  virtual ~posted_call() = default;
+  virtual void call() = 0;
+};
+
+template <class F>
+class posted_function final : public posted_call {
+ public:
+  template <class G>
+  explicit posted_function(G&& fn) : fn_(std::forward<G>(fn)) {}
+  void call() override { fn_(); }
+
+ private:
+  F fn_;
+};
+
+bool post_to(const loop_ref& to, std::unique_ptr<posted_call> call);
+
+}  // namespace detail
+
+/// Keeps an otherwise idle loop from being judged deadlocked, for a plain thread that will post.
+class keep_alive_guard {
+ public:
+  keep_alive_guard() noexcept = default;
+  explicit keep_alive_guard(std::shared_ptr<detail::door> door) noexcept;
+  keep_alive_guard(keep_alive_guard&& other) noexcept = default;
+  keep_alive_guard& operator=(keep_alive_guard&& other) noexcept;
+  ~keep_alive_guard();
+
+ private:
+  void let_go() noexcept;
+  std::shared_ptr<detail::door> door_;
+};
+
+/// Names a loop. Trivially copyable, usable on any thread, safe after the loop has ended.
+class loop_ref {
+ public:
+  constexpr loop_ref() noexcept = default;
+  constexpr loop_ref(std::uint32_t index, std::uint32_t serial) noexcept
+      : index_(index), serial_(serial) {}
+
+  /// Calls `fn` on the loop's thread between two turns, in order of posting. False if the loop is
+  /// gone: `fn` is then destroyed without being called.
+  template <class F>
+  bool post(F&& fn) const {
+    return detail::post_to(
+        *this, std::make_unique<detail::posted_function<std::decay_t<F>>>(std::forward<F>(fn)));
+  }
+  /// True while the loop runs.
+  bool alive() const noexcept;
+  [[nodiscard]] keep_alive_guard keep_alive() const;
+
+  friend bool operator==(const loop_ref&, const loop_ref&) = default;
+  std::uint32_t index() const noexcept { return index_; }
+  std::uint32_t serial() const noexcept { return serial_; }
+
+ private:
+  std::uint32_t index_ = 0;
+  std::uint32_t serial_ = 0;
+};
+
+/// The loop that runs the calling code. Outside a loop: errc::no_current_fiber.
+loop_ref this_loop();
+
+}  // namespace weir

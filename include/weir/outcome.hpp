@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <weir/cancel_reason.hpp>
+#include <weir/error.hpp>
+
+namespace weir {
+
+template <class T>
+class outcome;
+
+namespace detail {
+
+enum class outcome_state : std::uint8_t { pending, value, error, cancelled, taken };
+
+/// Errors that did not become the outcome, kept beside it.
+struct outcome_notes {
+  std::vector<std::exception_ptr> suppressed;
+  std::vector<std::exception_ptr> cleanup;
+};
+
+/// The part of an outcome that does not depend on its type. It is also the place where a running
+/// coroutine leaves its result: each awaiter and each fiber owns one, and the frame writes into it.
+///
+/// Invariants:
+/// 1. `frame_` is the coroutine that fills or filled it, owned by this object, or null.
+/// 2. The problem is an exception_ptr in state `error`, a reason in state `cancelled`, nothing
+///    otherwise; a value exists only in state `value`.
+class outcome_base {
+ public:
+  outcome_base() noexcept {}
+  outcome_base(const outcome_base&) = delete;
+  outcome_base& operator=(const outcome_base&) = delete;
+  ~outcome_base() {
+    destroy_frame();
+    clear_problem();
+  }
+
+  bool is_value() const noexcept { return state_ == outcome_state::value; }
+  bool is_error() const noexcept { return state_ == outcome_state::error; }
+  bool is_cancelled() const noexcept { return state_ == outcome_state::cancelled; }
+
+  /// The error; null unless is_error().
+  std::exception_ptr error() const noexcept { return is_error() ? error_ : nullptr; }
+  /// REQUIRES: is_cancelled(), else throws errc::invalid_argument.
+  const cancel_reason& reason() const {
+    if (!is_cancelled()) raise(errc::invalid_argument, "outcome::reason: it was not cancelled");
+    return *reason_;
+  }
+  /// Errors that lost against the one reported.
+  const std::vector<std::exception_ptr>& suppressed() const noexcept;
+  /// Errors of cleanup (defers) that ran for this operation.
+  const std::vector<std::exception_ptr>& cleanup() const noexcept;
+
+  // Everything below is for the scheduler.
+  outcome_state state() const noexcept { return state_; }
+  bool pending() const noexcept { return state_ == outcome_state::pending; }
+  bool is_catch_edge() const noexcept { return catch_edge_; }
+  void make_catch_edge() noexcept { catch_edge_ = true; }
+  std::coroutine_handle<> frame() const noexcept { return frame_; }
+  void own_frame(std::coroutine_handle<> frame) noexcept { frame_ = frame; }
+  void forget_frame() noexcept { frame_ = nullptr; }
+  /// Destroys the finished (or never started) frame, if it is still there.
+  void destroy_frame() noexcept {
+    if (auto frame = std::exchange(frame_, nullptr)) frame.destroy();
+  }
+  void set_error(std::exception_ptr error) noexcept {
+    clear_problem();
+    new (&error_) std::exception_ptr(std::move(error));
+    state_ = outcome_state::error;
+  }
+  void set_cancelled(reason_ref reason) noexcept {
+    clear_problem();
+    new (&reason_) reason_ref(std::move(reason));
+    state_ = outcome_state::cancelled;
+  }
+  const reason_ref& reason_reference() const noexcept { return reason_; }
+  outcome_notes& notes();
+  void add_notes_of(const outcome_base& other);
+  [[noreturn]] void rethrow_problem() const;
+
+ protected:
+  void copy_problem(const outcome_base& other);
+  void clear_problem() noexcept {
+    if (state_ == outcome_state::error) error_.~exception_ptr();
+    if (state_ == outcome_state::cancelled) reason_.~reason_ref();
+    state_ = outcome_state::taken;
+  }
+  void begin_value() noexcept { clear_problem(); }
+  void end_value() noexcept { state_ = outcome_state::value; }
+  void mark_taken() noexcept { state_ = outcome_state::taken; }
+
+ private:
+  std::coroutine_handle<> frame_;
+  std::unique_ptr<outcome_notes> notes_;
+  union {
+    std::exception_ptr error_;
+    reason_ref reason_;
+  };
+  outcome_state state_ = outcome_state::pending;
+  bool catch_edge_ = false;
+};
+
+struct void_value {};
+template <class T>
+using stored_t = std::conditional_t<std::is_void_v<T>, void_value, T>;
+
+}  // namespace detail
+
+/// How an operation ended: value, error or cancelled; nothing else, and exactly one of them.
+template <class T>
+class [[nodiscard]] outcome : public detail::outcome_base {
+  static_assert(!std::is_reference_v<T>, "weir::task<T&> is not supported: return a pointer, or "
+                                         "a std::reference_wrapper");
+  using stored = detail::stored_t<T>;
+
+ public:
+  outcome() noexcept {}
+  outcome(const outcome& other)
+    requires std::is_copy_constructible_v<stored>
+  {
+    assign(other);
+  }
+  outcome(outcome&& other) noexcept(std::is_nothrow_move_constructible_v<stored>) {
+    assign(std::move(other));
+  }
+  outcome& operator=(outcome other) noexcept(std::is_nothrow_move_constructible_v<stored>) {
+    reset();
+    assign(std::move(other));
+    return *this;
+  }
+  ~outcome() { destroy_value(); }
+
+  /// The value; throws the error, or cancelled_error.
+  std::add_lvalue_reference_t<T> value() & {
+    require();
+    if constexpr (!std::is_void_v<T>) return value_;
+  }
+  std::add_lvalue_reference_t<const T> value() const& {
+    require();
+    if constexpr (!std::is_void_v<T>) return value_;
+  }
+  T value() && {
+    require();
+    if constexpr (!std::is_void_v<T>) return std::move(value_);
+  }
+
+  /// Calls the one that applies; all three must be given and give the same type.
+  template <class OnValue, class OnError, class OnCancelled>
+  decltype(auto) match(OnValue&& on_value, OnError&& on_error, OnCancelled&& on_cancelled) const {
+    if (is_error()) return std::forward<OnError>(on_error)(error());
+    if (is_cancelled()) return std::forward<OnCancelled>(on_cancelled)(reason());
+    require();
+    if constexpr (std::is_void_v<T>) {
+      return std::forward<OnValue>(on_value)();
+    } else {
+      return std::forward<OnValue>(on_value)(value_);
+    }
+  }
+
+  // Below: for the scheduler.
+  template <class... Args>
+  void emplace(Args&&... args) {
+    new (static_cast<void*>(std::addressof(value_))) stored(std::forward<Args>(args)...);
+    begin_value();
+    end_value();
+  }
+  /// Moves the value out, leaving `taken`; throws the problem instead if there is one.
+  T take() {
+    require();
+    if constexpr (std::is_void_v<T>) {
+      drop_value();
+    } else {
+      struct drop {
+        outcome& self;
+        ~drop() { self.drop_value(); }
+      } guard{*this};
+      return std::move(value_);
+    }
+  }
+  void drop_value() noexcept {
+    destroy_value();
+    if (is_value()) mark_taken();
+  }
+  void reset() noexcept {
+    destroy_value();
+    clear_problem();
+  }
+  /// Becomes `other`, keeping the frame that fills it.
+  void adopt(outcome&& other) {
+    reset();
+    assign(std::move(other));
+  }
+
+ private:
+  void require() const {
+    if (!is_value()) [[unlikely]] rethrow_problem();
+  }
+  void destroy_value() noexcept {
+    if (is_value()) value_.~stored();
+  }
+  void assign(const outcome& other)
+    requires std::is_copy_constructible_v<stored>
+  {
+    if (other.is_value()) emplace(other.value_);
+    copy_problem(other);
+  }
+  void assign(outcome&& other) {
+    if (other.is_value()) emplace(std::move(other.value_));
+    copy_problem(other);
+  }
+
+  union {
+    stored value_;
+  };
+};
+
+/// How an operation ended, without its value: what a `defer` is told.
+class outcome_view {
+ public:
+  explicit outcome_view(const detail::outcome_base& of) noexcept : of_(&of) {}
+  bool is_value() const noexcept { return of_->is_value(); }
+  bool is_error() const noexcept { return of_->is_error(); }
+  bool is_cancelled() const noexcept { return of_->is_cancelled(); }
+  std::exception_ptr error() const noexcept { return of_->error(); }
+  const cancel_reason& reason() const { return of_->reason(); }
+
+ private:
+  const detail::outcome_base* of_;
+};
+
+}  // namespace weir

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/op.hpp>
+#include <weir/duration.hpp>
+#include <weir/name.hpp>
+#include <weir/scope.hpp>
+
+namespace weir {
+
+class test_clock;
+
+struct run_options {
+  weir::name name{};
+  bool handle_signals = false;
+  duration grace = std::chrono::seconds(10);
+  test_clock* clock = nullptr;
+};
+
+namespace detail {
+
+class environment;
+
+/// Runs `root` to its end on a new loop of this thread. Throws what is not the root's own outcome:
+/// nested_run, deadlock.
+void run_root(const run_options& options, environment* env, fiber& root,
+              std::source_location site);
+
+template <class Op>
+auto run_on(const run_options& options, environment* env, Op&& op, std::source_location site) {
+  using value = result_t<Op>;
+  auto* root = scope::make(std::forward<Op>(op));
+  core_ref keep(root);
+  run_root(options, env, *root, site);
+  return static_cast<outcome<value>&>(root->result()).take();
+}
+
+}  // namespace detail
+
+/// Makes a loop on this thread, runs `op` in its root scope, gives its value or throws its error;
+/// cancelled_error if the root was cancelled, errc::deadlock with the tree if nothing could ever go
+/// on, errc::nested_run inside a running loop.
+template <detail::operation Op>
+auto run(const run_options& options, Op&& op,
+         std::source_location site = std::source_location::current()) {
+  return detail::run_on(options, nullptr, std::forward<Op>(op), site);
+}
+template <detail::operation Op>
+auto run(Op&& op, std::source_location site = std::source_location::current()) {
+  return detail::run_on({}, nullptr, std::forward<Op>(op), site);
+}
+
+}  // namespace weir

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <weir/context.hpp>
+#include <weir/detail/fiber.hpp>
+#include <weir/detail/op.hpp>
+#include <weir/detail/region_await.hpp>
+#include <weir/detail/timer.hpp>
+#include <weir/duration.hpp>
+#include <weir/future.hpp>
+#include <weir/name.hpp>
+
+namespace weir {
+
+/// What a failing child (or body) does to the others.
+enum class failure : std::uint8_t {
+  cancel_siblings,  ///< the first failure cancels the rest; the scope fails
+  wait_for_all,     ///< nobody is cancelled; the scope fails at the end
+  isolate,          ///< it stays in its future; raised at the end only if nobody awaited it
+};
+
+/// What a failed scope throws.
+enum class errors : std::uint8_t {
+  first,  ///< the first error, unchanged
+  all,    ///< always an error_group, in completion order
+};
+
+struct scope_options {
+  weir::name name{};
+  weir::failure failure = weir::failure::cancel_siblings;
+  weir::errors errors = weir::errors::first;
+  duration grace = std::chrono::seconds(30);
+  std::int64_t max_children = unbounded;
+};
+
+struct spawn_options {
+  weir::name name{};
+};
+
+template <class U = void>
+class started;
+
+namespace detail {
+
+class join_wait;
+struct binding;
+struct scope_setup;
+
+/// What a scope remembers of its failures.
+struct failures {
+  std::vector<std::exception_ptr> raised;      // in completion order
+  std::vector<std::exception_ptr> suppressed;  // came too late to be raised
+  std::vector<std::exception_ptr> cleanup;     // of defers
+};
+
+/// Tells, once the grace of a cancelled scope is over, which of its children still run.
+struct overdue_watch final : deadline_node {
+  explicit overdue_watch(scope& s) noexcept : of(&s) {}
+  void expired() noexcept override;
+  scope* of;
+  bool told = false;
+};
+
+/// The options of a scope with its name already copied: what a lazily started coroutine keeps.
+struct scope_setup {
+  scope_setup(const scope_options& o, std::source_location where);
+  scope_options options;
+  kept_name name;
+  std::source_location site;
+};
+
+}  // namespace detail
+
+/// Owns children and cleanup; goes on only when all of them are finished.
+///
+/// Requires: made by `with_scope`, used on its home loop only (elsewhere: errc::wrong_loop).
+/// Ensures: execution cannot pass the end of `with_scope` until the body and every child have ended
+/// and all cleanup has run. Nothing that was spawned here outlives it.
+/// Cancels: `cancel()` asks every live child, in spawn order, then the body; the children are
+/// unwound and joined first, the body last.
+/// Costs: `spawn` is one record and one frame from the thread's cache; a finished child is
+/// forgotten at once.
+class scope : public context {
+ public:
+  /// Starts `op` as a child on a later turn. The handle may be dropped: the child stays owned.
+  /// errc::scope_closed after the children were joined, errc::scope_full at `max_children`. On a
+  /// cancelled scope the child never starts and its future is cancelled.
+  template <detail::operation Op>
+  child<detail::result_t<Op>> spawn(
+      Op&& op, spawn_options options = {},
+      std::source_location site = std::source_location::current()) {
+    admit("spawn");
+    return child<detail::result_t<Op>>(
+        adopt(make(std::forward<Op>(op)), options, site, launch::ordinary));
+  }
+
+  /// As spawn, but empty at `max_children`.
+  template <detail::operation Op>
+  std::optional<child<detail::result_t<Op>>> try_spawn(
+      Op&& op, spawn_options options = {},
+      std::source_location site = std::source_location::current()) {
+    if (full()) return std::nullopt;
+    return spawn(std::forward<Op>(op), options, site);
+  }
+
+  /// A service: cancelled (scope_ended) and joined when the scope unwinds its LIFO stack of
+  /// services and defers, after the body and the ordinary children. It sees no cancellation until
+  /// then; its failure counts like any child's.
+  template <detail::operation Op>
+  child<detail::result_t<Op>> background(
+      Op&& op, spawn_options options = {},
+      std::source_location site = std::source_location::current()) {
+    require_open("background");
+    return child<detail::result_t<Op>>(
+        adopt(make(std::forward<Op>(op)), options, site, launch::background));
+  }
+
+  /// Starts a child and waits until it says `up(value)`; then it is an ordinary child.
+  /// The child ended first: its error, which then does not fail the scope, or
+  /// errc::never_started.
+  template <class F>
+  auto start(F&& fn, spawn_options options = {},
+             std::source_location site = std::source_location::current());
+
+  /// Asks every live child and the body to stop and returns without waiting; the first reason
+  /// wins. O(live descendants), runs no user code.
+  void cancel(cancel_reason reason);
+  void cancel(std::string_view text) { cancel(cancel_reason(cancel_kind::user, text)); }
+  void cancel(const char* text) { cancel(std::string_view(text)); }
+  void cancel() { cancel(cancel_reason()); }
+
+  /// Waits until no ordinary child is left and closes the scope; errors as its page says.
+  detail::pending<detail::join_wait> join();
+  /// Waits until no ordinary child is left, leaves the scope open, never throws a child's error.
+  detail::pending<detail::join_wait> idle();
+
+  weir::scope_id id() const noexcept { return id_; }
+  std::string_view name() const noexcept { return name_.view(); }
+  /// Live ordinary children.
+  std::size_t size() const noexcept { return live_ - hidden_; }
+
+  // Below: for the library.
+  scope(detail::scope_setup&& setup, detail::region_kind kind);
+  scope(detail::region_kind kind, const char* name);
+  ~scope();
+  enum class launch : std::uint8_t { ordinary, background, starting, hidden };
+  detail::fiber* adopt(detail::fiber* f, const spawn_options& options, std::source_location site,
+                       launch how);
+  template <class Op>
+  static auto* make(Op&& op) {
+    using plain = detail::held_t<Op>;
+    using value = detail::result_t<plain>;
+    if constexpr (detail::is_task<plain>) {
+      static_assert(std::is_rvalue_reference_v<Op&&>, "spawn an rvalue task: std::move(t)");
+      require_task(static_cast<bool>(op));
+      return new detail::task_fiber<value>(std::move(op));
+    } else {
+      if (detail::is_empty_callable(op)) detail::raise_empty_job();
+      return new detail::call_fiber<value, plain, detail::make_task>(std::forward<Op>(op));
+    }
+  }
+
+ private:
+  friend struct detail::region;
+  friend class context;
+  friend class detail::join_wait;
+  friend struct detail::overdue_watch;
+
+  static void require_task(bool there);
+  void admit(const char* what) const;
+  void require_open(const char* what) const;
+  bool full() const;
+
+  detail::loop* loop_;
+  weir::scope_id id_;
+  detail::kept_name name_;
+  std::source_location site_;
+  detail::strand* strand_ = nullptr;        // runs the body
+  detail::binding* locals_ = nullptr;
+  detail::fiber* first_ = nullptr;          // ordinary children in spawn order
+  detail::fiber* last_ = nullptr;
+  detail::fiber* unobserved_ = nullptr;     // isolate: failures that nobody awaited, newest first
+  detail::join_wait* joiners_ = nullptr;
+  detail::strand* held_ = nullptr;          // to be unwound once no child is left
+  std::unique_ptr<detail::failures> failures_;
+  detail::overdue_watch watch_{*this};
+  std::size_t live_ = 0;
+  std::size_t hidden_ = 0;
+  std::int64_t max_children_ = unbounded;
+  duration grace_ = std::chrono::seconds(30);
+  weir::failure failure_ = failure::cancel_siblings;
+  weir::errors errors_ = errors::first;
+  bool closed_ = false;
+  bool waited_ = false;          // the end had to wait for children
+  bool joined_for_good_ = false; // cancelled and without children: it gets no new ones
+};
+
+/// The scope of the running operation, to look at. Outside a fiber: errc::no_current_fiber.
+const scope& this_scope();
+
+namespace detail {
+
+/// Waits until a scope has no ordinary child.
+class join_wait : public simple_wait<join_wait> {
+ public:
+  enum class use : std::uint8_t { join, idle, end };
+  struct args {
+    scope* of;
+    use how;
+  };
+  using result = void;
+
+  explicit join_wait(args&& a) noexcept : scope_(a.of), use_(a.how) {}
+  bool try_now() noexcept;
+  void arm() noexcept;
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  void take();
+
+ private:
+  friend struct region;
+  scope* scope_;
+  use use_;
+  join_wait* previous_ = nullptr;
+  join_wait* next_ = nullptr;
+};
+
+template <class F>
+concept scope_body = requires(F& f, scope& s) { f(s); };
+
+template <class F>
+using body_result = std::remove_cvref_t<std::invoke_result_t<F&, scope&>>;
+
+/// Joins the children and unwinds the LIFO stack: the second half of with_scope.
+task<> end_scope(scope& s, outcome_base& out);
+bool has_loose_ends(const scope& s) noexcept;
+/// A failing body counts as the first child.
+void body_ended(scope& s, outcome_base& out);
+
+/// What becomes of an operation that ran in a region of its own.
+struct verdict {
+  enum class action : std::uint8_t { keep, fail, unwind } what = action::keep;
+  std::exception_ptr error;
+};
+/// Leaves the scope; its suppressed and cleanup errors go to the notes of `out`.
+verdict judge_scope(scope& s, outcome_base& out);
+
+/// Applies a verdict. False: the caller goes on unwinding.
+template <class T>
+bool apply(const verdict& v, outcome<T>& out) {
+  if (v.what == verdict::action::fail) {
+    out.drop_value();
+    out.set_error(v.error);
+  }
+  return v.what != verdict::action::unwind;
+}
+
+template <class T, class F>
+task<T> run_scope(scope_setup setup, F fn) {
+  scope s(std::move(setup), region_kind::scope);
+  outcome<T> out;
+  auto body = [&] { return fn(s); };
+  co_await inside(s, out, body);
+  body_ended(s, out);
+  if (has_loose_ends(s)) co_await quietly(end_scope(s, out));
+  if (!apply(judge_scope(s, out), out)) co_await keep_unwinding{};
+  co_await finish_as(out);
+  co_return out.take();
+}
+
+}  // namespace detail
+
+/// Runs `fn(scope&)` in the calling fiber, inside a scope of its own, and gives its value when the
+/// body and every child are finished and all cleanup has run.
+template <class F>
+auto with_scope(scope_options options, F fn,
+                std::source_location site = std::source_location::current()) {
+  static_assert(detail::scope_body<F>, "the body of with_scope takes a weir::scope&");
+  using result = detail::body_result<F>;
+  static_assert(detail::is_task<result>,
+                "the body of with_scope must return weir::task<T> (make it a coroutine)");
+  return detail::run_scope<typename result::value_type>(detail::scope_setup(options, site),
+                                                        std::move(fn));
+}
+template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, scope_options>)
+auto with_scope(F fn, std::source_location site = std::source_location::current()) {
+  return with_scope(scope_options{}, std::move(fn), site);
+}
+
+}  // namespace weir
+
+#include <weir/start.hpp>

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <utility>
+
+#include <weir/detail/op.hpp>
+#include <weir/detail/pipe.hpp>
+#include <weir/detail/run_region.hpp>
+#include <weir/duration.hpp>
+#include <weir/outcome.hpp>
+
+namespace weir {
+
+namespace detail {
+
+/// A region without rules of its own.
+struct plain_region : scope {
+  using scope::scope;
+  bool may_start(outcome_base&) const noexcept { return true; }
+  verdict judge(outcome_base& out) { return judge_region(*this, out); }
+};
+
+template <class T, class Op>
+task<outcome<T>> run_settle(Op op) {
+  plain_region r(region_kind::settle, "settle");
+  outcome<T> out;
+  auto call = [&] { return as_task(op, r); };
+  co_await inside(r, out, call);
+  if (has_entries(r)) co_await quietly(end_region(r, out));
+  if (!apply(r.judge(out), out)) co_await keep_unwinding{};
+  co_return std::move(out);
+}
+
+struct shield_region final : limited_region {
+  struct setup {
+    std::optional<duration> limit;
+  };
+  explicit shield_region(setup s);
+  bool may_start(outcome_base&) const noexcept { return true; }
+  verdict judge(outcome_base& out) { return judge_region(*this, out); }
+};
+
+template <class F>
+struct finally_region final : plain_region {
+  struct setup {
+    explicit setup(F f) : fn(std::move(f)) {}
+    F fn;
+  };
+  explicit finally_region(setup s) : plain_region(region_kind::settle, "finally") {
+    defer(std::move(s.fn));
+  }
+};
+
+}  // namespace detail
+
+/// How `op` ended, as a value; never throws. If the *caller* is cancelled, `op` is cancelled and
+/// joined and the caller unwinds.
+template <detail::operation Op>
+task<outcome<detail::result_t<Op>>> settle(Op&& op) {
+  using plain = detail::held_t<Op>;
+  return detail::run_settle<detail::result_t<plain>, plain>(std::forward<Op>(op));
+}
+
+/// Runs `op` out of reach of outer cancellation, also one that was requested before. Its result is
+/// delivered, and the cancellation takes the caller at its next await.
+template <detail::operation Op>
+auto shield(Op&& op) {
+  using plain = detail::held_t<Op>;
+  using value = detail::result_t<plain>;
+  return detail::quiet_task<value>(
+      detail::run_region<value, detail::shield_region, plain>({}, std::forward<Op>(op)));
+}
+/// The same for at most `limit` after the outer cancellation was requested.
+template <class Rep, class Period, detail::operation Op>
+auto shield(std::chrono::duration<Rep, Period> limit, Op&& op) {
+  using plain = detail::held_t<Op>;
+  using value = detail::result_t<plain>;
+  return detail::quiet_task<value>(detail::run_region<value, detail::shield_region, plain>(
+      {detail::saturating_cast(limit)}, std::forward<Op>(op)));
+}
+
+/// `op | finally(fn)`: `fn`, plain or a task, runs after value, error and cancellation alike,
+/// shielded, within the scope's grace. An error in it counts only after a value.
+template <class F>
+class finally : public detail::policy {
+ public:
+  explicit finally(F fn) : fn_(std::move(fn)) {}
+  template <class Op>
+  auto operator()(Op&& op) const {
+    using plain = detail::held_t<Op>;
+    using region = detail::finally_region<F>;
+    return detail::run_region<detail::result_t<plain>, region, plain>(
+        typename region::setup(fn_), std::forward<Op>(op));
+  }
+
+ private:
+  F fn_;
+};
+
+}  // namespace weir

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/frame.hpp>
+#include <weir/outcome.hpp>
+
+namespace weir {
+
+template <class T = void>
+class task;
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_task = false;
+template <class T>
+inline constexpr bool is_task<task<T>> = true;
+
+/// A task whose await is no cancellation point: what `shield` returns.
+template <class T>
+class quiet_task;
+template <class T>
+inline constexpr bool is_task<quiet_task<T>> = true;
+
+template <class A>
+concept weir_awaitable = requires(A&& a) { std::forward<A>(a).weir_await(); };
+
+/// The awaiter of a task: owns its frame and receives its outcome.
+/// `Cancellable` false: the await itself is not a cancellation point (shield, cleanup).
+template <class T, bool Cancellable = true>
+class [[nodiscard]] task_await {
+ public:
+  explicit task_await(std::coroutine_handle<> frame) noexcept { out_.own_frame(frame); }
+  task_await(const task_await&) = delete;
+  task_await& operator=(const task_await&) = delete;
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> me) {
+    if constexpr (Cancellable) {
+      return start_child(me.promise(), out_);
+    } else {
+      frame& child = frame_of(out_.frame());
+      child.parent = &me.promise();
+      child.out = &out_;
+      return enter_child(*current, me.promise(), child);
+    }
+  }
+  T await_resume() {
+    out_.destroy_frame();
+    return out_.take();
+  }
+
+ private:
+  outcome<T> out_;
+};
+
+/// What every promise of weir does with `co_await`.
+struct promise_base : frame {
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  final_await final_suspend() const noexcept { return {}; }
+  void unhandled_exception() noexcept { frame_failed(*this); }
+
+  template <class A>
+  auto await_transform(A&& awaited,
+                       std::source_location here = std::source_location::current()) {
+    using plain = std::remove_cvref_t<A>;
+    static_assert(!(is_task<plain> && std::is_lvalue_reference_v<A>),
+                  "co_await an rvalue task: a task runs once, so write co_await std::move(t) or "
+                  "await the call itself");
+    static_assert(is_task<plain> || weir_awaitable<A>,
+                  "weir coroutines await weir operations only: wrap a foreign callback or "
+                  "awaitable with weir::suspend<T>(...)");
+    awaiting = here;
+    if constexpr (weir_awaitable<A>) return std::forward<A>(awaited).weir_await();
+  }
+};
+
+template <class T>
+struct promise : promise_base {
+  task<T> get_return_object(std::source_location here = std::source_location::current()) noexcept;
+  template <class U = T>
+    requires std::is_constructible_v<T, U&&>
+  void return_value(U&& value) {
+    static_cast<outcome<T>*>(out)->emplace(std::forward<U>(value));
+  }
+};
+
+template <>
+struct promise<void> : promise_base {
+  task<void> get_return_object(
+      std::source_location here = std::source_location::current()) noexcept;
+  void return_void() { static_cast<outcome<void>*>(out)->emplace(); }
+};
+
+}  // namespace detail
+
+/// One run of a coroutine, not started: lazy, move-only, awaited once as an rvalue.
+///
+/// Ensures: the coroutine runs in the awaiting fiber; recursion is not limited by the machine
+/// stack. Cancels: unwound with the fiber that awaits it. Threads: stays on its loop once started.
+/// Costs: one frame from the thread's cache.
+template <class T>
+class [[nodiscard]] task {
+  static_assert(!std::is_reference_v<T>, "weir::task<T&> is not supported: return a pointer, or "
+                                         "a std::reference_wrapper");
+
+ public:
+  using promise_type = detail::promise<T>;
+  using value_type = T;
+
+  task(task&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+  task& operator=(task&& other) noexcept {
+    task old(std::move(*this));
+    frame_ = std::exchange(other.frame_, nullptr);
+    return *this;
+  }
+  ~task() {
+    if (frame_) frame_.destroy();
+  }
+
+  // Below: for the scheduler.
+  explicit task(std::coroutine_handle<> frame) noexcept : frame_(frame) {}
+  std::coroutine_handle<> release() noexcept { return std::exchange(frame_, nullptr); }
+  explicit operator bool() const noexcept { return static_cast<bool>(frame_); }
+  detail::task_await<T> weir_await() && {
+    if (!frame_) detail::raise(errc::already_taken, "task awaited twice: a task runs only once");
+    return detail::task_await<T>(release());
+  }
+
+ private:
+  std::coroutine_handle<> frame_;
+};
+
+template <class T>
+class [[nodiscard]] detail::quiet_task : public task<T> {
+ public:
+  explicit quiet_task(task<T>&& t) noexcept : task<T>(std::move(t)) {}
+  task_await<T, false> weir_await() && { return task_await<T, false>(this->release()); }
+};
+
+template <class T>
+task<T> detail::promise<T>::get_return_object(std::source_location here) noexcept {
+  function = here;
+  return task<T>(handle());
+}
+inline task<void> detail::promise<void>::get_return_object(std::source_location here) noexcept {
+  function = here;
+  return task<void>(handle());
+}
+
+}  // namespace weir

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include <weir/detail/timer.hpp>
+#include <weir/detail/wait.hpp>
+#include <weir/duration.hpp>
+
+namespace weir {
+
+namespace detail {
+
+/// Waits for a point in time. Started again after a withdrawal, it keeps that point.
+class sleep_wait : public simple_wait<sleep_wait>, public timer_node {
+ public:
+  struct args {
+    duration length;  // relative, counted from the first start; or
+    time_point at;    // absolute
+    bool absolute;
+  };
+  using result = void;
+
+  explicit sleep_wait(args&& a) noexcept : at_(a.at), length_(a.length), fixed_(a.absolute) {}
+  bool try_now() const noexcept { return false; }
+  void arm();
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  void take() const noexcept {}
+  void fired() noexcept { complete(); }
+
+ private:
+  time_point at_;
+  duration length_;
+  bool fixed_;
+};
+
+void fire_sleep(timer_node& due) noexcept;
+
+/// Gives up the turn: to the back of the ready queue.
+class yield_wait : public simple_wait<yield_wait> {
+ public:
+  struct args {};
+  using result = void;
+  explicit yield_wait(args&&) noexcept {}
+  bool try_now() const noexcept { return false; }
+  void arm() noexcept { complete(); }
+  cancel_result withdraw() noexcept override { return cancel_result::done; }
+  void describe(dump_line& line) const override;
+  void take() const noexcept {}
+};
+
+/// Ready at once, unless the fiber is cancelled or a deadline around it has passed.
+class checkpoint_wait : public simple_wait<checkpoint_wait> {
+ public:
+  struct args {};
+  using result = void;
+  explicit checkpoint_wait(args&&) noexcept {}
+  bool try_now();
+  void arm() noexcept { complete(); }
+  cancel_result withdraw() noexcept override { return cancel_result::done; }
+  void describe(dump_line& line) const override;
+  void take() const noexcept {}
+};
+
+pending<sleep_wait> make_sleep(duration length);
+pending<sleep_wait> make_sleep_until(time_point at);
+
+}  // namespace detail
+
+/// Waits for `d` of the loop's time; zero or less is `yield()`.
+template <class Rep, class Period>
+detail::pending<detail::sleep_wait> sleep(std::chrono::duration<Rep, Period> d) {
+  return detail::make_sleep(detail::saturating_cast(d));
+}
+/// Waits until the loop's clock shows `at`; a time in the past is `yield()`.
+template <class Duration>
+detail::pending<detail::sleep_wait> sleep_until(
+    std::chrono::time_point<std::chrono::steady_clock, Duration> at) {
+  return detail::make_sleep_until(std::chrono::time_point_cast<duration>(at));
+}
+/// Lets everybody else who is ready run first.
+detail::pending<detail::yield_wait> yield();
+/// A cancellation point that does not wait: also notices a deadline that has passed meanwhile.
+detail::pending<detail::checkpoint_wait> checkpoint();
+
+/// The loop's steady clock: virtual in simulation; read at most once per step of a fiber.
+time_point now();
+/// The loop's wall clock.
+wall_time wall_now();
+/// 64 random bits from the loop's environment: reproducible in simulation.
+std::uint64_t random();
+/// A random UUID (version 4) from the loop's environment, in the usual text form.
+std::string uuid();
+
+}  // namespace weir

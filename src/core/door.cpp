@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "core/door.hpp"
+
+#include <cerrno>
+#include <ctime>
+#include <mutex>
+#include <system_error>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace weir::detail {
+
+door::door(std::string name, std::uint32_t serial, bool simulated)
+    : name_(std::move(name)), serial_(serial), simulated_(simulated), bell_(-1) {
+  // A simulated loop never sleeps, so it needs no bell; explorations make thousands of loops.
+  if (simulated) return;
+  bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (bell_ < 0)
+    throw std::system_error(errno, std::generic_category(), "weir: eventfd for loop '" + name_ +
+                                                                "'; raise the limit of open files");
+}
+
+door::~door() {
+  if (bell_ >= 0) ::close(bell_);
+}
+
+bool door::post(message& m) noexcept {
+  switch (messages.post(m)) {
+    case inbox::posted::closed:
+      m.refuse();
+      return false;
+    case inbox::posted::was_sleeping:
+      ring();
+      return true;
+    case inbox::posted::awake:
+      return true;
+  }
+  return true;
+}
+
+void door::ring() noexcept {
+  if (bell_ < 0) return;
+  const std::uint64_t one = 1;
+  // The only possible failure is a full counter, which means that the bell rings already.
+  [[maybe_unused]] const auto written = ::write(bell_, &one, sizeof one);
+}
+
+void door::sleep(std::int64_t nanoseconds) noexcept {
+  if (!messages.begin_sleep()) return;
+  pollfd wake{bell_, POLLIN, 0};
+  timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
+  const int ready = ::ppoll(&wake, 1, nanoseconds < 0 ? nullptr : &limit, nullptr);
+  messages.end_sleep();
+  if (ready > 0) {
+    std::uint64_t rings = 0;
+    [[maybe_unused]] const auto got = ::read(bell_, &rings, sizeof rings);
+  }
+}
+
+namespace {
+
+struct table {
+  std::mutex mutex;
+  std::vector<door_ref> doors;
+  std::uint32_t next_serial = 0;
+};
+
+table& doors() {
+  static table* const instance = new table;  // never destroyed: threads may outlive main
+  return *instance;
+}
+
+}  // namespace
+
+door_ref door_table::add(std::string name, bool simulated, std::uint32_t& index) {
+  table& t = doors();
+  const std::lock_guard lock(t.mutex);
+  if (++t.next_serial == 0) ++t.next_serial;
+  auto made = std::make_shared<door>(std::move(name), t.next_serial, simulated);
+  for (index = 0; index < t.doors.size(); ++index) {
+    if (t.doors[index] == nullptr) {
+      t.doors[index] = made;
+      return made;
+    }
+  }
+  t.doors.push_back(made);
+  return made;
+}
+
+void door_table::remove(std::uint32_t index) noexcept {
+  table& t = doors();
+  const std::lock_guard lock(t.mutex);
+  t.doors[index] = nullptr;
+}
+
+door_ref door_table::find(std::uint32_t index, std::uint32_t serial) noexcept {
+  table& t = doors();
+  const std::lock_guard lock(t.mutex);
+  if (index >= t.doors.size() || t.doors[index] == nullptr) return nullptr;
+  return t.doors[index]->serial() == serial ? t.doors[index] : nullptr;
+}
+
+door_ref door_table::find_serial(std::uint32_t serial) noexcept {
+  table& t = doors();
+  const std::lock_guard lock(t.mutex);
+  for (const door_ref& d : t.doors)
+    if (d != nullptr && d->serial() == serial) return d;
+  return nullptr;
+}
+
+std::vector<door_ref> door_table::all() {
+  table& t = doors();
+  const std::lock_guard lock(t.mutex);
+  std::vector<door_ref> found;
+  for (const door_ref& d : t.doors)
+    if (d != nullptr) found.push_back(d);
+  return found;
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// The part of a loop that other threads may hold: its inbox, its bell and its counters.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/inbox.hpp"
+
+namespace weir::detail {
+
+/// Numbers that the loop writes and anybody may read: single writer, relaxed.
+class counter {
+ public:
+  void add(std::int64_t by) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
+  std::int64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::int64_t> value_{0};
+};
+
+/// Outlives its loop: whoever wants to reach the loop holds the door, never the loop.
+class door {
+ public:
+  door(std::string name, std::uint32_t serial, bool simulated);
+  door(const door&) = delete;
+  door& operator=(const door&) = delete;
+  ~door();
+
+  /// Any thread. False if the loop has ended; the message was then refused.
+  bool post(message& m) noexcept;
+  /// Any thread, and signal handlers: makes a sleeping loop look round.
+  void ring() noexcept;
+  /// The loop's thread: sleeps until something is posted, it rings, or `nanoseconds` have passed
+  /// (negative: without limit).
+  void sleep(std::int64_t nanoseconds) noexcept;
+
+  const std::string& name() const noexcept { return name_; }
+  std::uint32_t serial() const noexcept { return serial_; }
+  bool simulated() const noexcept { return simulated_; }
+
+  inbox messages;
+  counter scopes;
+  counter fibers;
+  counter timers;
+  std::atomic<std::int64_t> kept_alive{0};  // keep_alive guards, any thread
+  std::atomic<int> interrupts{0};           // SIGINT and SIGTERM seen, for this loop
+  std::atomic<int> dump_requests{0};        // SIGQUIT seen
+  std::atomic<std::uint64_t> late{0};       // answers of resumers that came too late
+  const std::thread::id thread = std::this_thread::get_id();
+
+ private:
+  std::string name_;
+  std::uint32_t serial_;
+  bool simulated_;
+  int bell_;  // an eventfd
+};
+
+using door_ref = std::shared_ptr<door>;
+
+/// The process's table of doors.
+struct door_table {
+  static door_ref add(std::string name, bool simulated, std::uint32_t& index);
+  static void remove(std::uint32_t index) noexcept;
+  /// Null if that loop has ended.
+  static door_ref find(std::uint32_t index, std::uint32_t serial) noexcept;
+  static door_ref find_serial(std::uint32_t serial) noexcept;
+  static std::vector<door_ref> all();
+};
+
+}  // namespace weir::detail

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#include <weir/dump.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <ostream>
+#include <vector>
+
+#include <weir/detail/dump_line.hpp>
+
+#include "core/dump_tree.hpp"
+#include "core/loop.hpp"
+#include "core/region.hpp"
+
+namespace weir {
+
+namespace detail {
+
+namespace {
+
+constexpr std::size_t max_indent = 32;
+constexpr std::size_t max_chain = 32;   // awaiting tasks shown per fiber
+constexpr std::size_t max_lines = 5000; // of one loop
+constexpr auto patience = std::chrono::seconds(1);
+
+std::string place(const std::source_location& where) {
+  return std::string(where.file_name()) + ":" + std::to_string(where.line());
+}
+
+void indent(std::string& out, std::size_t depth) {
+  out.append(2 * std::min(depth, max_indent), ' ');
+}
+
+const char* kind_name(region_kind kind) noexcept {
+  switch (kind) {
+    case region_kind::timeout: return "time limit";
+    case region_kind::token: return "with_token";
+    case region_kind::shield: return "shield";
+    case region_kind::cleanup: return "cleanup";
+    case region_kind::settle: return "settle";
+    case region_kind::local: return "with_local";
+    case region_kind::arms: return "combinator";
+    default: return "scope";
+  }
+}
+
+void add_state(std::string& out, const strand& s) {
+  if (&s == current) {
+    out.append(", running");
+  } else if (!s.begun) {
+    out.append(", not started");
+  } else if (s.unwinding) {
+    out.append(s.queued ? ", being unwound" : ", to be unwound when the children are joined");
+  } else if (s.parked != nullptr && !s.needs_start) {
+    out.append(", waits on ");
+    dump_line line(out);
+    s.parked->describe(line);
+  } else {
+    out.append(", ready");
+  }
+}
+
+void add_chain(std::string& out, const strand& s, std::size_t depth) {
+  std::size_t shown = 0;
+  for (const frame* f = s.leaf; f != nullptr; f = f->parent) {
+    if (++shown > max_chain) {
+      indent(out, depth);
+      return void(out.append("... more awaiting tasks\n"));
+    }
+    indent(out, depth);
+    out.append(shown == 1 ? "at " : "awaited at ");
+    out.append(place(f->awaiting.line() == 0 ? f->function : f->awaiting));
+    out.append(" in ").append(f->function.function_name()).push_back('\n');
+  }
+}
+
+void add_reason(std::string& out, const context& c) {
+  if (!region::reason(c)) return;
+  out.append(", cancelled (").append(to_string(region::reason(c)->kind));
+  if (!region::reason(c)->message.empty()) out.append(": ").append(region::reason(c)->message);
+  out.append(")");
+}
+
+}  // namespace
+
+void describe_fiber(std::string& out, const fiber& f, std::size_t depth) {
+  indent(out, depth);
+  out.append(f.background ? "service" : "fiber");
+  dump_line(out).add_name(f.name == nullptr ? "" : f.name);
+  out.append(" spawned at ").append(place(f.site));
+  add_reason(out, f);
+  add_state(out, f);
+  out.push_back('\n');
+  add_chain(out, f, depth + 1);
+}
+
+namespace {
+
+void describe_scope(std::string& out, const scope& s, std::size_t depth) {
+  indent(out, depth);
+  out.append(kind_name(region::kind(s)));
+  dump_line(out).add_name(s.name());
+  out.append(" #").append(std::to_string(s.id()));
+  if (s.size() > 0) out.append(", ").append(std::to_string(s.size())).append(" children");
+  add_reason(out, s);
+  out.push_back('\n');
+}
+
+struct place_in_tree {
+  const context* at;
+  std::size_t depth;
+};
+
+// Pushes what lies directly inside `c`, last first, so that it is printed in order.
+void push_below(std::vector<place_in_tree>& open, const place_in_tree& from) {
+  const context& c = *from.at;
+  std::vector<place_in_tree> below;
+  if (region::kind(c) != region_kind::fiber)
+    for (fiber* f = region::first_child(static_cast<const scope&>(c)); f; f = f->following)
+      below.push_back({f, from.depth + 1});
+  for (entry* e = region::entries(const_cast<context&>(c)); e != nullptr; e = e->below)
+    if (e->kind == entry::sort::background) below.push_back({background_of(*e), from.depth + 1});
+  if (region::inner(c) != nullptr) below.push_back({region::inner(c), from.depth + 1});
+  open.insert(open.end(), below.rbegin(), below.rend());
+}
+
+}  // namespace
+
+std::string dump_of(loop& here) {
+  std::string out = "loop '" + here.own_door().name() + "': " +
+                    std::to_string(here.own_door().scopes.get()) + " scopes, " +
+                    std::to_string(here.own_door().fibers.get()) + " fibers, " +
+                    std::to_string(here.own_door().timers.get()) + " timers\n";
+  if (here.root_scope() == nullptr) return out;
+  std::vector<place_in_tree> open{{here.root_scope(), 1}};
+  std::size_t lines = 0;
+  while (!open.empty()) {
+    const place_in_tree next = open.back();
+    open.pop_back();
+    if (++lines > max_lines) return out + "  ... more than " + std::to_string(max_lines) + "\n";
+    if (region::kind(*next.at) == region_kind::fiber) {
+      describe_fiber(out, static_cast<const fiber&>(*next.at), next.depth);
+    } else {
+      describe_scope(out, static_cast<const scope&>(*next.at), next.depth);
+    }
+    push_below(open, next);
+  }
+  return out;
+}
+
+namespace {
+
+/// What the asking thread and the asked loop share; whoever is last frees it.
+struct dump_request {
+  std::mutex mutex;
+  std::condition_variable answered;
+  bool done = false;
+  std::string text;
+};
+
+struct dump_message final : message {
+  explicit dump_message(std::shared_ptr<dump_request> r) : request(std::move(r)) {}
+  void deliver(loop& here) noexcept override {
+    answer(dump_of(here));
+    delete this;
+  }
+  void refuse() noexcept override {
+    answer({});
+    delete this;
+  }
+  void answer(std::string text) {
+    const std::lock_guard lock(request->mutex);
+    request->text = std::move(text);
+    request->done = true;
+    request->answered.notify_all();
+  }
+  std::shared_ptr<dump_request> request;
+};
+
+std::string silent(const door& of) {
+  return "loop '" + of.name() + "' is silent: it did not answer within a second (busy or stuck)\n";
+}
+
+std::string ask_for_dump(door& other) {
+  auto request = std::make_shared<dump_request>();
+  other.post(*new dump_message(request));
+  const auto until = std::chrono::steady_clock::now() + patience;
+  std::unique_lock lock(request->mutex);
+  while (!request->done && std::chrono::steady_clock::now() < until) {
+    // While it waits, a loop answers others who ask it, so that two that ask each other both get
+    // their answer.
+    lock.unlock();
+    if (loop* here = loop::here()) here->answer_dumps();
+    lock.lock();
+    request->answered.wait_for(lock, std::chrono::milliseconds(5), [&] { return request->done; });
+  }
+  return request->done ? request->text : silent(other);
+}
+
+}  // namespace
+
+// Only dump requests may be answered in the middle of a step; everything else keeps its order.
+void loop::answer_dumps() noexcept {
+  message* next = door_->messages.take();
+  while (next != nullptr) {
+    message* m = next;
+    next = m->next;
+    if (auto* asked = dynamic_cast<dump_message*>(m)) {
+      asked->deliver(*this);
+    } else {
+      *put_off_end_ = m;
+      m->next = nullptr;
+      put_off_end_ = &m->next;
+    }
+  }
+}
+
+}  // namespace detail
+
+void dump(std::ostream& out) {
+  detail::loop* here = detail::loop::here();
+  bool any = false;
+  for (const detail::door_ref& d : detail::door_table::all()) {
+    any = true;
+    if (here != nullptr && d->serial() == here->serial()) {
+      out << detail::dump_of(*here);
+    } else if (d->simulated()) {
+      out << "loop '" << d->name() << "' is simulated on another thread\n";
+    } else {
+      out << detail::ask_for_dump(*d);
+    }
+  }
+  if (!any) out << "no loop is running\n";
+}
+
+live_counts live() noexcept {
+  live_counts sum;
+  for (const detail::door_ref& d : detail::door_table::all()) {
+    ++sum.loops;
+    sum.scopes += d->scopes.get();
+    sum.fibers += d->fibers.get();
+    sum.timers += d->timers.get();
+  }
+  return sum;
+}
+
+}  // namespace weir

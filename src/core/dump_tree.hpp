@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+
+namespace weir::detail {
+
+class loop;
+struct fiber;
+
+/// The tree of one loop, as weir::dump prints it. On the loop's own thread only.
+std::string dump_of(loop& here);
+/// One fiber with what it waits on and its chain of awaiting tasks.
+void describe_fiber(std::string& out, const fiber& f, std::size_t indent);
+
+}  // namespace weir::detail

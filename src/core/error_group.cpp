@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <cxxabi.h>
+
+#include <weir/error.hpp>
+
+#include "core/error_notes.hpp"
+
+namespace weir {
+
+namespace {
+
+/// The group inside an exception; null if it is something else.
+std::shared_ptr<const error_group> as_group(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const error_group& group) {
+    return std::make_shared<const error_group>(group);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+std::string type_of(const std::exception_ptr& error) {
+  const std::type_info* type = error.__cxa_exception_type();
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> readable(
+      abi::__cxa_demangle(type->name(), nullptr, nullptr, &status), std::free);
+  return readable == nullptr ? type->name() : readable.get();
+}
+
+std::string text_of(const std::exception_ptr& error) {
+  if (error == nullptr) return "no error";
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (const std::string& text) {
+    return text;
+  } catch (const char* text) {
+    return text;
+  } catch (...) {
+    return "an exception of type " + type_of(error);
+  }
+}
+
+}  // namespace
+
+/// Shared by all copies of a group.
+struct error_group::node {
+  explicit node(std::vector<std::exception_ptr> given) : errors(std::move(given)) {}
+  node(const node&) = delete;
+  node& operator=(const node&) = delete;
+  ~node() { bury(std::move(errors)); }
+
+  std::vector<std::exception_ptr> errors;
+  std::once_flag text_made;
+  std::string text;
+
+ private:
+  // Groups nest as deep as scopes do. Whatever dies inside a dying group is put on a list and dies
+  // one after the other, so that the stack does not grow with the depth.
+  static void bury(std::vector<std::exception_ptr> dying) noexcept {
+    static thread_local std::vector<std::exception_ptr>* graves = nullptr;
+    if (graves != nullptr) {
+      for (auto& e : dying) graves->push_back(std::move(e));
+      return;
+    }
+    graves = &dying;
+    while (!dying.empty()) {
+      std::exception_ptr last = std::move(dying.back());
+      dying.pop_back();
+      last = nullptr;  // may add to the list
+    }
+    graves = nullptr;
+  }
+};
+
+error_group::error_group(std::vector<std::exception_ptr> errors)
+    : error(errc::group), node_(std::make_shared<node>(std::move(errors))) {}
+
+const std::vector<std::exception_ptr>& error_group::errors() const noexcept {
+  return node_->errors;
+}
+
+std::vector<std::exception_ptr> error_group::flatten() const {
+  std::vector<std::exception_ptr> leaves;
+  std::vector<std::exception_ptr> open(node_->errors.rbegin(), node_->errors.rend());
+  while (!open.empty()) {
+    const std::exception_ptr next = std::move(open.back());
+    open.pop_back();
+    if (const auto group = as_group(next)) {
+      open.insert(open.end(), group->errors().rbegin(), group->errors().rend());
+    } else {
+      leaves.push_back(next);
+    }
+  }
+  return leaves;
+}
+
+const char* error_group::what() const noexcept {
+  try {
+    std::call_once(node_->text_made, [this] {
+      const auto leaves = flatten();
+      std::string text = std::to_string(leaves.size()) + (leaves.size() == 1 ? " error" : " errors");
+      const char* before = ": ";
+      for (const auto& leaf : leaves) {
+        text.append(before).append(text_of(leaf));
+        before = "; ";
+      }
+      node_->text = std::move(text);
+    });
+    return node_->text.c_str();
+  } catch (...) {
+    return "several errors";
+  }
+}
+
+// Takes the tree apart with a stack of its own: each open group collects the halves of its members,
+// and hands its own halves to the group around it when its last member is done.
+std::pair<std::optional<error_group>, std::optional<error_group>> error_group::split_by(
+    bool (*matches)(void*, const std::exception_ptr&), void* predicate) const {
+  struct open_group {
+    std::vector<std::exception_ptr> members;
+    std::size_t next = 0;
+    std::vector<std::exception_ptr> matching;
+    std::vector<std::exception_ptr> rest;
+  };
+  std::vector<open_group> open;
+  open.push_back({node_->errors, 0, {}, {}});
+  for (;;) {
+    open_group& top = open.back();
+    if (top.next < top.members.size()) {
+      const std::exception_ptr member = top.members[top.next++];
+      if (const auto group = as_group(member)) {
+        open.push_back({group->errors(), 0, {}, {}});
+      } else {
+        (matches(predicate, member) ? top.matching : top.rest).push_back(member);
+      }
+      continue;
+    }
+    std::optional<error_group> matching;
+    std::optional<error_group> rest;
+    if (!top.matching.empty()) matching.emplace(std::move(top.matching));
+    if (!top.rest.empty()) rest.emplace(std::move(top.rest));
+    open.pop_back();
+    if (open.empty()) return {std::move(matching), std::move(rest)};
+    if (matching) open.back().matching.push_back(std::make_exception_ptr(*std::move(matching)));
+    if (rest) open.back().rest.push_back(std::make_exception_ptr(*std::move(rest)));
+  }
+}
+
+// ------------------------------------------------------------------ describe
+
+namespace {
+
+constexpr std::size_t max_indent = 32;  // deeper trees stay readable and linear in size
+
+void add_line(std::string& out, std::size_t depth, std::string_view text) {
+  out.append(2 * std::min(depth, max_indent), ' ').append(text).push_back('\n');
+}
+
+std::string place(const std::source_location& where) {
+  return std::string(where.file_name()) + ":" + std::to_string(where.line());
+}
+
+void add_notes(std::string& out, std::size_t depth, const std::exception_ptr& error) {
+  bool thrown = false;
+  for (const detail::error_note& note : detail::notes_of(error)) {
+    if (note.kind == detail::error_note::sort::fiber) {
+      const std::string as = note.name.empty() ? "" : " as '" + note.name + "'";
+      add_line(out, depth, "spawned at " + place(note.where) + as);
+    } else if (!thrown) {
+      thrown = true;
+      const bool awaited = note.where.line() != 0;
+      add_line(out, depth,
+               "thrown in " + std::string(note.function.function_name()) +
+                   (awaited ? ", after its await at " + place(note.where)
+                            : ", which begins at " + place(note.function)));
+    } else {
+      add_line(out, depth,
+               "awaited in " + std::string(note.function.function_name()) + " at " +
+                   place(note.where));
+    }
+  }
+}
+
+}  // namespace
+
+std::string describe(const std::exception_ptr& error) {
+  if (error == nullptr) return "no error";
+  struct item {
+    std::exception_ptr error;
+    std::size_t depth;
+  };
+  std::string out;
+  std::vector<item> open{{error, 0}};
+  while (!open.empty()) {
+    item next = std::move(open.back());
+    open.pop_back();
+    auto group = as_group(next.error);
+    std::size_t collapsed = 0;
+    while (group != nullptr && group->errors().size() == 1) {  // a chain of single groups: one line
+      next.error = group->errors().front();
+      group = as_group(next.error);
+      ++collapsed;
+    }
+    const std::string nested = collapsed > 1 ? " (in " + std::to_string(collapsed) + " groups)"
+                               : collapsed == 1 ? " (in a group)" : "";
+    if (group == nullptr) {
+      add_line(out, next.depth, text_of(next.error) + " [" + type_of(next.error) + "]" + nested);
+      add_notes(out, next.depth + 1, next.error);
+      continue;
+    }
+    add_line(out, next.depth, std::to_string(group->errors().size()) + " errors" + nested);
+    add_notes(out, next.depth + 1, next.error);
+    for (auto e = group->errors().rbegin(); e != group->errors().rend(); ++e)
+      open.push_back({*e, next.depth + 1});
+  }
+  return out;
+}
+
+}  // namespace weir

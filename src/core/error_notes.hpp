@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Where an exception came from and through which awaits it passed, kept beside it.
+//
+// Any exception can carry notes, whatever its type: they are kept in a table by the address of the
+// exception object, and the entry is erased by a hook in place of the exception's destructor. So
+// notes never keep an exception alive and never outlive it. This relies on the layout that the
+// Itanium C++ ABI gives to exception headers; a test checks it on every supported compiler.
+#pragma once
+
+#include <exception>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include <weir/detail/frame.hpp>
+
+namespace weir::detail {
+
+struct fiber;
+
+struct error_note {
+  enum class sort : std::uint8_t { frame, fiber };
+  sort kind;
+  std::source_location where;     // the await, or the spawn
+  std::source_location function;  // of the frame
+  std::string name;               // of the fiber
+};
+
+inline constexpr std::size_t max_error_notes = 32;
+
+/// The exception leaves this frame.
+void note_frame(const std::exception_ptr& error, const frame& me) noexcept;
+/// The exception ends this fiber.
+void note_fiber(const std::exception_ptr& error, const fiber& f) noexcept;
+std::vector<error_note> notes_of(const std::exception_ptr& error);
+
+}  // namespace weir::detail

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include <weir/detail/fiber.hpp>
+#include <weir/future.hpp>
+
+#include <weir/detail/dump_line.hpp>
+
+#include <weir/detail/region_await.hpp>
+
+#include "core/cleanup.hpp"
+#include "core/error_notes.hpp"
+#include "core/fatal.hpp"
+#include "core/fiber_end.hpp"
+#include "core/loop.hpp"
+#include "core/region.hpp"
+
+namespace weir::detail {
+
+fiber::~fiber() {
+  if (name_copied) delete[] name;
+}
+
+void fiber::describe(dump_line& line) const { line.add("future").add_name(name ? name : ""); }
+
+void fiber::note_observed() noexcept {
+  observed = true;
+  if (unobserved) region::remove_unobserved(*this);
+}
+
+void future_core::describe(dump_line& line) const { line.add("future"); }
+
+void future_core::wake_waiters() noexcept {
+  while (future_wait* first = waiters) {
+    first->unlink();
+    first->complete();
+  }
+}
+
+// ------------------------------------------------------------------ waiting for a future
+
+void future_wait::arm() noexcept {
+  future_core& core = *core_.get();
+  if (core.waiters == nullptr) {
+    core.waiters = previous_ = next_ = this;
+    return;
+  }
+  next_ = core.waiters;
+  previous_ = next_->previous_;
+  previous_->next_ = next_->previous_ = this;
+}
+
+void future_wait::unlink() noexcept {
+  future_core& core = *core_.get();
+  if (next_ == this) {
+    core.waiters = nullptr;
+  } else {
+    previous_->next_ = next_;
+    next_->previous_ = previous_;
+    if (core.waiters == this) core.waiters = next_;
+  }
+  previous_ = next_ = nullptr;
+}
+
+cancel_result future_wait::withdraw() noexcept {
+  unlink();
+  return cancel_result::done;
+}
+
+void future_wait::describe(dump_line& line) const { core_.get()->describe(line); }
+
+void raise_empty_future() {
+  raise(errc::invalid_argument, "empty future: it was default-constructed or moved from");
+}
+
+std::uint32_t current_loop_serial() noexcept {
+  return current_loop == nullptr ? 0 : current_loop->serial();
+}
+
+void require_future_home(const future_core& core) {
+  if (core.home == current_loop_serial()) [[likely]] return;
+  const door_ref home = door_table::find_serial(core.home);
+  if (home == nullptr) return;  // its loop has ended: whoever has it may look
+  raise(errc::wrong_loop, "future of loop '" + home->name() + "' used on " +
+                              (current_loop == nullptr
+                                   ? std::string("a thread without a loop")
+                                   : "loop '" + current_loop->own_door().name() + "'") +
+                              "; a future never leaves its loop");
+}
+
+void check_foreign_release(const future_core& core) noexcept {
+  const door_ref home = door_table::find_serial(core.home);
+  if (home == nullptr || home->thread == std::this_thread::get_id()) return;
+  fatal("future of loop '" + home->name() +
+        "' destroyed on another thread while its loop runs; a future never leaves its loop");
+}
+
+void cancel_fiber(fiber& f, cancel_reason reason) {
+  if (f.ended || region::reason(f)) return;
+  scope& owner = region::scope_of(f);
+  reason.source = owner.id();
+  reason.when = loop::here()->now();
+  loop::here()->emit("cancel", f.name == nullptr ? "" : f.name,
+                     static_cast<std::uint64_t>(reason.kind), owner.id());
+  region::cancel(f, make_reason(std::move(reason)), false);
+}
+
+// ------------------------------------------------------------------ the end of a fiber
+
+namespace {
+
+/// Lies under all entries of a fiber while its defers run, and owns the frame that runs them.
+struct cleanup_entry final : entry {
+  cleanup_entry() : entry(sort::bottom) {}
+  outcome<void> out;
+};
+
+task<> run_fiber_cleanup(fiber& f) {
+  std::vector<std::exception_ptr> errors;
+  co_await quietly(pop_entries(f, f.result(), errors));
+  if (errors.empty()) co_return;
+  if (f.result().is_value()) {
+    f.drop_value();
+    f.result().set_error(errors.front());
+  }
+  f.result().notes().cleanup = std::move(errors);
+}
+
+bool begin_cleanup(fiber& f) {
+  entry*& top = region::entries(f);
+  if (top == nullptr) return false;
+  auto* bottom = new cleanup_entry;
+  entry* lowest = top;
+  while (lowest->below != nullptr) lowest = lowest->below;
+  lowest->below = bottom;
+  bottom->above = lowest;
+  bottom->out.own_frame(run_fiber_cleanup(f).release());
+  frame& root = frame_of(bottom->out.frame());
+  root.out = &bottom->out;
+  f.leaf = &root;
+  return true;
+}
+
+}  // namespace
+
+bool fiber_ended(fiber& f) {
+  if (!f.cleaning) {
+    f.cleaning = true;
+    if (begin_cleanup(f)) return true;
+  }
+  while (entry* rest = region::entries(f)) {
+    region::unlink_entry(f, *rest);
+    delete rest;
+  }
+  if (f.result().is_error()) note_fiber(f.result().error(), f);
+  f.drop_operation();
+  f.ended = true;
+  loop::here()->own_door().fibers.add(-1);
+  region::child_ended(region::scope_of(f), f);
+  return false;
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// The inbox of a loop, and the door that outlives the loop and holds it.
+//
+// An inbox is one atomic pointer: null (empty, the loop is awake), the newest of a list of
+// messages, `sleeping` (empty, the loop is about to sleep or asleep) or `closed` (for ever).
+//
+// Why the memory orders suffice:
+// - post() publishes a message with a release CAS; take() acquires with its exchange. Every message
+//   in the taken list was pushed by a CAS of the same variable, and each CAS that put a newer
+//   message on top continues the release sequence (they are read-modify-writes), so the one acquire
+//   of the head makes all of them visible.
+// - park() replaces null by `sleeping`. If a message came first, the CAS fails and the loop goes on
+//   to take it. If `sleeping` came first, the post that replaces it (exactly one, because it is a
+//   CAS on that value) makes the one wake; so no wake is lost and there is no second flag, hence no
+//   store-load reordering between two variables to fence against.
+// - close() exchanges in `closed` with acq_rel: acquire for the messages it takes over, release so
+//   that whoever is refused sees everything the loop did before it ended.
+// - Order: the list is newest first; take() reverses it, so messages of one thread arrive in the
+//   order in which that thread posted them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace weir::detail {
+
+class loop;
+
+/// Something for a loop. Never lives inside a coroutine frame.
+struct message {
+  message() = default;
+  message(const message&) = delete;
+  message& operator=(const message&) = delete;
+  /// On the loop's thread, between two turns. Owns itself from now on.
+  virtual void deliver(loop& here) noexcept = 0;
+  /// The loop ended before it arrived; on the loop's or on the poster's thread.
+  virtual void refuse() noexcept = 0;
+  message* next = nullptr;
+
+ protected:
+  ~message() = default;
+};
+
+class inbox {
+ public:
+  enum class posted : std::uint8_t { awake, was_sleeping, closed };
+
+  inbox() noexcept = default;
+  inbox(const inbox&) = delete;
+  inbox& operator=(const inbox&) = delete;
+
+  /// Any thread. `closed`: the message was not taken and still belongs to the caller.
+  posted post(message& m) noexcept {
+    message* seen = head_.load(std::memory_order_relaxed);
+    do {
+      if (seen == closed_mark()) return posted::closed;
+      m.next = seen == sleeping_mark() ? nullptr : seen;
+    } while (!head_.compare_exchange_weak(seen, &m, std::memory_order_release,
+                                          std::memory_order_relaxed));
+    return seen == sleeping_mark() ? posted::was_sleeping : posted::awake;
+  }
+
+  // The rest: the loop's thread only.
+
+  bool has_messages() const noexcept {
+    const message* seen = head_.load(std::memory_order_relaxed);
+    return seen != nullptr && seen != sleeping_mark();
+  }
+  /// Everything that was posted, oldest first.
+  message* take() noexcept {
+    if (!has_messages()) return nullptr;
+    return in_order(head_.exchange(nullptr, std::memory_order_acquire));
+  }
+  /// Announces sleep. False if there is a message.
+  bool begin_sleep() noexcept {
+    message* empty = nullptr;
+    return head_.compare_exchange_strong(empty, sleeping_mark(), std::memory_order_acquire);
+  }
+  /// Awake again, for whatever reason.
+  void end_sleep() noexcept {
+    message* asleep = sleeping_mark();
+    head_.compare_exchange_strong(asleep, nullptr, std::memory_order_acquire);
+  }
+  /// No further message is accepted. Gives what was still there.
+  message* close() noexcept {
+    return in_order(head_.exchange(closed_mark(), std::memory_order_acq_rel));
+  }
+
+ private:
+  // The marks are addresses that no message can have.
+  message* sleeping_mark() const noexcept {
+    return reinterpret_cast<message*>(reinterpret_cast<std::uintptr_t>(this) + 1);
+  }
+  message* closed_mark() const noexcept {
+    return reinterpret_cast<message*>(reinterpret_cast<std::uintptr_t>(this) + 2);
+  }
+  message* in_order(message* newest) const noexcept {
+    message* ordered = nullptr;
+    while (newest != nullptr && newest != sleeping_mark() && newest != closed_mark()) {
+      message* older = newest->next;
+      newest->next = ordered;
+      ordered = newest;
+      newest = older;
+    }
+    return ordered;
+  }
+
+  alignas(64) std::atomic<message*> head_{nullptr};
+};
+
+}  // namespace weir::detail

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include <weir/loop_ref.hpp>
+
+#include "core/loop.hpp"
+
+namespace weir {
+
+namespace detail {
+
+namespace {
+
+struct post_message final : message {
+  explicit post_message(std::unique_ptr<posted_call> c) noexcept : call(std::move(c)) {}
+  void deliver(loop& here) noexcept override {
+    try {
+      call->call();
+    } catch (...) {
+      here.emit("post_failed", here.own_door().name());
+    }
+    delete this;
+  }
+  void refuse() noexcept override { delete this; }
+  std::unique_ptr<posted_call> call;
+};
+
+}  // namespace
+
+bool post_to(const loop_ref& to, std::unique_ptr<posted_call> call) {
+  const door_ref home = door_table::find(to.index(), to.serial());
+  return home != nullptr && home->post(*new post_message(std::move(call)));
+}
+
+}  // namespace detail
+
+bool loop_ref::alive() const noexcept {
+  return detail::door_table::find(index_, serial_) != nullptr;
+}
+
+keep_alive_guard loop_ref::keep_alive() const {
+  return keep_alive_guard(detail::door_table::find(index_, serial_));
+}
+
+keep_alive_guard::keep_alive_guard(std::shared_ptr<detail::door> door) noexcept
+    : door_(std::move(door)) {
+  if (door_ != nullptr) door_->kept_alive.fetch_add(1, std::memory_order_acq_rel);
+}
+
+void keep_alive_guard::let_go() noexcept {
+  if (door_ == nullptr) return;
+  // The loop may be asleep because of this guard alone: it must look again.
+  if (door_->kept_alive.fetch_sub(1, std::memory_order_acq_rel) == 1) door_->ring();
+  door_ = nullptr;
+}
+
+keep_alive_guard& keep_alive_guard::operator=(keep_alive_guard&& other) noexcept {
+  if (this != &other) {
+    let_go();
+    door_ = std::move(other.door_);
+  }
+  return *this;
+}
+
+keep_alive_guard::~keep_alive_guard() { let_go(); }
+
+loop_ref this_loop() {
+  detail::loop* here = detail::loop::here();
+  if (here == nullptr) detail::raise_no_current_fiber("this_loop");
+  return {here->index(), here->serial()};
+}
+
+}  // namespace weir

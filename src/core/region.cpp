@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+#include "core/region.hpp"
+
+#include <weir/detail/region_await.hpp>
+#include <weir/local.hpp>
+
+#include "core/fatal.hpp"
+
+namespace weir::detail {
+
+void enter_region(context& c) { region::enter(*current, c); }
+void leave_region(context& c) noexcept { region::leave(*current, c); }
+
+scope& region::scope_of(context& c) noexcept {
+  context* at = &c;
+  while (at->kind_ == region_kind::fiber) at = at->parent_;
+  return static_cast<scope&>(*at);
+}
+
+fiber* region::fiber_of(const context& c) noexcept {
+  const context* at = &c;
+  while (at != nullptr && at->kind_ != region_kind::fiber) at = at->parent_;
+  return const_cast<fiber*>(static_cast<const fiber*>(at));
+}
+
+void region::enter(strand& s, context& c) {
+  context& outer = *s.top;
+  c.parent_ = &outer;
+  c.forced_ = outer.forced_;
+  c.entered_ = true;
+  auto& entered = static_cast<scope&>(c);
+  entered.strand_ = &s;
+  entered.locals_ = scope_of(outer).locals_;
+  if (c.kind_ == region_kind::local) {
+    binding& bound = static_cast<local_region_base&>(entered).bound;
+    bound.outer = std::exchange(entered.locals_, &bound);
+  }
+  if (c.kind_ == region_kind::cleanup && outer.forced_) {
+    // The grace is over: the rest of the cleanup is still started, but must not wait.
+    c.reason_ = outer.reason_ ? outer.reason_ : make_reason(cancel_kind::timeout);
+    c.lenient_ = true;
+  } else if (outer.reason_ && (!c.shield_ || outer.forced_)) {
+    c.reason_ = c.kind_ == region_kind::scope
+                    ? nested_reason(outer.reason_, entered.id_, entered.name(), loop::here()->now())
+                    : outer.reason_;
+    c.lenient_ = outer.lenient_;
+  } else if (outer.reason_) {
+    s.budget = loop::here()->budget();  // inside a shield awaits go on as if nothing had happened
+  }
+  outer.inner_ = &c;
+  s.top = &c;
+  if (c.kind_ == region_kind::shield && outer.reason_ && !outer.forced_)
+    static_cast<limited_region&>(entered).start_shield_limit();
+}
+
+void region::leave(strand& s, context& c) noexcept {
+  if (!c.entered_) return;
+  c.entered_ = false;
+  context& outer = *c.parent_;
+  outer.inner_ = nullptr;
+  s.top = &outer;
+  if (outer.reason_ && !outer.lenient_ && s.budget > 0) s.budget = 0;
+}
+
+void region::tell_stop_source(context& c) {
+  for (entry* e = c.entries_; e != nullptr; e = e->below) {
+    if (e->kind == entry::sort::stop) {
+      (void)e->run(outcome_view(outcome<void>()));
+      return;
+    }
+  }
+}
+
+// A cancelled scope with children watches over its grace.
+void region::watch(scope& s) noexcept {
+  if (s.live_ == 0 || s.watch_.armed() || s.grace_ == duration::max()) return;
+  s.loop_->arm_watch(s.watch_, saturating_add(s.loop_->now(), s.grace_));
+}
+
+bool region::mark(context& c, const reason_ref& why, bool force) {
+  if (c.reason_ && (!force || (c.forced_ && !c.lenient_))) return false;
+  c.forced_ = c.forced_ || force;
+  c.lenient_ = false;
+  if (c.reason_) return true;  // the first reason wins; the force is new
+  c.reason_ = why;
+  if (c.entries_ != nullptr) tell_stop_source(c);
+  if (c.kind_ == region_kind::scope) watch(static_cast<scope&>(c));
+  return true;
+}
+
+bool region::mark_below(context& c, bool force) {
+  if (c.shield_ && !force) {
+    if (c.kind_ == region_kind::shield)
+      static_cast<limited_region&>(static_cast<scope&>(c)).start_shield_limit();
+    return false;
+  }
+  if (c.kind_ != region_kind::scope) return mark(c, c.parent_->reason_, force);
+  if (c.reason_) return mark(c, c.reason_, force);
+  auto& s = static_cast<scope&>(c);
+  return mark(c, nested_reason(c.parent_->reason_, s.id_, s.name(), s.loop_->now()), force);
+}
+
+context* region::first_below(context& c) noexcept {
+  if (c.kind_ != region_kind::fiber) {
+    if (fiber* f = static_cast<scope&>(c).first_) return f;
+  }
+  return c.inner_;
+}
+
+context* region::next_after(context& c) noexcept {
+  if (c.kind_ != region_kind::fiber) return nullptr;
+  if (fiber* f = static_cast<fiber&>(c).following) return f;
+  return c.parent_->inner_;
+}
+
+// Asks the wait that the strand of `c` is parked on, if `c` is its innermost region.
+void region::ask(context& c) {
+  strand* s = c.kind_ == region_kind::fiber ? static_cast<fiber*>(&c)
+                                            : static_cast<scope&>(c).strand_;
+  if (s == nullptr || s->top != &c || s->unwinding) return;
+  if (s->budget > 0) s->budget = 0;
+  if (s->parked == nullptr) return;
+  if (s->needs_start) {
+    s->needs_start = false;
+    s->parked = nullptr;
+    s->unwinding = true;  // it is in the ready queue already
+    return;
+  }
+  switch (s->parked->withdraw()) {
+    case cancel_result::done:
+      s->parked = nullptr;
+      s->unwinding = true;
+      loop::here()->push(*s);
+      break;
+    case cancel_result::later:
+      s->unwind_when_done = true;
+      break;
+    case cancel_result::no:
+      break;
+  }
+}
+
+// A walk over the tree without recursion and without a stack of its own: down to the first child,
+// then to the next sibling, then to the body's region, then up.
+void region::cancel(context& root, reason_ref why, bool force) {
+  if (!mark(root, why, force)) return;
+  context* at = &root;
+  bool down = true;
+  for (;;) {
+    if (down) {
+      if (context* below = first_below(*at)) {
+        at = below;
+        down = mark_below(*at, force);
+        continue;
+      }
+      ask(*at);
+    }
+    if (at == &root) return;
+    if (context* next = next_after(*at)) {
+      at = next;
+      down = mark_below(*at, force);
+      continue;
+    }
+    context* outer = at->parent_;
+    if (at->kind_ == region_kind::fiber) ask(*outer);  // the body comes last
+    at = outer;
+    down = false;
+  }
+}
+
+// The innermost cancelled scope around the strand's frames that still has children.
+scope* region::unjoined(strand& s) noexcept {
+  for (context* c = s.top; c != nullptr && c->reason_ && c->kind_ != region_kind::fiber;
+       c = c->parent_) {
+    auto& around = static_cast<scope&>(*c);
+    if (around.joined_for_good_) return nullptr;
+    if (around.live_ > 0) return &around;
+    if (c->shield_) break;
+  }
+  // All of them are empty and stay so: remember it, so that deep nests are not walked again.
+  for (context* c = s.top; c != nullptr && c->reason_ && c->kind_ != region_kind::fiber;
+       c = c->parent_) {
+    static_cast<scope&>(*c).joined_for_good_ = true;
+    if (c->shield_) break;
+  }
+  return nullptr;
+}
+
+bool region::unwind(strand& s) {
+  if (scope* busy = unjoined(s)) {
+    busy->held_ = &s;
+    return false;
+  }
+  s.unwinding = false;
+  while (frame* leaf = s.leaf) {
+    outcome_base* out = leaf->out;
+    frame* parent = leaf->parent;
+    const bool edge = out->is_catch_edge();
+    out->forget_frame();
+    s.destroying = true;
+    leaf->handle().destroy();
+    s.destroying = false;
+    s.leaf = parent;
+    if (edge) {
+      out->set_cancelled(s.top->reason_);
+      break;
+    }
+  }
+  return true;
+}
+
+void region::arm_deadlines(strand& s) noexcept {
+  if (!s.unarmed_deadlines) return;
+  s.unarmed_deadlines = false;
+  for (context* c = s.top; c != nullptr && c->kind_ != region_kind::fiber; c = c->parent_) {
+    if (c->kind_ != region_kind::timeout && c->kind_ != region_kind::shield &&
+        c->kind_ != region_kind::cleanup)
+      continue;
+    auto& limited = static_cast<limited_region&>(static_cast<scope&>(*c));
+    if (limited.armed()) return;
+    if (limited.has_deadline && !limited.fired) limited.arm();
+  }
+}
+
+void region::expire_passed(strand& s) {
+  const time_point now = loop::here()->fresh_now();
+  limited_region* outermost = nullptr;
+  for (context* c = s.top; c != nullptr; c = c->parent_) {
+    if (c->kind_ == region_kind::timeout) {
+      auto& limited = static_cast<limited_region&>(static_cast<scope&>(*c));
+      if (limited.has_deadline && !limited.fired && limited.at <= now) outermost = &limited;
+    }
+    if (c->shield_) break;
+  }
+  if (outermost == nullptr) return;
+  if (outermost->armed()) loop::here()->cancel_deadline(*outermost);
+  outermost->expired();
+}
+
+limited_region::~limited_region() {
+  if (armed()) loop::here()->cancel_deadline(*this);
+}
+
+void limited_region::set_deadline(time_point limit, cancel_kind kind) {
+  at = limit;
+  has_deadline = true;
+  fires_as = kind;
+  order_of_entry = loop::here()->next_order();
+}
+
+void limited_region::start_shield_limit() {
+  if (!shield_limit || has_deadline) return;
+  const reason_ref& outer = region::reason(*region::parent(*this));
+  set_deadline(saturating_add(outer->when, *shield_limit), cancel_kind::timeout);
+  arm();
+}
+
+void limited_region::arm() noexcept { loop::here()->arm_deadline(*this, at, order_of_entry); }
+
+void limited_region::expired() noexcept {
+  fired = true;
+  if (!cancel_requested()) ended_by_it = true;
+  cancel_reason why(fires_as);
+  why.source = id();
+  why.when = loop::here()->now();
+  region::cancel(*this, make_reason(std::move(why)), region::kind(*this) == region_kind::shield);
+}
+
+}  // namespace weir::detail

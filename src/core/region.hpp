@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Cancel regions: how a cancellation travels down the tree, and how a strand is unwound.
+//
+// The tree: a fiber's region lies in its scope; inside a fiber (or another strand) regions are
+// nested like the awaits that entered them, and `strand::top` is the innermost one.
+//
+// Invariants:
+// 1. A region is cancelled iff it has a reason. Every region inside a cancelled one is cancelled
+//    too, unless a shield lies between them that has not been forced open.
+// 2. Frames of a strand belong to the region that was on top when they were started; they are
+//    destroyed only while that region is cancelled.
+// 3. Body last: frames that run inside a cancelled scope are destroyed only when that scope has no
+//    children left. A cancelled scope accepts no new ones, so this is decided once.
+#pragma once
+
+#include <weir/context.hpp>
+#include <weir/detail/fiber.hpp>
+#include <weir/detail/run_region.hpp>
+#include <weir/scope.hpp>
+
+#include "core/loop.hpp"
+
+namespace weir::detail {
+
+struct region {
+  static bool cancelled(const strand& s) noexcept {
+    return s.top->reason_ && !s.top->lenient_;
+  }
+  static bool may_not_park(const strand& s) noexcept {
+    return static_cast<bool>(s.top->reason_);
+  }
+  static const reason_ref& reason(const context& c) noexcept { return c.reason_; }
+  static context* parent(const context& c) noexcept { return c.parent_; }
+  static context* inner(const context& c) noexcept { return c.inner_; }
+  static region_kind kind(const context& c) noexcept { return c.kind_; }
+  static bool forced(const context& c) noexcept { return c.forced_; }
+  static bool entered(const context& c) noexcept { return c.entered_; }
+  static void make_shield(context& c) noexcept { c.shield_ = true; }
+  static void make_lenient(context& c, reason_ref why) noexcept {
+    c.reason_ = std::move(why);
+    c.lenient_ = true;
+    c.forced_ = true;
+  }
+
+  static void enter(strand& s, context& c);
+  static void leave(strand& s, context& c) noexcept;
+  /// Asks `root` and everything in it to stop. First reason wins; `force` opens shields.
+  static void cancel(context& root, reason_ref why, bool force);
+  /// Destroys frames up to the next catch edge. False: the strand is held (see invariant 3).
+  static bool unwind(strand& s);
+  /// Arms the timers of all time limits that the strand entered since it last gave up its turn.
+  static void arm_deadlines(strand& s) noexcept;
+  /// Fires every deadline around the running strand that has passed; for `checkpoint`.
+  static void expire_passed(strand& s);
+
+  /// The nearest scope around `c`, or `c` itself if it is one.
+  static scope& scope_of(context& c) noexcept;
+  static const scope& scope_of(const context& c) noexcept {
+    return scope_of(const_cast<context&>(c));
+  }
+  static fiber* fiber_of(const context& c) noexcept;
+
+  // Children of a scope.
+  static void add_child(scope& s, fiber& f) noexcept;
+  static void remove_child(scope& s, fiber& f) noexcept;
+  static void child_ended(scope& s, fiber& f);
+  static void drained(scope& s) noexcept;
+
+  // What scope.cpp and the others need of a scope's insides.
+  static fiber* first_child(const scope& s) noexcept { return s.first_; }
+  static entry*& entries(context& c) noexcept { return c.entries_; }
+  static loop& loop_of(const scope& s) noexcept { return *s.loop_; }
+  static strand* strand_of(const scope& s) noexcept { return s.strand_; }
+  static binding*& locals(scope& s) noexcept { return s.locals_; }
+  static duration grace(const scope& s) noexcept { return s.grace_; }
+  static failures& problems(scope& s) {
+    if (s.failures_ == nullptr) s.failures_ = std::make_unique<failures>();
+    return *s.failures_;
+  }
+  static failures* problems_or_null(const scope& s) noexcept { return s.failures_.get(); }
+  static void fail(scope& s, const std::exception_ptr& error, std::string_view who);
+  static void unlink_entry(context& c, entry& e) noexcept;
+  static void force(context& c) noexcept { c.forced_ = true; }
+  static void remove_unobserved(fiber& f) noexcept;
+  static task<> end(scope& s, outcome_base& out);
+  static verdict judge(scope& s, outcome_base& out);
+
+ private:
+  friend class weir::scope;
+  friend struct overdue_watch;
+  friend class join_wait;
+  static bool mark(context& c, const reason_ref& why, bool force);
+  static bool mark_below(context& c, bool force);
+  static void tell_stop_source(context& c);
+  static void watch(scope& s) noexcept;
+  static context* first_below(context& c) noexcept;
+  static context* next_after(context& c) noexcept;
+  static void ask(context& c);
+  static scope* unjoined(strand& s) noexcept;
+  static void collect_unobserved(scope& s);
+  static std::exception_ptr raised_error(scope& s);
+};
+
+/// Around a defer that runs, or a service that is being joined; ends both when the grace is over.
+struct grace_region final : limited_region {
+  grace_region(context& of, time_point end);
+  void expired() noexcept override;
+  context& owner;
+  fiber* joining = nullptr;
+};
+
+/// The service behind an entry of kind `background`.
+fiber* background_of(entry& e) noexcept;
+
+}  // namespace weir::detail

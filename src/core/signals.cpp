@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "core/signals.hpp"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <mutex>
+
+#include <weir/error.hpp>
+
+namespace weir::detail {
+
+namespace {
+
+constexpr std::array<int, 3> watched{SIGINT, SIGTERM, SIGQUIT};
+constexpr std::size_t max_watches = 64;
+
+// Read by the handlers, so nothing but lock-free atomics here.
+std::array<std::atomic<door*>, max_watches> doors{};
+static_assert(std::atomic<door*>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+
+std::mutex mutex;
+std::size_t watches = 0;
+std::array<struct sigaction, watched.size()> earlier{};
+
+void on_signal(int number) {
+  const int kept = errno;
+  bool third = false;
+  for (auto& place : doors) {
+    door* d = place.load(std::memory_order_acquire);
+    if (d == nullptr) continue;
+    if (number == SIGQUIT) {
+      d->dump_requests.fetch_add(1, std::memory_order_acq_rel);
+    } else {
+      third = d->interrupts.fetch_add(1, std::memory_order_acq_rel) >= 2 || third;
+    }
+    d->ring();
+  }
+  if (third) std::abort();
+  errno = kept;
+}
+
+}  // namespace
+
+signal_watch::signal_watch(door_ref to) : door_(std::move(to)), place_(0) {
+  const std::lock_guard lock(mutex);
+  while (place_ < max_watches && doors[place_].load() != nullptr) ++place_;
+  if (place_ == max_watches)
+    raise(errc::overloaded, "too many loops handle signals; let one of them do it");
+  doors[place_].store(door_.get(), std::memory_order_release);
+  if (watches++ > 0) return;
+  struct sigaction mine {};
+  mine.sa_handler = on_signal;
+  mine.sa_flags = SA_RESTART;
+  sigemptyset(&mine.sa_mask);
+  for (std::size_t i = 0; i < watched.size(); ++i) sigaction(watched[i], &mine, &earlier[i]);
+}
+
+signal_watch::~signal_watch() {
+  const std::lock_guard lock(mutex);
+  if (--watches == 0)
+    for (std::size_t i = 0; i < watched.size(); ++i) sigaction(watched[i], &earlier[i], nullptr);
+  doors[place_].store(nullptr, std::memory_order_release);
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "core/door.hpp"
+
+namespace weir::detail {
+
+/// While it lives, SIGINT and SIGTERM are counted for the given loop, and SIGQUIT asks it for a
+/// dump. The third interrupt ends the program at once, also if the loop is stuck. Earlier handlers
+/// come back when the last one goes.
+class signal_watch {
+ public:
+  explicit signal_watch(door_ref to);
+  signal_watch(const signal_watch&) = delete;
+  signal_watch& operator=(const signal_watch&) = delete;
+  ~signal_watch();
+
+ private:
+  door_ref door_;
+  std::size_t place_;
+};
+
+}  // namespace weir::detail

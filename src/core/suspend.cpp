@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include <weir/suspend.hpp>
+
+#include <string>
+
+#include <weir/detail/dump_line.hpp>
+
+#include "core/fatal.hpp"
+#include "core/loop.hpp"
+
+namespace weir::detail {
+
+/// Carries an answer home.
+struct suspend_message final : message {
+  explicit suspend_message(suspend_core& c) noexcept : core(&c) {}
+  void deliver(loop&) noexcept override {
+    core->arrived();
+    core->drop_ref();
+  }
+  void refuse() noexcept override { core->drop_ref(); }
+  suspend_core* core;
+};
+
+struct suspend_core::shared {
+  explicit shared(suspend_core& c) noexcept : answer(c) {}
+  suspend_message answer;
+  door_ref home = loop::here()->shared_door();
+};
+
+suspend_core::suspend_core() : shared_(std::make_unique<shared>(*this)) {}
+suspend_core::~suspend_core() = default;
+
+bool suspend_core::claim() {
+  const door& home = *shared_->home;
+  if (home.simulated() && home.thread != std::this_thread::get_id())
+    raise(errc::wrong_loop, "a suspend of simulated loop '" + home.name() +
+                                "' answered on another thread; simulated programs run on one");
+  phase expected = phase::waiting;
+  if (phase_.compare_exchange_strong(expected, phase::answered, std::memory_order_acq_rel))
+    return true;
+  shared_->home->late.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+void suspend_core::hand_over() noexcept {
+  loop* here = loop::here();
+  if (here != nullptr && here->serial() == shared_->home->serial()) return arrived();
+  add_ref();
+  shared_->home->post(shared_->answer);
+}
+
+void suspend_core::arrived() noexcept {
+  if (suspend_wait_base* wait = std::exchange(wait_, nullptr)) wait->answered();
+}
+
+void suspend_core::drop_resumer() noexcept {
+  if (resumers_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  phase expected = phase::waiting;
+  if (!phase_.compare_exchange_strong(expected, phase::answered, std::memory_order_acq_rel))
+    return;
+  error = std::make_exception_ptr(weir::error(
+      errc::abandoned, "suspend: the last resumer was destroyed without an answer"));
+  hand_over();
+}
+
+void suspend_core::drop_ref() noexcept {
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+bool suspend_core::end_waiting() noexcept {
+  phase expected = phase::waiting;
+  return phase_.compare_exchange_strong(expected, phase::ended, std::memory_order_acq_rel);
+}
+
+bool suspend_core::answered() const noexcept {
+  return phase_.load(std::memory_order_acquire) == phase::answered;
+}
+
+// ------------------------------------------------------------------ the wait
+
+suspend_wait_base::~suspend_wait_base() { let_go(); }
+
+void suspend_wait_base::let_go() noexcept {
+  if (counted_) loop::here()->expect_outside(-1);
+  counted_ = false;
+  if (core_ == nullptr) return;
+  core_->end_waiting();
+  core_->detach();
+  core_->drop_ref();
+  core_ = nullptr;
+}
+
+void suspend_wait_base::arm() noexcept {
+  let_go();
+  later_ = false;
+  core_ = make_core();
+  core_->attach(*this);
+  counted_ = true;
+  loop::here()->expect_outside(1);
+  // An answer inside the starting function must not complete the wait before it returns.
+  core_->add_ref();
+  suspend_core* const core = core_;
+  try {
+    call_start();
+  } catch (...) {
+    if (core->claim()) {
+      core->error = std::current_exception();
+      core->hand_over();
+    }
+  }
+  core->drop_ref();
+}
+
+void suspend_wait_base::answered() noexcept {
+  if (counted_) loop::here()->expect_outside(-1);
+  counted_ = false;
+  if (later_ && has_value()) loop::here()->emit("value_discarded", "suspend");
+  complete();
+}
+
+cancel_result suspend_wait_base::withdraw() noexcept {
+  if (core_->answered()) return cancel_result::no;  // the answer is on its way: deliver it
+  cancel_result answer = cancel_result::done;
+  try {
+    answer = call_canceller();
+  } catch (...) {
+    fatal("the canceller of a suspend threw; cancellers must not throw");
+  }
+  if (answer == cancel_result::done && !core_->end_waiting()) return cancel_result::no;
+  if (answer == cancel_result::done) {
+    if (counted_) loop::here()->expect_outside(-1);
+    counted_ = false;
+    core_->detach();
+  }
+  later_ = answer == cancel_result::later;
+  return answer;
+}
+
+void suspend_wait_base::describe(dump_line& line) const { line.add("suspend"); }
+
+}  // namespace weir::detail

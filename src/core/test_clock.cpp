@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "core/test_clock.hpp"
+
+#include <mutex>
+
+#include "core/loop.hpp"
+
+namespace weir {
+
+namespace detail {
+
+/// Shared by the clock and the loop that runs on it; the clock may be advanced on any thread.
+struct test_clock_state {
+  std::mutex mutex;
+  time_point now{};
+  time_point target{};
+  bool automatic = false;
+  door_ref watcher;  // the loop that runs on this clock
+};
+
+namespace {
+
+class test_clock_environment final : public real_environment {
+ public:
+  explicit test_clock_environment(test_clock& clock) : state_(clock.state()) {
+    const std::lock_guard lock(state_.mutex);
+    wall_start_ = real_environment::wall_now() - state_.now.time_since_epoch();
+  }
+  ~test_clock_environment() override {
+    const std::lock_guard lock(state_.mutex);
+    state_.watcher = nullptr;
+  }
+
+  time_point now() override {
+    const std::lock_guard lock(state_.mutex);
+    return state_.now;
+  }
+  wall_time wall_now() override { return wall_start_ + now().time_since_epoch(); }
+
+  // Straight to the target if no timer lies before it.
+  void between_turns(loop& here) override {
+    const time_point next = here.next_timer();
+    const std::lock_guard lock(state_.mutex);
+    state_.watcher = here.shared_door();
+    if (state_.now < state_.target && next > state_.target) state_.now = state_.target;
+  }
+
+  // Nothing is ready: on to the next timer, if the clock may go that far.
+  void park(loop& here, std::optional<time_point> until) override {
+    {
+      const std::lock_guard lock(state_.mutex);
+      if (until && *until <= state_.now) return;
+      if (until && (*until <= state_.target || state_.automatic)) {
+        state_.now = *until;
+        state_.target = std::max(state_.target, state_.now);
+        return;
+      }
+      if (state_.now < state_.target) {
+        state_.now = state_.target;
+        return;
+      }
+    }
+    here.own_door().sleep(-1);
+  }
+
+ private:
+  test_clock_state& state_;
+  wall_time wall_start_;
+};
+
+}  // namespace
+
+std::unique_ptr<environment> make_test_clock_environment(test_clock& clock) {
+  return std::make_unique<test_clock_environment>(clock);
+}
+
+}  // namespace detail
+
+test_clock::test_clock() : state_(std::make_shared<detail::test_clock_state>()) {}
+test_clock::~test_clock() = default;
+
+void test_clock::advance(duration d) {
+  if (d < duration::zero())
+    detail::raise(errc::invalid_argument, "test_clock: time does not go back; advance by 0 or more");
+  detail::door_ref watcher;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->target = detail::saturating_add(std::max(state_->target, state_->now), d);
+    watcher = state_->watcher;
+  }
+  if (watcher != nullptr) watcher->ring();
+}
+
+void test_clock::auto_advance(bool on) {
+  detail::door_ref watcher;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->automatic = on;
+    watcher = state_->watcher;
+  }
+  if (watcher != nullptr) watcher->ring();
+}
+
+time_point test_clock::now() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->now;
+}
+
+}  // namespace weir

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// A strand's turn: the only place where frames are resumed and destroyed.
+#include <weir/detail/frame.hpp>
+#include <weir/detail/wait.hpp>
+
+#include <string>
+
+#include "core/error_notes.hpp"
+#include "core/fatal.hpp"
+#include "core/fiber_end.hpp"
+#include "core/loop.hpp"
+#include "core/region.hpp"
+
+namespace weir::detail {
+
+void loop::run_strand(strand& s) {
+  current = &s;
+  s.queued = false;
+  s.nesting = 0;
+  s.budget = region::cancelled(s) ? 0 : budget_;
+  now_read_ = false;
+  while (step(s)) {
+  }
+  current = nullptr;
+}
+
+// One hop of the trampoline. False: the strand gave up its turn or has ended.
+bool loop::step(strand& s) {
+  if (!s.begun) {
+    s.begun = true;
+    auto& f = static_cast<fiber&>(s);
+    if (region::cancelled(s)) {
+      f.result().set_cancelled(region::reason(f));
+      return finish_base(s);
+    }
+    if (!f.begin()) return finish_base(s);
+  }
+  if (s.unwinding) {
+    if (!region::unwind(s)) return false;
+    if (s.leaf == nullptr) {
+      auto& f = static_cast<fiber&>(s);
+      f.result().set_cancelled(region::reason(f));
+      return finish_base(s);
+    }
+  } else if (s.needs_start) {
+    s.needs_start = false;
+    wait* pending = s.parked;
+    if (region::may_not_park(s)) {
+      s.parked = nullptr;
+      s.unwinding = true;
+      return true;
+    }
+    if (!pending->start()) return false;
+    s.parked = nullptr;
+  }
+  s.leaf->handle().resume();
+  if (s.unwinding) return true;
+  if (s.parked != nullptr || s.queued) return false;
+  return s.leaf != nullptr || finish_base(s);
+}
+
+bool loop::finish_base(strand& s) { return fiber_ended(static_cast<fiber&>(s)); }
+
+// ------------------------------------------------------------------ what awaiting frames call
+
+bool give_up_turn(strand& s, frame& me, frame& child) {
+  if (s.destroying) fatal_destructor(s);
+  s.leaf = &me;
+  if (region::cancelled(s)) {
+    s.unwinding = true;
+    return true;
+  }
+  s.leaf = &child;
+  region::arm_deadlines(s);
+  loop::here()->push(s);
+  return true;
+}
+
+void give_up_turn(strand& s, wait& w) {
+  if (s.destroying) fatal_destructor(s);
+  if (region::cancelled(s)) {
+    s.unwinding = true;
+    return;
+  }
+  w.belongs_to(s);
+  s.parked = &w;
+  s.needs_start = true;
+  region::arm_deadlines(s);
+  loop::here()->push(s);
+}
+
+bool prepare_park(strand& s, wait& w) {
+  if (s.destroying) fatal_destructor(s);
+  if (region::may_not_park(s)) {
+    s.unwinding = true;
+    return false;
+  }
+  park_quietly(s, w);
+  return true;
+}
+
+void park_quietly(strand& s, wait& w) {
+  w.belongs_to(s);
+  s.parked = &w;
+  region::arm_deadlines(s);
+}
+
+void wait::complete() noexcept {
+  if ((target_ & 1U) != 0) {
+    auto& link = *reinterpret_cast<arm_link*>(target_ & ~std::uintptr_t{1});
+    link.owner->arm_completed(link);
+    return;
+  }
+  auto& s = *reinterpret_cast<strand*>(target_);
+  s.parked = nullptr;
+  if (s.unwind_when_done) {
+    s.unwind_when_done = false;
+    s.unwinding = true;
+  }
+  loop::here()->push(s);
+}
+
+strand* wait::waiting_strand() const noexcept {
+  const wait* at = this;
+  while ((at->target_ & 1U) != 0)
+    at = reinterpret_cast<arm_link*>(at->target_ & ~std::uintptr_t{1})->owner;
+  return reinterpret_cast<strand*>(at->target_);
+}
+
+fiber* current_fiber() noexcept {
+  return current == nullptr ? nullptr : region::fiber_of(*current->top);
+}
+
+// ------------------------------------------------------------------ frames that fail
+
+void frame_failed(frame& me) noexcept {
+  strand& s = *current;
+  if (s.destroying) fatal_destructor(s);
+  me.out->set_error(std::current_exception());
+  note_frame(me.out->error(), me);
+}
+
+void fatal_destructor(strand& s) noexcept {
+  // The frame that is being destroyed is the leaf; its own await is where it was cancelled.
+  const auto& at = s.leaf->awaiting;
+  s.destroying = false;
+  const fiber* f = region::fiber_of(*s.top);
+  std::string text = "destructor threw while '";
+  text.append(f == nullptr || f->name == nullptr ? "fiber" : f->name);
+  text.append("' was being cancelled at ").append(at.file_name()).append(":");
+  text.append(std::to_string(at.line()));
+  text.append("; destructors that run during cancellation must not throw");
+  fatal(text);
+}
+
+const cancel_reason* unwinding_reason() noexcept {
+  if (current == nullptr || !current->destroying) return nullptr;
+  return region::reason(*current->top).get();
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#include <weir/combinators.hpp>
+
+#include "core/loop.hpp"
+#include "core/region.hpp"
+
+namespace weir::detail {
+
+void arm_children::cancel_losers() {
+  if (region::first_child(*scope_) == nullptr || scope_->cancel_requested()) return;
+  cancel_reason why(cancel_kind::race_lost);
+  why.source = scope_->id();
+  why.when = loop::here()->now();
+  region::cancel(*scope_, make_reason(std::move(why)), false);
+}
+
+// Results that were taken are not `value` any more; an error that was reported was observed.
+void arm_children::count_unseen(bool error_reported) {
+  for (const core_ref& c : children_) {
+    auto& f = static_cast<fiber&>(*c.get());
+    const std::string_view name = f.name == nullptr ? scope_->name() : f.name;
+    if (f.result().is_value()) loop::here()->emit("value_discarded", name, 0, scope_->id());
+    if (f.result().is_error() && !f.observed && error_reported)
+      loop::here()->emit("suppressed", name, 0, scope_->id());
+  }
+}
+
+}  // namespace weir::detail

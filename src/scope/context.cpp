@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include <weir/context.hpp>
+
+#include <weir/scope.hpp>
+
+#include "core/loop.hpp"
+#include "core/region.hpp"
+
+namespace weir {
+
+namespace {
+
+/// Keeps the std::stop_source of a context; popped without effect.
+struct stop_entry final : detail::entry {
+  stop_entry() : entry(sort::stop) {}
+  task<> run(const outcome_view&) override {
+    detail::loop::here()->request_stop_later(source);
+    return task<>(nullptr);
+  }
+  std::stop_source source;
+};
+
+[[noreturn]] void raise_wrong_loop(const char* what, const context& c) {
+  const scope& s = detail::region::scope_of(c);
+  detail::loop* here = detail::loop::here();
+  const std::string at =
+      here == nullptr ? "a thread without a loop" : "loop '" + here->own_door().name() + "'";
+  detail::raise(errc::wrong_loop,
+                std::string(what) + " on scope '" + std::string(s.name()) + "' of loop '" +
+                    detail::region::loop_of(s).own_door().name() + "' called on " + at +
+                    "; use a cancel_source, or post to its loop");
+}
+
+}  // namespace
+
+context::~context() = default;
+
+void context::require_home(const char* what) const {
+  if (&detail::region::loop_of(detail::region::scope_of(*this)) != detail::loop::here())
+    raise_wrong_loop(what, *this);
+}
+
+void context::own(detail::entry* adopted) {
+  adopted->below = entries_;
+  if (entries_ != nullptr) entries_->above = adopted;
+  entries_ = adopted;
+}
+
+std::optional<time_point> context::deadline() const noexcept {
+  std::optional<time_point> earliest;
+  for (const context* c = this; c != nullptr; c = c->parent_) {
+    if (c->kind_ == detail::region_kind::timeout || c->kind_ == detail::region_kind::shield ||
+        c->kind_ == detail::region_kind::cleanup) {
+      const auto& limited =
+          static_cast<const detail::limited_region&>(static_cast<const scope&>(*c));
+      if (limited.has_deadline && (!earliest || limited.at < *earliest)) earliest = limited.at;
+    }
+    if (c->shield_) break;
+  }
+  return earliest;
+}
+
+weir::scope_id context::scope_id() const noexcept { return detail::region::scope_of(*this).id(); }
+
+std::string_view context::name() const noexcept {
+  if (kind_ == detail::region_kind::scope) return static_cast<const scope*>(this)->name();
+  const detail::fiber* f = detail::region::fiber_of(*this);
+  if (f == nullptr) return {};
+  if (f->name != nullptr) return f->name;
+  const auto root = const_cast<detail::fiber*>(f)->result().frame();
+  return root ? std::string_view(detail::frame_of(root).function.function_name())
+              : std::string_view();
+}
+
+std::stop_token context::stop_token() {
+  require_home("stop_token");
+  for (detail::entry* e = entries_; e != nullptr; e = e->below)
+    if (e->kind == detail::entry::sort::stop)
+      return static_cast<stop_entry*>(e)->source.get_token();
+  auto* made = new stop_entry;
+  own(made);
+  if (reason_) detail::loop::here()->request_stop_later(made->source);
+  return made->source.get_token();
+}
+
+context& this_context() {
+  detail::require_fiber("this_context");
+  return *detail::current->top;
+}
+
+const scope& this_scope() {
+  detail::require_fiber("this_scope");
+  return detail::region::scope_of(*detail::current->top);
+}
+
+}  // namespace weir

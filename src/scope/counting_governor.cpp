@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+#include <weir/counting_governor.hpp>
+
+#include <string>
+
+#include <weir/detail/dump_line.hpp>
+#include <weir/parallel_map.hpp>
+
+#include "core/fatal.hpp"
+#include "core/loop.hpp"
+#include "core/region.hpp"
+
+namespace weir {
+
+namespace {
+
+std::string quoted(std::string_view name) {
+  return "'" + std::string(name.empty() ? "unnamed" : name) + "'";
+}
+
+}  // namespace
+
+namespace detail {
+
+void raise_both(std::exception_ptr first, std::exception_ptr second) {
+  throw error_group({std::move(first), std::move(second)});
+}
+
+void require_limit(std::int64_t limit) {
+  if (limit < 1)
+    raise(errc::invalid_argument, "parallel_map: a limit of " + std::to_string(limit) +
+                                      " lets nothing run; give 1 or more");
+}
+
+void report_failed_release() noexcept {
+  if (loop* here = loop::here()) here->emit("cleanup_failed", "permit");
+}
+
+namespace {
+
+/// Takes a permit home.
+struct release_message final : message {
+  release_message(permit_source& s, std::int64_t w) noexcept : source(&s), weight(w) {}
+  void deliver(loop& here) noexcept override {
+    try {
+      source->give_back(weight);
+    } catch (...) {
+      here.emit("cleanup_failed", "permit");
+    }
+    delete this;
+  }
+  // The home loop is gone and nobody can wait there any more: it is safe to settle it here.
+  void refuse() noexcept override {
+    try {
+      source->give_back(weight);
+    } catch (...) {
+      report_failed_release();
+    }
+    delete this;
+  }
+  permit_source* source;
+  std::int64_t weight;
+};
+
+}  // namespace
+
+void release_elsewhere(permit_source& source, std::uint32_t home, std::int64_t weight) {
+  if (const door_ref there = door_table::find_serial(home)) {
+    there->post(*new release_message(source, weight));
+  } else {
+    source.give_back(weight);
+  }
+}
+
+// ------------------------------------------------------------------ waiting
+
+void acquire_wait::arm() noexcept {
+  if (governor_->closed_ || governor_->requests_ >= governor_->max_waiting_) {
+    const bool closed = governor_->closed_;
+    error_ = std::make_exception_ptr(
+        error(closed ? errc::governor_closed : errc::governor_full,
+              "governor " + quoted(governor_->name()) +
+                  (closed ? " is closed"
+                          : " is full: " + std::to_string(governor_->requests_) + " of " +
+                                std::to_string(governor_->max_waiting_) +
+                                " requests wait; try again later or raise max_waiting")));
+    return complete();
+  }
+  previous_ = governor_->last_;
+  next_ = nullptr;
+  (previous_ == nullptr ? governor_->first_ : previous_->next_) = this;
+  governor_->last_ = this;
+  governor_->waiting_ += weight_;
+  ++governor_->requests_;
+}
+
+cancel_result acquire_wait::withdraw() noexcept {
+  governor_->unlink(*this);
+  governor_->grant_waiters();  // whoever was behind a heavy request may go first now
+  return cancel_result::done;
+}
+
+void acquire_wait::describe(dump_line& line) const {
+  line.add("governor").add_name(governor_->name());
+  line.add(" (").add(static_cast<std::uint64_t>(governor_->active())).add(" of ");
+  line.add(static_cast<std::uint64_t>(governor_->capacity())).add(" out)");
+}
+
+}  // namespace detail
+
+// ------------------------------------------------------------------ the governor
+
+counting_governor::counting_governor(std::int64_t capacity, governor_options options)
+    : capacity_(capacity),
+      free_(capacity),
+      max_waiting_(options.max_waiting),
+      home_(detail::current_loop_serial()),
+      name_(options.name) {
+  require_capacity(capacity);
+  if (options.max_waiting < 0)
+    detail::raise(errc::invalid_argument, "governor " + quoted(name_.view()) +
+                                              ": max_waiting is negative; give 0 or more, or "
+                                              "unbounded");
+}
+
+counting_governor::~counting_governor() {
+  if (first_ != nullptr)
+    detail::fatal("governor " + quoted(name_.view()) + " destroyed while fibers wait for it");
+  if (active() > 0)
+    detail::fatal("governor " + quoted(name_.view()) + " destroyed while " +
+                  std::to_string(active()) + " units are out");
+}
+
+void counting_governor::require_capacity(std::int64_t capacity) const {
+  if (capacity < 0 || capacity > std::int64_t{0xffffffff})
+    detail::raise(errc::invalid_argument, "governor " + quoted(name_.view()) + ": a capacity of " +
+                                              std::to_string(capacity) +
+                                              " is not in 0..4294967295");
+}
+
+// Made outside a loop, its home is the first loop that uses it; a home that ended passes on.
+void counting_governor::settle_home() {
+  const std::uint32_t here = detail::current_loop_serial();
+  if (here == 0) detail::raise_no_current_fiber("governor");
+  const detail::door_ref home = home_ == 0 ? nullptr : detail::door_table::find_serial(home_);
+  if (home != nullptr)
+    detail::raise(errc::wrong_loop, "governor " + quoted(name_.view()) + " of loop '" +
+                                        home->name() + "' used on loop '" +
+                                        detail::loop::here()->own_door().name() +
+                                        "'; use a shared_governor across loops");
+  home_ = here;
+}
+
+void counting_governor::refuse_weight(std::int64_t weight) const {
+  detail::raise(errc::invalid_argument, "governor " + quoted(name_.view()) + ": a weight of " +
+                                            std::to_string(weight) + " is not positive");
+}
+
+std::optional<permit> counting_governor::try_acquire(std::int64_t weight) {
+  check(weight);
+  if (closed_ || first_ != nullptr || free_ < weight) return std::nullopt;
+  free_ -= weight;
+  return permit(*this, weight, home_);
+}
+
+void counting_governor::unlink(detail::acquire_wait& w) noexcept {
+  (w.previous_ == nullptr ? first_ : w.previous_->next_) = w.next_;
+  (w.next_ == nullptr ? last_ : w.next_->previous_) = w.previous_;
+  w.previous_ = w.next_ = nullptr;
+  waiting_ -= w.weight_;
+  --requests_;
+}
+
+void counting_governor::grant_waiters() noexcept {
+  while (first_ != nullptr && first_->weight_ <= free_) {
+    detail::acquire_wait& w = *first_;
+    unlink(w);
+    free_ -= w.weight_;
+    w.granted_ = true;
+    w.complete();
+  }
+}
+
+void counting_governor::give_back(std::int64_t weight) {
+  free_ += weight;
+  if (first_ != nullptr) grant_waiters();
+  if (free_ == capacity_ && first_ == nullptr && !listeners_.empty()) tell_idle();
+}
+
+void counting_governor::tell_idle() noexcept {
+  for (std::size_t i = 0; i < listeners_.size(); ++i) {
+    try {
+      listeners_[i]->call();
+    } catch (...) {
+      if (detail::loop* here = detail::loop::here()) here->emit("observer_failed", name_.view());
+    }
+  }
+}
+
+void counting_governor::add_listener(std::unique_ptr<idle_listener> listener) {
+  listeners_.push_back(std::move(listener));
+}
+
+void counting_governor::resize(std::int64_t capacity) {
+  if (home_ != 0) check(1);
+  require_capacity(capacity);
+  free_ += capacity - capacity_;
+  capacity_ = capacity;
+  grant_waiters();
+}
+
+void counting_governor::close() {
+  if (home_ != 0) check(1);
+  closed_ = true;
+  while (first_ != nullptr) {
+    detail::acquire_wait& w = *first_;
+    unlink(w);
+    w.error_ = std::make_exception_ptr(
+        error(errc::governor_closed, "governor " + quoted(name_.view()) + " was closed"));
+    w.complete();
+  }
+}
+
+}  // namespace weir

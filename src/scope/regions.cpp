@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// The regions of with_timeout, shield and with_local, and what all regions have in common.
+#include <string>
+
+#include <weir/deadline.hpp>
+#include <weir/detail/dump_line.hpp>
+#include <weir/local.hpp>
+#include <weir/settle.hpp>
+
+#include "core/cleanup.hpp"
+#include "core/loop.hpp"
+#include "core/region.hpp"
+
+namespace weir::detail {
+
+bool has_entries(const scope& r) noexcept {
+  return region::entries(const_cast<scope&>(r)) != nullptr;
+}
+
+task<> end_region(scope& r, outcome_base& out) {
+  std::vector<std::exception_ptr> errors;
+  co_await quietly(pop_entries(r, out, errors));
+  if (!errors.empty()) region::problems(r).cleanup = std::move(errors);
+}
+
+verdict judge_region(scope& r, outcome_base& out) {
+  const bool was_entered = region::entered(r);
+  region::leave(*current, r);
+  failures* problems = region::problems_or_null(r);
+  if (problems != nullptr) {
+    auto& kept = out.notes().cleanup;
+    kept.insert(kept.end(), problems->cleanup.begin(), problems->cleanup.end());
+  }
+  if (region::cancelled(*current) && !out.is_value() && was_entered) {
+    if (out.is_error()) loop::here()->emit("suppressed", r.name(), 0, r.id());
+    return {verdict::action::unwind, nullptr};
+  }
+  if (out.is_value() && problems != nullptr && !problems->cleanup.empty())
+    return {verdict::action::fail, problems->cleanup.front()};
+  return {};
+}
+
+// ------------------------------------------------------------------ time limits
+
+std::exception_ptr timeout_of(const time_limit& limit) {
+  if (limit.absolute)
+    return std::make_exception_ptr(timeout_error("the deadline of with_deadline has passed"));
+  const auto ms = std::chrono::duration<double, std::milli>(limit.length).count();
+  std::string text = std::to_string(ms);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return std::make_exception_ptr(
+      timeout_error("the time limit of " + text + " ms was reached"));
+}
+
+void emit_late() { loop::here()->emit("late", "with_timeout"); }
+
+timeout_region::timeout_region(time_limit limit)
+    : limited_region(region_kind::timeout, limit.absolute ? "with_deadline" : "with_timeout"),
+      limit_(limit) {
+  const time_point now = loop::here()->now();
+  at = limit.absolute ? limit.at : saturating_add(now, limit.length);
+}
+
+bool timeout_region::may_start(outcome_base& out) {
+  const bool over = limit_.absolute ? at <= loop::here()->now() : limit_.length <= duration::zero();
+  if (over) {
+    out.set_error(timeout_of(limit_));
+    return false;
+  }
+  if (at != time_point::max()) {
+    set_deadline(at, limit_.absolute ? cancel_kind::deadline : cancel_kind::timeout);
+    current->unarmed_deadlines = true;
+  }
+  return true;
+}
+
+verdict timeout_region::judge(outcome_base& out) {
+  if (armed()) loop::here()->cancel_deadline(*this);
+  verdict v = judge_region(*this, out);
+  if (!ended_by_it || v.what == verdict::action::unwind) return v;
+  if (out.is_value()) {
+    loop::here()->emit("late", name(), 0, id());
+  } else if (out.is_error()) {
+    out.notes().suppressed.push_back(timeout_of(limit_));
+    loop::here()->emit("suppressed", name(), 0, id());
+  } else {
+    return {verdict::action::fail, timeout_of(limit_)};
+  }
+  return v;
+}
+
+bool limit_wait::try_now() noexcept {
+  if (!fixed_) {
+    fixed_ = true;
+    const time_point now = loop::here()->now();
+    at_ = limit_.absolute                     ? limit_.at
+          : limit_.length <= duration::zero() ? now
+                                              : saturating_add(now, limit_.length);
+  }
+  return at_ <= loop::here()->now();
+}
+
+void limit_wait::arm() noexcept {
+  if (at_ != time_point::max())
+    loop::here()->arm_deadline(*this, at_, loop::here()->next_order());
+}
+
+cancel_result limit_wait::withdraw() noexcept {
+  if (armed()) loop::here()->cancel_deadline(*this);
+  return cancel_result::done;
+}
+
+void limit_wait::describe(dump_line& line) const { line.add("time limit"); }
+
+// ------------------------------------------------------------------ shields and locals
+
+shield_region::shield_region(setup s) : limited_region(region_kind::shield, "shield") {
+  region::make_shield(*this);
+  shield_limit = s.limit;
+}
+
+local_region_base::local_region_base(const void* key, void* value)
+    : plain_region(region_kind::local, "with_local"), bound{key, value, nullptr} {}
+
+void* find_local(const void* key) noexcept {
+  if (current == nullptr) return nullptr;
+  for (binding* b = region::locals(region::scope_of(*current->top)); b != nullptr; b = b->outer)
+    if (b->key == key) return b->value;
+  return nullptr;
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: MIT
+#include <weir/scope.hpp>
+
+#include <cstring>
+#include <string>
+
+#include <weir/detail/dump_line.hpp>
+
+#include "core/cleanup.hpp"
+#include "core/fatal.hpp"
+#include "core/loop.hpp"
+#include "core/region.hpp"
+
+namespace weir {
+
+namespace detail {
+
+namespace {
+
+/// A service's place in the LIFO stack of its scope.
+struct background_entry final : entry {
+  explicit background_entry(fiber& f) : entry(sort::background), service(&f) {}
+  fiber* service;
+};
+
+std::string quoted(std::string_view name) {
+  std::string text = "'";
+  text.append(name.empty() ? "unnamed" : name).append("'");
+  return text;
+}
+
+std::string_view name_of(const fiber& f) noexcept { return f.name == nullptr ? "" : f.name; }
+
+}  // namespace
+
+fiber* background_of(entry& e) noexcept { return static_cast<background_entry&>(e).service; }
+
+scope_setup::scope_setup(const scope_options& o, std::source_location where)
+    : options(o), name(o.name), site(where) {
+  options.name = {};
+  if (o.max_children < 0)
+    raise(errc::invalid_argument, "scope " + quoted(o.name.view()) +
+                                      ": max_children is negative; give 0 or more, or unbounded");
+  if (o.grace < duration::zero())
+    raise(errc::invalid_argument,
+          "scope " + quoted(o.name.view()) + ": grace is negative; give 0 or more");
+}
+
+}  // namespace detail
+
+// ------------------------------------------------------------------ life
+
+scope::scope(detail::scope_setup&& setup, detail::region_kind kind)
+    : context(kind),
+      loop_(detail::loop::here()),
+      id_(loop_->next_scope_id()),
+      name_(std::move(setup.name)),
+      site_(setup.site),
+      max_children_(setup.options.max_children),
+      grace_(setup.options.grace),
+      failure_(setup.options.failure),
+      errors_(setup.options.errors) {
+  loop_->own_door().scopes.add(1);
+}
+
+scope::scope(detail::region_kind kind, const char* name)
+    : context(kind),
+      loop_(detail::loop::here()),
+      id_(loop_->next_scope_id()),
+      name_(detail::kept_name::of_literal(name)) {}
+
+scope::~scope() {
+  if (live_ > 0) detail::fatal("scope destroyed while children run in it");
+  if (watch_.armed()) loop_->cancel_deadline(watch_);
+  if (entered_) detail::region::leave(*strand_, *this);
+  while (unobserved_ != nullptr) detail::region::remove_unobserved(*unobserved_);
+  while (detail::entry* rest = entries_) {
+    detail::region::unlink_entry(*this, *rest);
+    delete rest;
+  }
+  if (kind_ == detail::region_kind::scope) loop_->own_door().scopes.add(-1);
+}
+
+// ------------------------------------------------------------------ spawning
+
+void scope::require_task(bool there) {
+  if (!there)
+    detail::raise(errc::already_taken, "spawn of a task that was awaited or moved from before");
+}
+
+void scope::require_open(const char* what) const {
+  require_home(what);
+  if (closed_)
+    detail::raise(errc::scope_closed, std::string(what) + " on closed scope " +
+                                          detail::quoted(name_.view()) +
+                                          ": its children are joined; spawn earlier, or into an "
+                                          "outer scope");
+}
+
+bool scope::full() const {
+  require_open("try_spawn");
+  return static_cast<std::int64_t>(size()) >= max_children_;
+}
+
+void scope::admit(const char* what) const {
+  require_open(what);
+  if (static_cast<std::int64_t>(size()) >= max_children_)
+    detail::raise(errc::scope_full,
+                  "scope full: " + detail::quoted(name_.view()) + " holds " +
+                      std::to_string(size()) + " of " + std::to_string(max_children_) +
+                      " children; wait for one, use try_spawn, or raise max_children");
+}
+
+detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
+                            std::source_location site, launch how) {
+  const detail::core_ref guard(f);  // freed if copying the name throws
+  f->home = loop_->serial();
+  f->site = site;
+  f->parent_ = this;
+  f->top = f;
+  if (!options.name.empty()) {
+    const std::string_view text = options.name.view();
+    if (options.name.is_literal()) {
+      f->name = text.data();
+    } else {
+      auto* copy = new char[text.size() + 1];
+      text.copy(copy, text.size());
+      copy[text.size()] = '\0';
+      f->name = copy;
+      f->name_copied = true;
+    }
+  }
+  const bool dying = detail::current != nullptr && detail::current->destroying;
+  if ((reason_ && how != launch::background) || dying) {
+    f->result().set_cancelled(reason_ ? reason_ : detail::current->top->reason_);
+    f->drop_operation();
+    f->ended = true;
+    f->retain();  // handed over with the pointer
+    return f;
+  }
+  if (how == launch::background) {
+    auto* place = new detail::background_entry(*f);
+    f->background = true;
+    f->registration = place;
+    own(place);
+  } else {
+    f->starting = how == launch::starting;
+    f->hidden = how == launch::hidden;
+    detail::region::add_child(*this, *f);
+  }
+  f->retain();  // the scope's
+  f->retain();  // handed over with the pointer
+  loop_->own_door().fibers.add(1);
+  loop_->push(*f);
+  return f;
+}
+
+// ------------------------------------------------------------------ cancelling and joining
+
+void scope::cancel(cancel_reason reason) {
+  require_home("cancel");
+  if (reason_) return;
+  reason.source = id_;
+  reason.scope_name = name_.view();
+  reason.when = loop_->now();
+  loop_->emit("cancel", name_.view(), static_cast<std::uint64_t>(reason.kind), id_);
+  detail::region::cancel(*this, detail::make_reason(std::move(reason)), false);
+}
+
+namespace {
+
+// A child that waits for its own scope would wait for itself.
+void refuse_own_child(const scope& s, const char* what) {
+  if (detail::current == nullptr) detail::raise_no_current_fiber(what);
+  for (const context* c = detail::current->top; c != nullptr; c = detail::region::parent(*c))
+    if (detail::region::kind(*c) == detail::region_kind::fiber &&
+        detail::region::parent(*c) == &s)
+      detail::raise(errc::would_deadlock,
+                    std::string(what) + " of scope " + detail::quoted(s.name()) +
+                        " called from one of its own children, which would wait for itself");
+}
+
+}  // namespace
+
+detail::pending<detail::join_wait> scope::join() {
+  require_home("join");
+  refuse_own_child(*this, "join");
+  return detail::pending<detail::join_wait>({this, detail::join_wait::use::join});
+}
+
+detail::pending<detail::join_wait> scope::idle() {
+  require_home("idle");
+  refuse_own_child(*this, "idle");
+  return detail::pending<detail::join_wait>({this, detail::join_wait::use::idle});
+}
+
+namespace detail {
+
+bool join_wait::try_now() noexcept {
+  if (scope_->live_ > 0) return false;
+  if (use_ == use::join) scope_->closed_ = true;
+  return true;
+}
+
+void join_wait::arm() noexcept {
+  previous_ = nullptr;
+  next_ = scope_->joiners_;
+  if (next_ != nullptr) next_->previous_ = this;
+  scope_->joiners_ = this;
+}
+
+cancel_result join_wait::withdraw() noexcept {
+  if (use_ == use::end) return cancel_result::no;
+  (previous_ == nullptr ? scope_->joiners_ : previous_->next_) = next_;
+  if (next_ != nullptr) next_->previous_ = previous_;
+  return cancel_result::done;
+}
+
+void join_wait::describe(dump_line& line) const {
+  line.add(use_ == use::idle ? "idle of scope" : "children of scope").add_name(scope_->name());
+}
+
+void join_wait::take() {
+  if (use_ != use::join || scope_->failure_ == failure::cancel_siblings) return;
+  region::collect_unobserved(*scope_);
+  const std::exception_ptr error = region::raised_error(*scope_);
+  if (error == nullptr) return;
+  scope_->failures_->raised.clear();
+  std::rethrow_exception(error);
+}
+
+// ------------------------------------------------------------------ children that end
+
+void region::add_child(scope& s, fiber& f) noexcept {
+  f.previous = s.last_;
+  (s.last_ == nullptr ? s.first_ : s.last_->following) = &f;
+  s.last_ = &f;
+  ++s.live_;
+  if (f.hidden) ++s.hidden_;
+}
+
+void region::remove_child(scope& s, fiber& f) noexcept {
+  (f.previous == nullptr ? s.first_ : f.previous->following) = f.following;
+  (f.following == nullptr ? s.last_ : f.following->previous) = f.previous;
+  f.previous = f.following = nullptr;
+  --s.live_;
+  if (f.hidden) --s.hidden_;
+}
+
+void region::drained(scope& s) noexcept {
+  if (s.watch_.armed()) s.loop_->cancel_deadline(s.watch_);
+  for (join_wait* w = std::exchange(s.joiners_, nullptr); w != nullptr;) {
+    join_wait* following = w->next_;
+    if (w->use_ == join_wait::use::join) s.closed_ = true;
+    w->complete();
+    w = following;
+  }
+  if (strand* held = std::exchange(s.held_, nullptr)) s.loop_->push(*held);
+}
+
+void overdue_watch::expired() noexcept {
+  told = true;
+  for (fiber* f = of->first_; f != nullptr; f = f->following)
+    of->loop_->emit("cancel_overdue", name_of(*f), of->live_, of->id_);
+}
+
+void region::child_ended(scope& s, fiber& f) {
+  if (f.result().is_error() && !f.starting && s.kind_ == region_kind::scope) {
+    if (s.failure_ != failure::isolate) {
+      fail(s, f.result().error(), name_of(f));
+    } else if (!f.observed && f.waiters == nullptr) {
+      f.unobserved = true;
+    }
+  }
+  if (s.reason_ && !s.watch_.told && s.kind_ == region_kind::scope &&
+      s.loop_->now() >= saturating_add(s.reason_->when, s.grace_) && !f.background) {
+    s.watch_.expired();
+  }
+  f.wake_waiters();
+  if (f.background) {
+    if (entry* place = std::exchange(f.registration, nullptr)) {
+      unlink_entry(s, *place);
+      delete place;
+    }
+  } else {
+    remove_child(s, f);
+  }
+  if (f.unobserved) {
+    f.retain();
+    f.following = s.unobserved_;
+    if (s.unobserved_ != nullptr) s.unobserved_->previous = &f;
+    s.unobserved_ = &f;
+  }
+  if (!f.background && s.live_ == 0) drained(s);
+  f.release();
+}
+
+void region::remove_unobserved(fiber& f) noexcept {
+  scope& s = scope_of(f);
+  f.unobserved = false;
+  (f.previous == nullptr ? s.unobserved_ : f.previous->following) = f.following;
+  if (f.following != nullptr) f.following->previous = f.previous;
+  f.previous = f.following = nullptr;
+  f.release();
+}
+
+// A child or the body failed.
+void region::fail(scope& s, const std::exception_ptr& error, std::string_view who) {
+  failures& f = problems(s);
+  const bool too_late = s.parent_ != nullptr && s.parent_->reason_ && !s.parent_->lenient_;
+  if (too_late || (s.errors_ == errors::first && !f.raised.empty())) {
+    f.suppressed.push_back(error);
+    s.loop_->emit("suppressed", who, 0, s.id_);
+  } else {
+    f.raised.push_back(error);
+  }
+  if (s.failure_ != failure::cancel_siblings || s.reason_) return;
+  cancel_reason why(cancel_kind::sibling_failed, quoted(who) + " failed");
+  why.cause = error;
+  s.cancel(std::move(why));
+}
+
+void region::collect_unobserved(scope& s) {
+  // The list is newest first; errors are raised in the order in which they happened.
+  std::vector<std::exception_ptr> found;
+  while (fiber* f = s.unobserved_) {
+    found.push_back(f->result().error());
+    remove_unobserved(*f);
+  }
+  failures* f = found.empty() ? nullptr : &problems(s);
+  for (auto e = found.rbegin(); e != found.rend(); ++e) {
+    if (s.errors_ == errors::all || f->raised.empty()) {
+      f->raised.push_back(*e);
+    } else {
+      f->suppressed.push_back(*e);
+      s.loop_->emit("suppressed", s.name(), 0, s.id_);
+    }
+  }
+}
+
+std::exception_ptr region::raised_error(scope& s) {
+  if (s.failures_ == nullptr || s.failures_->raised.empty()) return nullptr;
+  if (s.errors_ == errors::first) return s.failures_->raised.front();
+  return std::make_exception_ptr(error_group(s.failures_->raised));
+}
+
+void region::unlink_entry(context& c, entry& e) noexcept {
+  (e.above == nullptr ? c.entries_ : e.above->below) = e.below;
+  if (e.below != nullptr) e.below->above = e.above;
+  e.above = e.below = nullptr;
+}
+
+// ------------------------------------------------------------------ the end of a scope
+
+bool has_loose_ends(const scope& s) noexcept {
+  return s.size() > 0 || region::first_child(s) != nullptr ||
+         region::entries(const_cast<scope&>(s)) != nullptr;
+}
+
+void body_ended(scope& s, outcome_base& out) {
+  if (out.is_error()) region::fail(s, out.error(), "body");
+}
+
+task<> region::end(scope& s, outcome_base& out) {
+  if (s.live_ > 0) {
+    s.waited_ = true;
+    co_await quiet_wait_op<join_wait>({&s, join_wait::use::end});
+  }
+  s.closed_ = true;
+  if (region::entries(s) == nullptr) co_return;
+  // What defers are told: the error of the scope, whoever it came from, or how the body ended.
+  region::collect_unobserved(s);
+  outcome<void> shown;
+  if (const std::exception_ptr error = region::raised_error(s)) {
+    shown.set_error(error);
+  } else if (s.reason_ && !out.is_value()) {
+    shown.set_cancelled(s.reason_);
+  } else {
+    shown.emplace();
+  }
+  std::vector<std::exception_ptr> errors;
+  co_await quietly(pop_entries(s, shown, errors));
+  if (!errors.empty()) region::problems(s).cleanup = std::move(errors);
+}
+
+namespace {
+
+void copy_notes(const failures& from, outcome_base& out) {
+  if (from.suppressed.empty() && from.cleanup.empty()) return;
+  outcome_notes& notes = out.notes();
+  notes.suppressed.insert(notes.suppressed.end(), from.suppressed.begin(), from.suppressed.end());
+  notes.cleanup.insert(notes.cleanup.end(), from.cleanup.begin(), from.cleanup.end());
+}
+
+std::exception_ptr first_or_group(const std::vector<std::exception_ptr>& errors, weir::errors how) {
+  if (errors.empty()) return nullptr;
+  return how == errors::first ? errors.front() : std::make_exception_ptr(error_group(errors));
+}
+
+}  // namespace
+
+verdict region::judge(scope& s, outcome_base& out) {
+  s.closed_ = true;
+  region::collect_unobserved(s);
+  region::leave(*s.strand_, s);
+  if (s.failures_ != nullptr) copy_notes(*s.failures_, out);
+  if (std::exception_ptr error = region::raised_error(s))
+    return {verdict::action::fail, std::move(error)};
+  const bool caller_cancelled = s.parent_->reason_ && !s.parent_->lenient_;
+  if (caller_cancelled && (!out.is_value() || s.waited_)) return {verdict::action::unwind, nullptr};
+  if (s.failures_ != nullptr && out.is_value()) {
+    if (std::exception_ptr error = first_or_group(s.failures_->cleanup, s.errors_))
+      return {verdict::action::fail, std::move(error)};
+  }
+  return {};
+}
+
+task<> end_scope(scope& s, outcome_base& out) { return region::end(s, out); }
+verdict judge_scope(scope& s, outcome_base& out) { return region::judge(s, out); }
+
+}  // namespace detail
+}  // namespace weir

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// What the tests of scopes and cancellation share beside support/aid.hpp.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "support/aid.hpp"
+
+namespace weir_test {
+
+using namespace aid;
+using cancel_kind = weir::cancel_kind;
+
+/// The code of the error that the plain call `f()` ends with, an empty code if it throws none.
+template <class F>
+std::error_code code_thrown_by(F&& f) {
+  return code_of(thrown_by(std::forward<F>(f)));
+}
+
+inline std::vector<int> booms_of(const std::vector<std::exception_ptr>& errors) {
+  std::vector<int> numbers;
+  for (const std::exception_ptr& error : errors) numbers.push_back(boom_of(error));
+  return numbers;
+}
+
+inline std::string message_of(const weir::cancel_reason& reason) {
+  return std::string(std::string_view(reason.message));
+}
+
+inline weir::task<> sleep_for(weir::duration d) { co_await weir::sleep(d); }
+
+/// Parks for ever and says when its frame is destroyed.
+inline weir::task<> park(text_log& log, std::string name) {
+  note ended(log, std::move(name));
+  co_await weir::sleep(1000h);
+  log.push_back("WENT ON");
+}
+
+/// A wait that cannot be cancelled: it ends when somebody calls complete() on what it leaves in
+/// `slot`.
+inline weir::task<> park_uncancellable(std::optional<weir::resumer<void>>& slot) {
+  co_await weir::suspend<void>([&](weir::resumer<void> r) {
+    slot.emplace(std::move(r));
+    return [] { return weir::cancel_result::no; };
+  });
+}
+
+}  // namespace weir_test
