@@ -31,7 +31,7 @@ struct map_value<Made> {
 };
 
 template <class Slot, class Fn, class Item>
-task<> map_one(Slot& slot, Fn& fn, Item item, permit held) {
+task<> map_one(Slot& slot, Fn& fn, Item item, [[maybe_unused]] permit held) {
   if constexpr (operation<map_call<Fn, Item>>) {
     auto op = fn(std::forward<Item>(item));
     if constexpr (std::is_void_v<result_t<decltype(op)>>) {

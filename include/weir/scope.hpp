@@ -256,7 +256,7 @@ verdict judge_scope(scope& s, outcome_base& out);
 
 /// Applies a verdict. False: the caller goes on unwinding.
 template <class T>
-bool apply(const verdict& v, outcome<T>& out) {
+bool apply_verdict(const verdict& v, outcome<T>& out) {
   if (v.what == verdict::action::fail) {
     out.drop_value();
     out.set_error(v.error);
@@ -272,7 +272,7 @@ task<T> run_scope(scope_setup setup, F fn) {
   co_await inside(s, out, body);
   body_ended(s, out);
   if (has_loose_ends(s)) co_await quietly(end_scope(s, out));
-  if (!apply(judge_scope(s, out), out)) co_await keep_unwinding{};
+  if (!apply_verdict(judge_scope(s, out), out)) co_await keep_unwinding{};
   co_await finish_as(out);
   co_return out.take();
 }

@@ -28,7 +28,7 @@ task<outcome<T>> run_settle(Op op) {
   auto call = [&] { return as_task(op, r); };
   co_await inside(r, out, call);
   if (has_entries(r)) co_await quietly(end_region(r, out));
-  if (!apply(r.judge(out), out)) co_await keep_unwinding{};
+  if (!apply_verdict(r.judge(out), out)) co_await keep_unwinding{};
   co_return std::move(out);
 }
 

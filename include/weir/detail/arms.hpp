@@ -194,13 +194,13 @@ class pack_wait : public arms_wait {
   }
   template <std::size_t I>
   void rethrow_at(std::size_t i) {
-    if (i == I) take_unit<I>();
+    if (i == I) (void)take_unit<I>();
     if constexpr (I + 1 < count) rethrow_at<I + 1>(i);
   }
   template <std::size_t I>
   void collect(std::vector<std::exception_ptr>& errors) {
     try {
-      take_unit<I>();
+      (void)take_unit<I>();
     } catch (...) {
       errors.push_back(std::current_exception());
     }

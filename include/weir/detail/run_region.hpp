@@ -49,7 +49,7 @@ task<T> run_region(typename Region::setup setup, Op op) {
     co_await inside(r, out, call);
     if (has_entries(r)) co_await quietly(end_region(r, out));
   }
-  if (!apply(r.judge(out), out)) co_await keep_unwinding{};
+  if (!apply_verdict(r.judge(out), out)) co_await keep_unwinding{};
   co_await finish_as(out);
   co_return out.take();
 }
