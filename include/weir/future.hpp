@@ -153,14 +153,17 @@ class future {
     return core.done() ? static_cast<const outcome<T>*>(&core.result()) : nullptr;
   }
   detail::pending<detail::take_wait<T>> take() const {
+    home();
     return detail::pending<detail::take_wait<T>>(core_);
   }
 
   // Below: for the scheduler.
   detail::await_wait<detail::reference_wait<T>> weir_await() const& {
+    home();
     return detail::await_wait<detail::reference_wait<T>>(detail::core_ref(core_));
   }
   detail::await_wait<detail::take_wait<T>> weir_await() && {
+    home();
     return detail::await_wait<detail::take_wait<T>>(std::move(core_));
   }
   detail::future_core* core() const noexcept { return core_.get(); }

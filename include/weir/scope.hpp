@@ -195,12 +195,12 @@ class scope : public context {
   detail::overdue_watch watch_{*this};
   std::size_t live_ = 0;
   std::size_t hidden_ = 0;
+  std::uint64_t body_end_ = 0;              // the loop's step in which the body ended
   std::int64_t max_children_ = unbounded;
   duration grace_ = std::chrono::seconds(30);
   weir::failure failure_ = failure::cancel_siblings;
   weir::errors errors_ = errors::first;
   bool closed_ = false;
-  bool waited_ = false;          // the end had to wait for children
   bool joined_for_good_ = false; // cancelled and without children: it gets no new ones
 };
 

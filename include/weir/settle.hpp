@@ -38,7 +38,8 @@ struct shield_region final : limited_region {
   };
   explicit shield_region(setup s);
   bool may_start(outcome_base&) const noexcept { return true; }
-  verdict judge(outcome_base& out) { return judge_region(*this, out); }
+  /// Value and error are delivered, also to a cancelled caller.
+  verdict judge(outcome_base& out);
 };
 
 template <class F>

@@ -108,6 +108,9 @@ struct promise<void> : promise_base {
 /// Costs: one frame from the thread's cache.
 template <class T>
 class [[nodiscard]] task {
+  static_assert(alignof(detail::stored_t<T>) <= 16,
+                "weir::task<T>: T is over-aligned; C++20 compilers do not align coroutine frames "
+                "beyond 16 bytes, so return it by std::unique_ptr");
   static_assert(!std::is_reference_v<T>, "weir::task<T&> is not supported: return a pointer, or "
                                          "a std::reference_wrapper");
 

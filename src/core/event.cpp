@@ -13,16 +13,27 @@ event_log recent_events() { return detail::require_fiber("recent_events").events
 
 namespace detail {
 
+// A thread keeps the storage of its last loop: simulations make thousands of loops.
+std::unique_ptr<event_ring::storage>& event_ring::spare() noexcept {
+  static thread_local std::unique_ptr<storage> kept;
+  return kept;
+}
+
+event_ring::event_ring() : cells_(std::move(spare())) {
+  if (cells_ == nullptr) cells_ = std::make_unique_for_overwrite<storage>();
+}
+
+event_ring::~event_ring() { spare() = std::move(cells_); }
+
 void event_ring::emit(time_point when, std::string_view name, std::string_view object,
                       std::uint64_t number, scope_id scope) noexcept {
-  if (cells_ == nullptr) cells_ = std::make_unique<std::array<cell, capacity>>();
   cell& c = (*cells_)[emitted_++ % capacity];
   c.name = name.data();  // names of events are literals
   c.name_size = name.size();
   c.object_size = std::min(object.size(), c.object.size());
   if (c.object_size != 0) std::memcpy(c.object.data(), object.data(), c.object_size);
   c.number = number;
-  c.when = when;
+  c.when_ns = when.time_since_epoch().count();
   c.scope = scope;
   const event_info info{name, object, number, when, scope};
   for (event_observer* o = observers_; o != nullptr;) {
@@ -58,7 +69,7 @@ event_log event_ring::recent() const {
   for (std::uint64_t i = emitted_ - kept; i < emitted_; ++i) {
     const cell& c = (*cells_)[i % capacity];
     log.events.push_back({std::string(c.name, c.name_size),
-                          std::string(c.object.data(), c.object_size), c.number, c.when, c.scope});
+                          std::string(c.object.data(), c.object_size), c.number, time_point(duration(c.when_ns)), c.scope});
   }
   return log;
 }

@@ -16,6 +16,10 @@ namespace weir::detail {
 /// than a cell is cut. Emitting allocates nothing.
 class event_ring {
  public:
+  event_ring();
+  event_ring(const event_ring&) = delete;
+  event_ring& operator=(const event_ring&) = delete;
+  ~event_ring();
   void emit(time_point when, std::string_view name, std::string_view object, std::uint64_t number,
             scope_id scope) noexcept;
   void add(event_observer& observer) noexcept;
@@ -26,18 +30,20 @@ class event_ring {
   static constexpr std::size_t capacity = 1024;
 
  private:
+  // Trivial, so that making the ring touches none of it.
   struct cell {
-    const char* name = nullptr;
-    std::size_t name_size = 0;
-    std::array<char, 48> object{};
-    std::size_t object_size = 0;
-    std::uint64_t number = 0;
-    time_point when{};
-    scope_id scope = 0;
+    const char* name;
+    std::size_t name_size;
+    std::array<char, 48> object;
+    std::size_t object_size;
+    std::uint64_t number;
+    std::int64_t when_ns;
+    scope_id scope;
   };
+  using storage = std::array<cell, capacity>;
+  static std::unique_ptr<storage>& spare() noexcept;
 
-  // Made when the first event happens: most loops of a simulation have none.
-  std::unique_ptr<std::array<cell, capacity>> cells_;
+  std::unique_ptr<storage> cells_;
   std::uint64_t emitted_ = 0;
   std::uint64_t failed_observers_ = 0;
   event_observer* observers_ = nullptr;

@@ -28,7 +28,8 @@ void fiber::note_observed() noexcept {
 
 void future_core::describe(dump_line& line) const { line.add("future"); }
 
-void future_core::wake_waiters() noexcept {
+void future_core::settle_now() noexcept {
+  settled = true;
   while (future_wait* first = waiters) {
     first->unlink();
     first->complete();

@@ -12,7 +12,6 @@
 #include <array>
 #include <mutex>
 #include <new>
-#include <vector>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define WEIR_PLAIN_FRAMES 1
@@ -42,6 +41,7 @@ constexpr std::size_t slab_bytes = std::size_t{256} * 1024;
 
 struct block {
   block* next;
+  block* next_magazine;  // of the first block of a magazine in the depot
 };
 
 struct magazine {
@@ -53,26 +53,26 @@ struct magazine {
 class depot {
  public:
   magazine take(std::size_t size_class) {
-    const std::lock_guard lock(mutex_);
-    auto& full = full_[size_class];
-    if (full.empty()) return {};
-    const magazine taken = full.back();
-    full.pop_back();
+    magazine taken;
+    {
+      const std::lock_guard lock(mutex_);
+      taken.first = full_[size_class];
+      if (taken.first == nullptr) return taken;
+      full_[size_class] = taken.first->next_magazine;
+    }
+    for (const block* b = taken.first; b != nullptr; b = b->next) ++taken.count;
     return taken;
   }
   void give(std::size_t size_class, magazine given) noexcept {
     if (given.first == nullptr) return;
     const std::lock_guard lock(mutex_);
-    try {
-      full_[size_class].push_back(given);
-    } catch (const std::bad_alloc&) {
-      // Out of memory for a list entry: the blocks stay unused, which is harmless.
-    }
+    given.first->next_magazine = full_[size_class];
+    full_[size_class] = given.first;
   }
 
  private:
   std::mutex mutex_;
-  std::array<std::vector<magazine>, classes> full_;
+  std::array<block*, classes> full_{};
 };
 
 depot& shared_depot() {

@@ -119,6 +119,8 @@ class loop {
   time_point next_timer() const noexcept;
 
   int budget() const noexcept { return budget_; }
+  /// Turns of strands so far.
+  std::uint64_t steps() const noexcept { return steps_; }
   const std::string& deadlock_tree() const noexcept { return tree_; }
   enum class ending : std::uint8_t { normal, deadlock, livelock };
   ending how_it_ended() const noexcept { return ending_; }
@@ -175,6 +177,7 @@ class loop {
   std::string tree_;
   token_list tokens_;
   std::uint64_t late_seen_ = 0;
+  std::uint64_t steps_ = 0;
   event_ring events_;
   timer_wheel timers_;
   timer_wheel deadlines_;

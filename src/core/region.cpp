@@ -17,6 +17,12 @@ scope& region::scope_of(context& c) noexcept {
   return static_cast<scope&>(*at);
 }
 
+duration region::grace_around(const context& c) noexcept {
+  const context* at = &c;
+  while (at->kind_ != region_kind::scope) at = at->parent_;
+  return static_cast<const scope*>(at)->grace_;
+}
+
 fiber* region::fiber_of(const context& c) noexcept {
   const context* at = &c;
   while (at != nullptr && at->kind_ != region_kind::fiber) at = at->parent_;

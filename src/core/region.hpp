@@ -72,7 +72,8 @@ struct region {
   static loop& loop_of(const scope& s) noexcept { return *s.loop_; }
   static strand* strand_of(const scope& s) noexcept { return s.strand_; }
   static binding*& locals(scope& s) noexcept { return s.locals_; }
-  static duration grace(const scope& s) noexcept { return s.grace_; }
+  /// The grace of the nearest with_scope (or root) around `c`.
+  static duration grace_around(const context& c) noexcept;
   static failures& problems(scope& s) {
     if (s.failures_ == nullptr) s.failures_ = std::make_unique<failures>();
     return *s.failures_;
@@ -84,6 +85,7 @@ struct region {
   static void remove_unobserved(fiber& f) noexcept;
   static task<> end(scope& s, outcome_base& out);
   static verdict judge(scope& s, outcome_base& out);
+  static void note_body_end(scope& s) noexcept { s.body_end_ = s.loop_->steps(); }
 
  private:
   friend class weir::scope;

@@ -97,9 +97,10 @@ void suspend_wait_base::arm() noexcept {
   core_->attach(*this);
   counted_ = true;
   loop::here()->expect_outside(1);
-  // An answer inside the starting function must not complete the wait before it returns.
-  core_->add_ref();
+  // Held while the starting function runs: it may answer, and its own resumer may die with an error.
   suspend_core* const core = core_;
+  core->add_ref();
+  core->add_resumer();
   try {
     call_start();
   } catch (...) {
@@ -108,6 +109,7 @@ void suspend_wait_base::arm() noexcept {
       core->hand_over();
     }
   }
+  core->drop_resumer();
   core->drop_ref();
 }
 

@@ -15,6 +15,7 @@ namespace weir::detail {
 
 void loop::run_strand(strand& s) {
   current = &s;
+  ++steps_;
   s.queued = false;
   s.nesting = 0;
   s.budget = region::cancelled(s) ? 0 : budget_;

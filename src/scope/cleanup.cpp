@@ -80,7 +80,7 @@ task<> run_defer(context& c, entry& e, const outcome_base& how, time_point grace
 }  // namespace
 
 task<> pop_entries(context& c, const outcome_base& how, std::vector<std::exception_ptr>& errors) {
-  const duration grace = region::grace(region::scope_of(c));
+  const duration grace = region::grace_around(c);
   const time_point grace_end =
       grace == duration::max() ? time_point::max() : saturating_add(loop::here()->now(), grace);
   while (entry* e = region::entries(c)) {

@@ -6,13 +6,7 @@
 
 namespace weir::detail {
 
-void arm_children::cancel_losers() {
-  if (region::first_child(*scope_) == nullptr || scope_->cancel_requested()) return;
-  cancel_reason why(cancel_kind::race_lost);
-  why.source = scope_->id();
-  why.when = loop::here()->now();
-  region::cancel(*scope_, make_reason(std::move(why)), false);
-}
+void arm_children::cancel_losers() { detail::cancel_losers(*scope_); }
 
 // Results that were taken are not `value` any more; an error that was reported was observed.
 void arm_children::count_unseen(bool error_reported) {

@@ -2,6 +2,7 @@
 #include <weir/detail/composite.hpp>
 
 #include "core/loop.hpp"
+#include "core/region.hpp"
 
 namespace weir::detail {
 
@@ -33,11 +34,21 @@ void arms_wait::withdraw_rest() noexcept {
   }
 }
 
+void cancel_losers(scope& s) noexcept {
+  if (region::first_child(s) == nullptr || s.cancel_requested()) return;
+  cancel_reason why(cancel_kind::race_lost);
+  why.source = s.id();
+  why.when = loop::here()->now();
+  region::cancel(s, make_reason(std::move(why)), false);
+}
+
 // Arms start in order, and none after the one that decides: the lowest index wins a tie, and what
 // is not needed is never started.
 bool arms_wait::start_arms() {
   winner_ = completed_ = leaving_ = 0;
   decided_ = cancelled_ = false;
+  if (!is_arm() && region::kind(*current->top) == region_kind::arms)
+    children_ = static_cast<scope*>(current->top);
   starting_ = true;
   for (std::size_t i = 0; i < arm_count() && !decided_; ++i) {
     arm_link& link = link_at(i);
@@ -64,7 +75,9 @@ void arms_wait::arm_completed(arm_link& arm) noexcept {
   }
   if (starting_ || !decided_) return;
   if (!was_decided) withdraw_rest();
+  scope* const losers = was_decided ? nullptr : children_;
   if (leaving_ == 0) complete();
+  if (losers != nullptr) cancel_losers(*losers);
 }
 
 cancel_result arms_wait::withdraw() noexcept {

@@ -120,6 +120,13 @@ shield_region::shield_region(setup s) : limited_region(region_kind::shield, "shi
   shield_limit = s.limit;
 }
 
+verdict shield_region::judge(outcome_base& out) {
+  if (armed()) loop::here()->cancel_deadline(*this);
+  if (!out.is_error()) return judge_region(*this, out);
+  region::leave(*current, *this);
+  return {};
+}
+
 local_region_base::local_region_base(const void* key, void* value)
     : plain_region(region_kind::local, "with_local"), bound{key, value, nullptr} {}
 

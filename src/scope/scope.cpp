@@ -134,7 +134,7 @@ detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
   if ((reason_ && how != launch::background) || dying) {
     f->result().set_cancelled(reason_ ? reason_ : detail::current->top->reason_);
     f->drop_operation();
-    f->ended = true;
+    f->ended = f->settled = true;
     f->retain();  // handed over with the pointer
     return f;
   }
@@ -276,7 +276,7 @@ void region::child_ended(scope& s, fiber& f) {
       s.loop_->now() >= saturating_add(s.reason_->when, s.grace_) && !f.background) {
     s.watch_.expired();
   }
-  f.wake_waiters();
+  f.settle_now();
   if (f.background) {
     if (entry* place = std::exchange(f.registration, nullptr)) {
       unlink_entry(s, *place);
@@ -358,14 +358,12 @@ bool has_loose_ends(const scope& s) noexcept {
 }
 
 void body_ended(scope& s, outcome_base& out) {
+  region::note_body_end(s);
   if (out.is_error()) region::fail(s, out.error(), "body");
 }
 
 task<> region::end(scope& s, outcome_base& out) {
-  if (s.live_ > 0) {
-    s.waited_ = true;
-    co_await quiet_wait_op<join_wait>({&s, join_wait::use::end});
-  }
+  if (s.live_ > 0) co_await quiet_wait_op<join_wait>({&s, join_wait::use::end});
   s.closed_ = true;
   if (region::entries(s) == nullptr) co_return;
   // What defers are told: the error of the scope, whoever it came from, or how the body ended.
@@ -407,7 +405,9 @@ verdict region::judge(scope& s, outcome_base& out) {
   if (std::exception_ptr error = region::raised_error(s))
     return {verdict::action::fail, std::move(error)};
   const bool caller_cancelled = s.parent_->reason_ && !s.parent_->lenient_;
-  if (caller_cancelled && (!out.is_value() || s.waited_)) return {verdict::action::unwind, nullptr};
+  // A value is delivered to a cancelled caller only if the scope had nothing to wait for after it.
+  const bool waited = s.body_end_ != s.loop_->steps();
+  if (caller_cancelled && (!out.is_value() || waited)) return {verdict::action::unwind, nullptr};
   if (s.failures_ != nullptr && out.is_value()) {
     if (std::exception_ptr error = first_or_group(s.failures_->cleanup, s.errors_))
       return {verdict::action::fail, std::move(error)};

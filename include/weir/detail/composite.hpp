@@ -7,7 +7,14 @@
 
 #include <weir/detail/wait.hpp>
 
+namespace weir {
+class scope;
+}
+
 namespace weir::detail {
+
+/// Cancels the children of a combinator that is decided (kind race_lost).
+void cancel_losers(scope& s) noexcept;
 
 /// Starts its arms in order, is told when each completes, and ends when `decides` says so: then the
 /// others are withdrawn in the same instant, and those that answer `later` or `no` are waited for.
@@ -44,6 +51,7 @@ class arms_wait : public composite {
   std::size_t winner_ = 0;
   std::size_t completed_ = 0;
   std::size_t leaving_ = 0;
+  scope* children_ = nullptr;  // of the combinator: cancelled as soon as it is decided
   bool decided_ = false;
   bool starting_ = false;
   bool cancelled_ = false;  // asked to end: complete when no arm is leaving any more

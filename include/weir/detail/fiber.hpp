@@ -36,13 +36,14 @@ struct future_core {
   void release() noexcept {
     if (--refs == 0) dispose();
   }
-  bool done() noexcept { return !result().pending(); }
-  /// Wakes everybody who waits for it, in order of arrival.
-  void wake_waiters() noexcept;
+  bool done() const noexcept { return settled; }
+  /// The outcome is final: wakes everybody who waits for it, in order of arrival.
+  void settle_now() noexcept;
 
   std::uint32_t refs = 0;
   std::uint32_t home = 0;          // the serial number of its loop
   future_wait* waiters = nullptr;  // circular, first in, first out
+  bool settled = false;            // the outcome is final
 
  protected:
   ~future_core() = default;

@@ -58,6 +58,7 @@ class wait {
   void belongs_to(arm_link& arm) noexcept {
     target_ = reinterpret_cast<std::uintptr_t>(&arm) | 1U;
   }
+  bool is_arm() const noexcept { return (target_ & 1U) != 0; }
   /// The strand that will be woken in the end, through any number of composites.
   strand* waiting_strand() const noexcept;
 
