@@ -82,8 +82,8 @@ reason_ref nested_reason(const reason_ref& outer, scope_id here, std::string_vie
 /// Why something was cancelled, and through which scopes the request came.
 ///
 /// A plain value: copy it, keep it, compare its parts. `message` is the text given by whoever
-/// asked; `source` the scope that was asked first, `when` the loop's time, `cause` the error behind a
-/// `sibling_failed`.
+/// asked; `source` the scope that was asked first, `when` the loop's time, `cause` the error behind
+/// a `sibling_failed`.
 class cancel_reason {
  public:
   cancel_reason() = default;

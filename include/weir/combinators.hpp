@@ -84,15 +84,23 @@ class arm_children {
   std::vector<core_ref> children_;
 };
 
+/// What the wait of an input is made from; futures come as they are or as their core.
 template <class A>
-decltype(auto) arm_args(arm_children& children, A&& a, std::source_location site) {
+decltype(auto) observed_args(A&& a) {
   using plain = std::remove_cvref_t<A>;
   if constexpr (std::is_same_v<plain, core_ref>) {
     return core_ref(std::move(a));
   } else if constexpr (is_pending<plain>) {
     return std::forward<A>(a).release();
-  } else if constexpr (is_future<plain>) {
+  } else {
     return core_ref(a.core());
+  }
+}
+template <class A>
+decltype(auto) arm_args(arm_children& children, A&& a, std::source_location site) {
+  using plain = std::remove_cvref_t<A>;
+  if constexpr (std::is_same_v<plain, core_ref> || is_pending<plain> || is_future<plain>) {
+    return observed_args(std::forward<A>(a));
   } else {
     return children.start(std::forward<A>(a), site);
   }
@@ -134,10 +142,7 @@ auto combine(std::source_location site, As&&... as) {
     return run_arms<R, As...>(site, as_input(std::forward<As>(as))...);
   } else {
     using wait_type = pack_wait<R, typename arm_for<R, As>::type...>;
-    scope* none = nullptr;
-    arm_children no_children(*none);
-    return pending<wait_type>(
-        typename wait_type::args{arm_args(no_children, std::forward<As>(as), site)...});
+    return pending<wait_type>(typename wait_type::args{observed_args(std::forward<As>(as))...});
   }
 }
 
@@ -151,9 +156,8 @@ template <class Range>
 using range_element = std::ranges::range_value_t<Range>;
 
 template <rule R, class Range>
-auto run_range(std::source_location site, Range range)
-    -> task<typename range_wait<
-        R, typename arm_for<R == rule::all ? rule::race : R, range_element<Range>&>::type>::result> {
+auto run_range(std::source_location site, Range range) -> task<typename range_wait<
+    R, typename arm_for<R == rule::all ? rule::race : R, range_element<Range>&>::type>::result> {
   using element = range_element<Range>;
   using arm = typename arm_for<R == rule::all ? rule::race : R, element&>::type;
   using wait_type = range_wait<R, arm>;

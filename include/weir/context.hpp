@@ -130,10 +130,10 @@ class context {
   friend struct detail::region;
   friend class scope;
 
-  context* parent_ = nullptr;        // the enclosing region; of a fiber: its scope
-  context* inner_ = nullptr;         // the region inside this one, in the same strand
-  detail::reason_ref reason_;        // set once cancelled
-  detail::entry* entries_ = nullptr; // the top of the LIFO stack
+  context* parent_ = nullptr;         // the enclosing region; of a fiber: its scope
+  context* inner_ = nullptr;          // the region inside this one, in the same strand
+  detail::reason_ref reason_;         // set once cancelled
+  detail::entry* entries_ = nullptr;  // the top of the LIFO stack
   detail::region_kind kind_;
   bool entered_ : 1 = false;
   bool shield_ : 1 = false;   // outer cancellation does not pass

@@ -59,8 +59,8 @@ class acquire_wait : public simple_wait<acquire_wait> {
 /// a waiter, not even a lighter one; a release hands over directly.
 ///
 /// Threads: home loop only (the loop it is made in, else the first that uses it); permits may be
-/// released anywhere. Cancels: a waiter leaves in O(1) and takes nothing. Destroying it with permits
-/// out, or while fibers wait, aborts with its name.
+/// released anywhere. Cancels: a waiter leaves in O(1) and takes nothing. Destroying it with
+/// permits out, or while fibers wait, aborts with its name.
 class counting_governor : private detail::permit_source {
  public:
   /// 0 <= capacity < 2^32, else errc::invalid_argument; 0 waits until resized.
@@ -122,8 +122,10 @@ class counting_governor : private detail::permit_source {
 
   void give_back(std::int64_t weight) override;
   void check(std::int64_t weight) {
-    if (home_ != detail::current_loop_serial()) [[unlikely]] settle_home();
-    if (weight < 1) [[unlikely]] refuse_weight(weight);
+    if (home_ != detail::current_loop_serial()) [[unlikely]]
+      settle_home();
+    if (weight < 1) [[unlikely]]
+      refuse_weight(weight);
   }
   void settle_home();
   [[noreturn]] void refuse_weight(std::int64_t weight) const;
@@ -147,20 +149,23 @@ class counting_governor : private detail::permit_source {
 };
 
 inline bool detail::acquire_wait::try_now() {
-  if (governor_->first_ != nullptr || governor_->free_ < weight_ || governor_->closed_) return false;
+  if (governor_->first_ != nullptr || governor_->free_ < weight_ || governor_->closed_)
+    return false;
   governor_->free_ -= weight_;
   granted_ = true;
   return true;
 }
 
 inline permit detail::acquire_wait::take() {
-  if (error_ != nullptr) [[unlikely]] std::rethrow_exception(error_);
+  if (error_ != nullptr) [[unlikely]]
+    std::rethrow_exception(error_);
   granted_ = false;
   return permit(*governor_, weight_, governor_->home_);
 }
 
 inline detail::acquire_wait::~acquire_wait() {
-  if (granted_) [[unlikely]] governor_->give_back(weight_);  // granted, but nobody took it
+  if (granted_) [[unlikely]]
+    governor_->give_back(weight_);  // granted, but nobody took it
 }
 
 inline detail::pending<detail::acquire_wait> counting_governor::acquire(std::int64_t weight) {

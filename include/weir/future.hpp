@@ -46,7 +46,8 @@ class core_ref {
   }
   ~core_ref() {
     if (core_ == nullptr) return;
-    if (core_->home != current_loop_serial()) [[unlikely]] check_foreign_release(*core_);
+    if (core_->home != current_loop_serial()) [[unlikely]]
+      check_foreign_release(*core_);
     core_->release();
   }
   future_core* get() const noexcept { return core_; }

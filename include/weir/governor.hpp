@@ -61,7 +61,8 @@ class [[nodiscard]] permit {
   explicit permit(F&& fn)
       : source_(new detail::function_source<std::decay_t<F>>(std::forward<F>(fn))), weight_(1) {}
   permit(permit&& other) noexcept
-      : source_(std::exchange(other.source_, nullptr)), weight_(other.weight_),
+      : source_(std::exchange(other.source_, nullptr)),
+        weight_(other.weight_),
         home_(other.home_) {}
   permit& operator=(permit&& other) noexcept {
     permit old(std::move(*this));

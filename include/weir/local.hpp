@@ -34,8 +34,7 @@ struct local_region final : local_region_base {
     const void* key;
     T value;
   };
-  explicit local_region(setup s)
-      : local_region_base(s.key, &value), value(std::move(s.value)) {}
+  explicit local_region(setup s) : local_region_base(s.key, &value), value(std::move(s.value)) {}
   T value;
 };
 

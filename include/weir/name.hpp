@@ -12,15 +12,16 @@ namespace weir {
 /// The name of a scope, fiber, governor, ... as given in an options struct.
 ///
 /// A string literal is kept as a pointer and costs nothing. Anything else (a std::string, a
-/// string_view, a char pointer) is only referred to here and copied by whoever keeps the name, so it
-/// must live until the call that takes the options returns. Trivially destructible, so that options
-/// may appear in a co_await expression (see docs/compilers.md).
+/// string_view, a char pointer) is only referred to here and copied by whoever keeps the name, so
+/// it must live until the call that takes the options returns. Trivially destructible, so that
+/// options may appear in a co_await expression (see docs/compilers.md).
 class name {
  public:
   constexpr name() noexcept = default;
 
   template <std::size_t N>
-  constexpr name(const char (&literal)[N]) noexcept : data_(literal), size_(N - 1), literal_(true) {}
+  constexpr name(const char (&literal)[N]) noexcept
+      : data_(literal), size_(N - 1), literal_(true) {}
   template <std::size_t N>
   constexpr name(char (&buffer)[N]) noexcept : name(std::string_view(buffer)) {}
   template <class Pointer>

@@ -118,8 +118,9 @@ using stored_t = std::conditional_t<std::is_void_v<T>, void_value, T>;
 /// How an operation ended: value, error or cancelled; nothing else, and exactly one of them.
 template <class T>
 class [[nodiscard]] outcome : public detail::outcome_base {
-  static_assert(!std::is_reference_v<T>, "weir::task<T&> is not supported: return a pointer, or "
-                                         "a std::reference_wrapper");
+  static_assert(!std::is_reference_v<T>,
+                "weir::task<T&> is not supported: return a pointer, or "
+                "a std::reference_wrapper");
   using stored = detail::stored_t<T>;
 
  public:
@@ -202,7 +203,8 @@ class [[nodiscard]] outcome : public detail::outcome_base {
 
  private:
   void require() const {
-    if (!is_value()) [[unlikely]] rethrow_problem();
+    if (!is_value()) [[unlikely]]
+      rethrow_problem();
   }
   void destroy_value() noexcept {
     if (is_value()) value_.~stored();

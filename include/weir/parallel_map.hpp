@@ -46,9 +46,8 @@ task<> map_one(Slot& slot, Fn& fn, Item item, [[maybe_unused]] permit held) {
 }
 
 template <class Range, class Fn, class G>
-auto map_all(Range range, Fn fn, G& g)
-    -> task<std::vector<unit_or<typename map_value<
-        map_call<Fn, std::ranges::range_reference_t<Range>>>::type>>> {
+auto map_all(Range range, Fn fn, G& g) -> task<std::vector<
+    unit_or<typename map_value<map_call<Fn, std::ranges::range_reference_t<Range>>>::type>>> {
   using item = std::ranges::range_reference_t<Range>;
   using value = unit_or<typename map_value<map_call<Fn, item>>::type>;
   std::vector<std::optional<value>> slots;

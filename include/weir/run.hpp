@@ -26,8 +26,7 @@ class environment;
 
 /// Runs `root` to its end on a new loop of this thread. Throws what is not the root's own outcome:
 /// nested_run, deadlock.
-void run_root(const run_options& options, environment* env, fiber& root,
-              std::source_location site);
+void run_root(const run_options& options, environment* env, fiber& root, std::source_location site);
 
 template <class Op>
 auto run_on(const run_options& options, environment* env, Op&& op, std::source_location site) {

@@ -95,9 +95,8 @@ class scope : public context {
   /// errc::scope_closed after the children were joined, errc::scope_full at `max_children`. On a
   /// cancelled scope the child never starts and its future is cancelled.
   template <detail::operation Op>
-  child<detail::result_t<Op>> spawn(
-      Op&& op, spawn_options options = {},
-      std::source_location site = std::source_location::current()) {
+  child<detail::result_t<Op>> spawn(Op&& op, spawn_options options = {},
+                                    std::source_location site = std::source_location::current()) {
     admit("spawn");
     return child<detail::result_t<Op>>(
         adopt(make(std::forward<Op>(op)), options, site, launch::ordinary));
@@ -184,24 +183,24 @@ class scope : public context {
   weir::scope_id id_;
   detail::kept_name name_;
   std::source_location site_;
-  detail::strand* strand_ = nullptr;        // runs the body
+  detail::strand* strand_ = nullptr;  // runs the body
   detail::binding* locals_ = nullptr;
-  detail::fiber* first_ = nullptr;          // ordinary children in spawn order
+  detail::fiber* first_ = nullptr;  // ordinary children in spawn order
   detail::fiber* last_ = nullptr;
-  detail::fiber* unobserved_ = nullptr;     // isolate: failures that nobody awaited, newest first
+  detail::fiber* unobserved_ = nullptr;  // isolate: failures that nobody awaited, newest first
   detail::join_wait* joiners_ = nullptr;
-  detail::strand* held_ = nullptr;          // to be unwound once no child is left
+  detail::strand* held_ = nullptr;  // to be unwound once no child is left
   std::unique_ptr<detail::failures> failures_;
   detail::overdue_watch watch_{*this};
   std::size_t live_ = 0;
   std::size_t hidden_ = 0;
-  std::uint64_t body_end_ = 0;              // the loop's step in which the body ended
+  std::uint64_t body_end_ = 0;  // the loop's step in which the body ended
   std::int64_t max_children_ = unbounded;
   duration grace_ = std::chrono::seconds(30);
   weir::failure failure_ = failure::cancel_siblings;
   weir::errors errors_ = errors::first;
   bool closed_ = false;
-  bool joined_for_good_ = false; // cancelled and without children: it gets no new ones
+  bool joined_for_good_ = false;  // cancelled and without children: it gets no new ones
 };
 
 /// The scope of the running operation, to look at. Outside a fiber: errc::no_current_fiber.

@@ -91,8 +91,8 @@ class finally : public detail::policy {
   auto operator()(Op&& op) const {
     using plain = detail::held_t<Op>;
     using region = detail::finally_region<F>;
-    return detail::run_region<detail::result_t<plain>, region, plain>(
-        typename region::setup(fn_), std::forward<Op>(op));
+    return detail::run_region<detail::result_t<plain>, region, plain>(typename region::setup(fn_),
+                                                                      std::forward<Op>(op));
   }
 
  private:

@@ -68,8 +68,7 @@ struct promise_base : frame {
   void unhandled_exception() noexcept { frame_failed(*this); }
 
   template <class A>
-  auto await_transform(A&& awaited,
-                       std::source_location here = std::source_location::current()) {
+  auto await_transform(A&& awaited, std::source_location here = std::source_location::current()) {
     using plain = std::remove_cvref_t<A>;
     static_assert(!(is_task<plain> && std::is_lvalue_reference_v<A>),
                   "co_await an rvalue task: a task runs once, so write co_await std::move(t) or "
@@ -111,8 +110,9 @@ class [[nodiscard]] task {
   static_assert(alignof(detail::stored_t<T>) <= 16,
                 "weir::task<T>: T is over-aligned; C++20 compilers do not align coroutine frames "
                 "beyond 16 bytes, so return it by std::unique_ptr");
-  static_assert(!std::is_reference_v<T>, "weir::task<T&> is not supported: return a pointer, or "
-                                         "a std::reference_wrapper");
+  static_assert(!std::is_reference_v<T>,
+                "weir::task<T&> is not supported: return a pointer, or "
+                "a std::reference_wrapper");
 
  public:
   using promise_type = detail::promise<T>;

@@ -18,8 +18,9 @@ door::door(std::string name, std::uint32_t serial, bool simulated)
   if (simulated) return;
   bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (bell_ < 0)
-    throw std::system_error(errno, std::generic_category(), "weir: eventfd for loop '" + name_ +
-                                                                "'; raise the limit of open files");
+    throw std::system_error(
+        errno, std::generic_category(),
+        "weir: eventfd for loop '" + name_ + "'; raise the limit of open files");
 }
 
 door::~door() {

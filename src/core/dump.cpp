@@ -21,8 +21,8 @@ namespace detail {
 namespace {
 
 constexpr std::size_t max_indent = 32;
-constexpr std::size_t max_chain = 32;   // awaiting tasks shown per fiber
-constexpr std::size_t max_lines = 5000; // of one loop
+constexpr std::size_t max_chain = 32;    // awaiting tasks shown per fiber
+constexpr std::size_t max_lines = 5000;  // of one loop
 constexpr auto patience = std::chrono::seconds(1);
 
 std::string place(const std::source_location& where) {
@@ -35,14 +35,22 @@ void indent(std::string& out, std::size_t depth) {
 
 const char* kind_name(region_kind kind) noexcept {
   switch (kind) {
-    case region_kind::timeout: return "time limit";
-    case region_kind::token: return "with_token";
-    case region_kind::shield: return "shield";
-    case region_kind::cleanup: return "cleanup";
-    case region_kind::settle: return "settle";
-    case region_kind::local: return "with_local";
-    case region_kind::arms: return "combinator";
-    default: return "scope";
+    case region_kind::timeout:
+      return "time limit";
+    case region_kind::token:
+      return "with_token";
+    case region_kind::shield:
+      return "shield";
+    case region_kind::cleanup:
+      return "cleanup";
+    case region_kind::settle:
+      return "settle";
+    case region_kind::local:
+      return "with_local";
+    case region_kind::arms:
+      return "combinator";
+    default:
+      return "scope";
   }
 }
 
@@ -129,8 +137,8 @@ void push_below(std::vector<place_in_tree>& open, const place_in_tree& from) {
 }  // namespace
 
 std::string dump_of(loop& here) {
-  std::string out = "loop '" + here.own_door().name() + "': " +
-                    std::to_string(here.own_door().scopes.get()) + " scopes, " +
+  std::string out = "loop '" + here.own_door().name() +
+                    "': " + std::to_string(here.own_door().scopes.get()) + " scopes, " +
                     std::to_string(here.own_door().fibers.get()) + " fibers, " +
                     std::to_string(here.own_door().timers.get()) + " timers\n";
   if (here.root_scope() == nullptr) return out;

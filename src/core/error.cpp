@@ -12,32 +12,58 @@ class weir_category final : public std::error_category {
   const char* name() const noexcept override { return "weir"; }
   std::string message(int code) const override {
     switch (static_cast<errc>(code)) {
-      case errc::nested_run: return "run inside a running loop";
-      case errc::deadlock: return "nothing can ever go on";
-      case errc::no_current_fiber: return "called outside a fiber";
-      case errc::wrong_loop: return "used on a loop that is not its home";
-      case errc::scope_closed: return "the scope is closed";
-      case errc::scope_full: return "the scope has its maximum of children";
-      case errc::never_started: return "the child ended without saying that it had started";
-      case errc::already_started: return "the child said twice that it had started";
-      case errc::already_taken: return "the result was taken before";
-      case errc::already_waited: return "waited for before";
-      case errc::empty_input: return "nothing was given to choose from";
-      case errc::empty_job: return "an empty callable was given as an operation";
-      case errc::invalid_argument: return "invalid argument";
-      case errc::timeout: return "the time limit was reached";
-      case errc::cancelled: return "cancelled";
-      case errc::group: return "several errors";
-      case errc::abandoned: return "nobody is left who could answer";
-      case errc::loop_gone: return "the other loop has ended";
-      case errc::would_deadlock: return "waiting here could never end";
-      case errc::overloaded: return "overloaded";
-      case errc::governor_closed: return "the governor is closed";
-      case errc::governor_full: return "too many wait for the governor";
-      case errc::livelock: return "the limit of steps was reached";
-      case errc::leak: return "something was left over at the end";
-      case errc::always_violated: return "an assertion did not hold";
-      case errc::trace_mismatch: return "the trace does not fit the program";
+      case errc::nested_run:
+        return "run inside a running loop";
+      case errc::deadlock:
+        return "nothing can ever go on";
+      case errc::no_current_fiber:
+        return "called outside a fiber";
+      case errc::wrong_loop:
+        return "used on a loop that is not its home";
+      case errc::scope_closed:
+        return "the scope is closed";
+      case errc::scope_full:
+        return "the scope has its maximum of children";
+      case errc::never_started:
+        return "the child ended without saying that it had started";
+      case errc::already_started:
+        return "the child said twice that it had started";
+      case errc::already_taken:
+        return "the result was taken before";
+      case errc::already_waited:
+        return "waited for before";
+      case errc::empty_input:
+        return "nothing was given to choose from";
+      case errc::empty_job:
+        return "an empty callable was given as an operation";
+      case errc::invalid_argument:
+        return "invalid argument";
+      case errc::timeout:
+        return "the time limit was reached";
+      case errc::cancelled:
+        return "cancelled";
+      case errc::group:
+        return "several errors";
+      case errc::abandoned:
+        return "nobody is left who could answer";
+      case errc::loop_gone:
+        return "the other loop has ended";
+      case errc::would_deadlock:
+        return "waiting here could never end";
+      case errc::overloaded:
+        return "overloaded";
+      case errc::governor_closed:
+        return "the governor is closed";
+      case errc::governor_full:
+        return "too many wait for the governor";
+      case errc::livelock:
+        return "the limit of steps was reached";
+      case errc::leak:
+        return "something was left over at the end";
+      case errc::always_violated:
+        return "an assertion did not hold";
+      case errc::trace_mismatch:
+        return "the trace does not fit the program";
     }
     return "unknown error of weir";
   }
@@ -87,7 +113,8 @@ void raise_no_current_fiber(const char* what) {
 }
 void raise_cancelled(const cancel_reason& reason) { throw cancelled_error(reason); }
 void raise_empty_job() {
-  raise(errc::empty_job, "empty callable given as an operation; give a function that can be called");
+  raise(errc::empty_job,
+        "empty callable given as an operation; give a function that can be called");
 }
 
 // ------------------------------------------------------------------ outcomes
@@ -126,12 +153,16 @@ void outcome_base::copy_problem(const outcome_base& other) {
 
 void outcome_base::rethrow_problem() const {
   switch (state_) {
-    case outcome_state::error: std::rethrow_exception(error_);
-    case outcome_state::cancelled: raise_cancelled(*reason_);
+    case outcome_state::error:
+      std::rethrow_exception(error_);
+    case outcome_state::cancelled:
+      raise_cancelled(*reason_);
     case outcome_state::taken:
-      raise(errc::already_taken, "the result was taken before; await the future by reference "
-                                 "(an lvalue) to read it several times");
-    default: raise(errc::invalid_argument, "the outcome is not there yet");
+      raise(errc::already_taken,
+            "the result was taken before; await the future by reference "
+            "(an lvalue) to read it several times");
+    default:
+      raise(errc::invalid_argument, "the outcome is not there yet");
   }
 }
 

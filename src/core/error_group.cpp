@@ -106,7 +106,8 @@ const char* error_group::what() const noexcept {
   try {
     std::call_once(node_->text_made, [this] {
       const auto leaves = flatten();
-      std::string text = std::to_string(leaves.size()) + (leaves.size() == 1 ? " error" : " errors");
+      std::string text =
+          std::to_string(leaves.size()) + (leaves.size() == 1 ? " error" : " errors");
       const char* before = ": ";
       for (const auto& leaf : leaves) {
         text.append(before).append(text_of(leaf));
@@ -182,9 +183,9 @@ void add_notes(std::string& out, std::size_t depth, const std::exception_ptr& er
                    (awaited ? ", after its await at " + place(note.where)
                             : ", which begins at " + place(note.function)));
     } else {
-      add_line(out, depth,
-               "awaited in " + std::string(note.function.function_name()) + " at " +
-                   place(note.where));
+      add_line(
+          out, depth,
+          "awaited in " + std::string(note.function.function_name()) + " at " + place(note.where));
     }
   }
 }
@@ -209,8 +210,9 @@ std::string describe(const std::exception_ptr& error) {
       group = as_group(next.error);
       ++collapsed;
     }
-    const std::string nested = collapsed > 1 ? " (in " + std::to_string(collapsed) + " groups)"
-                               : collapsed == 1 ? " (in a group)" : "";
+    const std::string nested = collapsed > 1    ? " (in " + std::to_string(collapsed) + " groups)"
+                               : collapsed == 1 ? " (in a group)"
+                                                : "";
     if (group == nullptr) {
       add_line(out, next.depth, text_of(next.error) + " [" + type_of(next.error) + "]" + nested);
       add_notes(out, next.depth + 1, next.error);

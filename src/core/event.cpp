@@ -69,7 +69,8 @@ event_log event_ring::recent() const {
   for (std::uint64_t i = emitted_ - kept; i < emitted_; ++i) {
     const cell& c = (*cells_)[i % capacity];
     log.events.push_back({std::string(c.name, c.name_size),
-                          std::string(c.object.data(), c.object_size), c.number, time_point(duration(c.when_ns)), c.scope});
+                          std::string(c.object.data(), c.object_size), c.number,
+                          time_point(duration(c.when_ns)), c.scope});
   }
   return log;
 }

@@ -77,14 +77,15 @@ std::uint32_t current_loop_serial() noexcept {
 }
 
 void require_future_home(const future_core& core) {
-  if (core.home == current_loop_serial()) [[likely]] return;
+  if (core.home == current_loop_serial()) [[likely]]
+    return;
   const door_ref home = door_table::find_serial(core.home);
   if (home == nullptr) return;  // its loop has ended: whoever has it may look
-  raise(errc::wrong_loop, "future of loop '" + home->name() + "' used on " +
-                              (current_loop == nullptr
-                                   ? std::string("a thread without a loop")
-                                   : "loop '" + current_loop->own_door().name() + "'") +
-                              "; a future never leaves its loop");
+  raise(errc::wrong_loop,
+        "future of loop '" + home->name() + "' used on " +
+            (current_loop == nullptr ? std::string("a thread without a loop")
+                                     : "loop '" + current_loop->own_door().name() + "'") +
+            "; a future never leaves its loop");
 }
 
 void check_foreign_release(const future_core& core) noexcept {

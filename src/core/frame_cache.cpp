@@ -97,7 +97,8 @@ class thread_cache {
 
   void* get(std::size_t c) {
     magazine& m = loaded_[c];
-    if (m.first == nullptr) [[unlikely]] return refill(c);
+    if (m.first == nullptr) [[unlikely]]
+      return refill(c);
     block* taken = m.first;
     m.first = taken->next;
     --m.count;
@@ -105,12 +106,14 @@ class thread_cache {
   }
   void put(std::size_t c, void* memory) noexcept {
     magazine& m = loaded_[c];
-    if (m.count == magazine_size) [[unlikely]] spill(c);
+    if (m.count == magazine_size) [[unlikely]]
+      spill(c);
     auto* freed = static_cast<block*>(memory);
     freed->next = m.first;
     m.first = freed;
     ++m.count;
-    if (ended_) [[unlikely]] spill(c);
+    if (ended_) [[unlikely]]
+      spill(c);
   }
 
  private:

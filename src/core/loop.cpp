@@ -158,7 +158,8 @@ void loop::arm_watch(deadline_node& node, time_point when) noexcept {
 
 bool loop::can_wake() const noexcept {
   if (!env_.hears_threads()) return false;
-  return outside_ > 0 || tokens_.can_fire() || door_->kept_alive.load(std::memory_order_acquire) > 0;
+  return outside_ > 0 || tokens_.can_fire() ||
+         door_->kept_alive.load(std::memory_order_acquire) > 0;
 }
 
 time_point loop::next_timer() const noexcept {
@@ -176,7 +177,8 @@ void loop::look_at_late_answers() noexcept {
 
 void loop::park() {
   if (timers_.size() + deadlines_.size() == 0 && !root_overdue_at_) {
-    if (!can_wake() && !door_->messages.has_messages()) return give_up(ending::deadlock, "deadlock");
+    if (!can_wake() && !door_->messages.has_messages())
+      return give_up(ending::deadlock, "deadlock");
     env_.park(*this, std::nullopt);
   } else {
     time_point until = next_timer();

@@ -121,8 +121,8 @@ context* region::next_after(context& c) noexcept {
 
 // Asks the wait that the strand of `c` is parked on, if `c` is its innermost region.
 void region::ask(context& c) {
-  strand* s = c.kind_ == region_kind::fiber ? static_cast<fiber*>(&c)
-                                            : static_cast<scope&>(c).strand_;
+  strand* s =
+      c.kind_ == region_kind::fiber ? static_cast<fiber*>(&c) : static_cast<scope&>(c).strand_;
   if (s == nullptr || s->top != &c || s->unwinding) return;
   if (s->budget > 0) s->budget = 0;
   if (s->parked == nullptr) return;

@@ -23,12 +23,8 @@
 namespace weir::detail {
 
 struct region {
-  static bool cancelled(const strand& s) noexcept {
-    return s.top->reason_ && !s.top->lenient_;
-  }
-  static bool may_not_park(const strand& s) noexcept {
-    return static_cast<bool>(s.top->reason_);
-  }
+  static bool cancelled(const strand& s) noexcept { return s.top->reason_ && !s.top->lenient_; }
+  static bool may_not_park(const strand& s) noexcept { return static_cast<bool>(s.top->reason_); }
   static const reason_ref& reason(const context& c) noexcept { return c.reason_; }
   static context* parent(const context& c) noexcept { return c.parent_; }
   static context* inner(const context& c) noexcept { return c.inner_; }

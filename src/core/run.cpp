@@ -35,8 +35,8 @@ void run_in(loop& here, const run_options& options, fiber& root, std::source_loc
   how.grace = options.grace;
   how.failure = failure::isolate;  // the root's error is what run throws
   scope root_scope(scope_setup(how, site), region_kind::scope);
-  const core_ref handed_over = core_ref::adopt(
-      root_scope.adopt(&root, {.name = "main"}, site, scope::launch::hidden));
+  const core_ref handed_over =
+      core_ref::adopt(root_scope.adopt(&root, {.name = "main"}, site, scope::launch::hidden));
   here.run(root_scope, root);
 }
 

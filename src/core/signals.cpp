@@ -51,7 +51,7 @@ signal_watch::signal_watch(door_ref to) : door_(std::move(to)), place_(0) {
     raise(errc::overloaded, "too many loops handle signals; let one of them do it");
   doors[place_].store(door_.get(), std::memory_order_release);
   if (watches++ > 0) return;
-  struct sigaction mine {};
+  struct sigaction mine{};
   mine.sa_handler = on_signal;
   mine.sa_flags = SA_RESTART;
   sigemptyset(&mine.sa_mask);

@@ -56,10 +56,9 @@ void suspend_core::arrived() noexcept {
 void suspend_core::drop_resumer() noexcept {
   if (resumers_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   phase expected = phase::waiting;
-  if (!phase_.compare_exchange_strong(expected, phase::answered, std::memory_order_acq_rel))
-    return;
-  error = std::make_exception_ptr(weir::error(
-      errc::abandoned, "suspend: the last resumer was destroyed without an answer"));
+  if (!phase_.compare_exchange_strong(expected, phase::answered, std::memory_order_acq_rel)) return;
+  error = std::make_exception_ptr(
+      weir::error(errc::abandoned, "suspend: the last resumer was destroyed without an answer"));
   hand_over();
 }
 
@@ -97,7 +96,8 @@ void suspend_wait_base::arm() noexcept {
   core_->attach(*this);
   counted_ = true;
   loop::here()->expect_outside(1);
-  // Held while the starting function runs: it may answer, and its own resumer may die with an error.
+  // Held while the starting function runs: it may answer, and its own resumer may die with an
+  // error.
   suspend_core* const core = core_;
   core->add_ref();
   core->add_resumer();

@@ -81,7 +81,8 @@ test_clock::~test_clock() = default;
 
 void test_clock::advance(duration d) {
   if (d < duration::zero())
-    detail::raise(errc::invalid_argument, "test_clock: time does not go back; advance by 0 or more");
+    detail::raise(errc::invalid_argument,
+                  "test_clock: time does not go back; advance by 0 or more");
   detail::door_ref watcher;
   {
     const std::lock_guard lock(state_->mutex);

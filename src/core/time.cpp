@@ -73,8 +73,8 @@ std::string uuid() {
   detail::environment& env = detail::require_fiber("uuid").env();
   std::uint64_t high = env.random();
   std::uint64_t low = env.random();
-  high = (high & 0xffffffffffff0fffU) | 0x4000U;              // version 4
-  low = (low & 0x3fffffffffffffffU) | 0x8000000000000000U;    // the RFC's variant
+  high = (high & 0xffffffffffff0fffU) | 0x4000U;            // version 4
+  low = (low & 0x3fffffffffffffffU) | 0x8000000000000000U;  // the RFC's variant
   static constexpr char digits[] = "0123456789abcdef";
   std::string text;
   text.reserve(36);

@@ -25,10 +25,10 @@ struct stop_entry final : detail::entry {
   detail::loop* here = detail::loop::here();
   const std::string at =
       here == nullptr ? "a thread without a loop" : "loop '" + here->own_door().name() + "'";
-  detail::raise(errc::wrong_loop,
-                std::string(what) + " on scope '" + std::string(s.name()) + "' of loop '" +
-                    detail::region::loop_of(s).own_door().name() + "' called on " + at +
-                    "; use a cancel_source, or post to its loop");
+  detail::raise(errc::wrong_loop, std::string(what) + " on scope '" + std::string(s.name()) +
+                                      "' of loop '" + detail::region::loop_of(s).own_door().name() +
+                                      "' called on " + at +
+                                      "; use a cancel_source, or post to its loop");
 }
 
 }  // namespace

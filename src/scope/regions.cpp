@@ -49,8 +49,7 @@ std::exception_ptr timeout_of(const time_limit& limit) {
   std::string text = std::to_string(ms);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
-  return std::make_exception_ptr(
-      timeout_error("the time limit of " + text + " ms was reached"));
+  return std::make_exception_ptr(timeout_error("the time limit of " + text + " ms was reached"));
 }
 
 void emit_late() { loop::here()->emit("late", "with_timeout"); }
@@ -102,8 +101,7 @@ bool limit_wait::try_now() noexcept {
 }
 
 void limit_wait::arm() noexcept {
-  if (at_ != time_point::max())
-    loop::here()->arm_deadline(*this, at_, loop::here()->next_order());
+  if (at_ != time_point::max()) loop::here()->arm_deadline(*this, at_, loop::here()->next_order());
 }
 
 cancel_result limit_wait::withdraw() noexcept {

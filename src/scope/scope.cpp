@@ -173,8 +173,7 @@ namespace {
 void refuse_own_child(const scope& s, const char* what) {
   if (detail::current == nullptr) detail::raise_no_current_fiber(what);
   for (const context* c = detail::current->top; c != nullptr; c = detail::region::parent(*c))
-    if (detail::region::kind(*c) == detail::region_kind::fiber &&
-        detail::region::parent(*c) == &s)
+    if (detail::region::kind(*c) == detail::region_kind::fiber && detail::region::parent(*c) == &s)
       detail::raise(errc::would_deadlock,
                     std::string(what) + " of scope " + detail::quoted(s.name()) +
                         " called from one of its own children, which would wait for itself");

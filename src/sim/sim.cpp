@@ -23,9 +23,7 @@ class sim_environment final : public environment, public chooser {
     if (until && *until > now_) now_ = *until;
   }
   bool count_step() override { return ++steps_ > options_.max_steps; }
-  chooser* choices() noexcept override {
-    return options_.strategy == sim::random ? this : nullptr;
-  }
+  chooser* choices() noexcept override { return options_.strategy == sim::random ? this : nullptr; }
   bool hears_threads() const noexcept override { return false; }
   std::size_t choose(std::size_t options) override {
     return static_cast<std::size_t>(choices_.below(options));
@@ -43,8 +41,9 @@ void delete_sim_environment::operator()(sim_environment* env) const noexcept { d
 
 sim_environment_ptr make_sim_environment(const sim::options& options) {
   if (options.max_steps <= 0)
-    raise(errc::invalid_argument, "sim::run: max_steps is not positive; give 1 or more, or "
-                                  "unbounded");
+    raise(errc::invalid_argument,
+          "sim::run: max_steps is not positive; give 1 or more, or "
+          "unbounded");
   return sim_environment_ptr(new sim_environment(options));
 }
 

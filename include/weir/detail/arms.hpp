@@ -67,10 +67,10 @@ struct pack_result<rule::select, Results...> {
 template <rule R, class First, class... Rest>
   requires(R == rule::race || R == rule::any)
 struct pack_result<R, First, Rest...> {
-  using type = std::conditional_t<all_same<plain_result<First>, plain_result<Rest>...>,
-                                  std::type_identity<plain_result<First>>,
-                                  std::type_identity<std::variant<unit_or<plain_result<First>>,
-                                                                  unit_or<plain_result<Rest>>...>>>::type;
+  using type = std::conditional_t<
+      all_same<plain_result<First>, plain_result<Rest>...>, std::type_identity<plain_result<First>>,
+      std::type_identity<
+          std::variant<unit_or<plain_result<First>>, unit_or<plain_result<Rest>>...>>>::type;
 };
 
 /// Waits side by side, each with its link. Recursive, because waits cannot be moved into a tuple.
@@ -239,13 +239,13 @@ class range_wait : public arms_wait {
 
   explicit range_wait(args&& a) : count_(a.size()), arms_(new storage[a.size()]) {
     for (std::size_t i = 0; i < count_; ++i) {
-      new (static_cast<void*>(&arms_[i].arm)) W(std::move(a[i]));
+      new (static_cast<void*>(&arms_[i].arm)) held_wait(std::move(a[i]));
       arms_[i].link.owner = this;
       arms_[i].link.index = static_cast<std::uint32_t>(i);
     }
   }
   ~range_wait() {
-    for (std::size_t i = 0; i < count_; ++i) arms_[i].arm.~W();
+    for (std::size_t i = 0; i < count_; ++i) arms_[i].arm.~held_wait();
   }
   bool try_now() { return start_arms(); }
   void arm() const noexcept {}
@@ -265,12 +265,15 @@ class range_wait : public arms_wait {
   }
 
  private:
+  struct held_wait final : W {
+    explicit held_wait(typename W::args&& given) : W(std::move(given)) {}
+  };
   struct storage {
     storage() noexcept {}
     ~storage() {}
     arm_link link;
     union {
-      W arm;
+      held_wait arm;
     };
   };
   std::size_t arm_count() const noexcept override { return count_; }

@@ -24,18 +24,19 @@ struct frame;
 /// 1. At most one strand of a loop runs at a time: `current`.
 /// 2. A strand is parked on exactly one wait, or is in the ready queue, or runs, or is *held*
 ///    (about to be unwound, waiting for the children of a scope whose body it runs), or has ended.
-/// 3. Frames are destroyed only by the strand's turn, leaf first, when none is on the machine stack.
+/// 3. Frames are destroyed only by the strand's turn, leaf first, when none is on the machine
+/// stack.
 struct strand {
   strand() = default;
   strand(const strand&) = delete;
   strand& operator=(const strand&) = delete;
 
-  strand* next = nullptr;      // ready queue
-  frame* leaf = nullptr;       // the frame to resume
-  wait* parked = nullptr;      // null: not parked
-  context* top = nullptr;      // the innermost cancel region
-  std::int32_t budget = 0;     // awaits left in this turn
-  std::uint16_t nesting = 0;   // resume() calls of this strand on the machine stack
+  strand* next = nullptr;     // ready queue
+  frame* leaf = nullptr;      // the frame to resume
+  wait* parked = nullptr;     // null: not parked
+  context* top = nullptr;     // the innermost cancel region
+  std::int32_t budget = 0;    // awaits left in this turn
+  std::uint16_t nesting = 0;  // resume() calls of this strand on the machine stack
   bool queued : 1 = false;
   bool needs_start : 1 = false;        // `parked` is to be started when its turn comes
   bool unwinding : 1 = false;          // destroy frames instead of resuming the leaf
@@ -98,7 +99,8 @@ inline bool start_child(frame& me, outcome_base& out) {
   child.parent = &me;
   child.out = &out;
   strand& s = *current;
-  if (--s.budget < 0) [[unlikely]] return give_up_turn(s, me, child);
+  if (--s.budget < 0) [[unlikely]]
+    return give_up_turn(s, me, child);
   return enter_child(s, me, child);
 }
 
@@ -108,7 +110,8 @@ struct final_await {
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> me) const noexcept {
     strand& s = *current;
-    if (s.destroying) [[unlikely]] fatal_destructor(s);
+    if (s.destroying) [[unlikely]]
+      fatal_destructor(s);
     s.leaf = me.promise().parent;
   }
   void await_resume() const noexcept {}

@@ -55,9 +55,7 @@ class wait {
   virtual void describe(dump_line& line) const = 0;
 
   void belongs_to(strand& s) noexcept { target_ = reinterpret_cast<std::uintptr_t>(&s); }
-  void belongs_to(arm_link& arm) noexcept {
-    target_ = reinterpret_cast<std::uintptr_t>(&arm) | 1U;
-  }
+  void belongs_to(arm_link& arm) noexcept { target_ = reinterpret_cast<std::uintptr_t>(&arm) | 1U; }
   bool is_arm() const noexcept { return (target_ & 1U) != 0; }
   /// The strand that will be woken in the end, through any number of composites.
   strand* waiting_strand() const noexcept;
@@ -96,14 +94,16 @@ class await_wait final : public W {
 
   bool await_ready() {
     strand& s = *current;
-    if (--s.budget < 0) [[unlikely]] return false;
+    if (--s.budget < 0) [[unlikely]]
+      return false;
     return W::try_now();
   }
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> me) {
     strand& s = *current;
     s.leaf = &me.promise();
-    if (s.budget < 0) [[unlikely]] return give_up_turn(s, *this);
+    if (s.budget < 0) [[unlikely]]
+      return give_up_turn(s, *this);
     if (prepare_park(s, *this)) W::arm();
   }
   typename W::result await_resume() { return W::take(); }
