@@ -60,6 +60,16 @@ decltype(auto) as_input(A&& a) {
   }
 }
 
+/// Before anything is started: an empty callable must not leave the others running.
+template <class A>
+void require_callable(const A& a) {
+  if constexpr (is_task<A>) {
+    if (!a) raise(errc::already_taken, "task run twice: a task runs only once");
+  } else if (is_empty_callable(a)) {
+    raise_empty_job();
+  }
+}
+
 /// The children that a combinator started, to tell which of them finished in vain.
 class arm_children {
  public:
@@ -77,7 +87,7 @@ class arm_children {
     return quiet_wait_op<join_wait>({scope_, join_wait::use::end});
   }
   /// Counts results that nobody will see: values, and errors behind the reported one.
-  void count_unseen(bool error_reported);
+  void count_unseen();
 
  private:
   scope* scope_;
@@ -112,6 +122,7 @@ auto run_arms(std::source_location site, arm_input<As>... as)
     -> task<typename pack_wait<R, typename arm_for<R, As>::type...>::result> {
   using wait_type = pack_wait<R, typename arm_for<R, As>::type...>;
   using value = typename wait_type::result;
+  (require_callable(as), ...);
   scope s(region_kind::arms, rule_name(R));
   enter_region(s);
   arm_children children(s);
@@ -130,9 +141,9 @@ auto run_arms(std::source_location site, arm_input<As>... as)
   }
   children.cancel_losers();
   co_await children.joined();
-  children.count_unseen(out.is_error());
+  children.count_unseen();
   leave_region(s);
-  co_await finish_as(out);
+  co_await detail::finish_as(out);
   co_return out.take();
 }
 
@@ -162,6 +173,7 @@ auto run_range(std::source_location site, Range range) -> task<typename range_wa
   using arm = typename arm_for<R == rule::all ? rule::race : R, element&>::type;
   using wait_type = range_wait<R, arm>;
   using value = typename wait_type::result;
+  for (auto&& op : range) require_callable(op);
   scope s(region_kind::arms, rule_name(R));
   enter_region(s);
   arm_children children(s);
@@ -190,9 +202,9 @@ auto run_range(std::source_location site, Range range) -> task<typename range_wa
   }
   children.cancel_losers();
   co_await children.joined();
-  children.count_unseen(out.is_error());
+  children.count_unseen();
   leave_region(s);
-  co_await finish_as(out);
+  co_await detail::finish_as(out);
   co_return out.take();
 }
 
@@ -247,7 +259,7 @@ auto any(Range&& range, std::source_location site = std::source_location::curren
 template <detail::combinable... As>
   requires(sizeof...(As) > 0)
 auto all_settled(As&&... as) {
-  return all(settle(std::forward<As>(as))...);
+  return weir::all(weir::settle(std::forward<As>(as))...);
 }
 template <detail::op_range Range>
 auto all_settled(Range&& range, std::source_location site = std::source_location::current()) {
@@ -255,9 +267,9 @@ auto all_settled(Range&& range, std::source_location site = std::source_location
   std::vector<task<outcome<detail::result_t<element>>>> settled;
   for (auto&& op : range) {
     if constexpr (std::is_lvalue_reference_v<Range> && std::is_copy_constructible_v<element>) {
-      settled.push_back(settle(element(op)));
+      settled.push_back(weir::settle(element(op)));
     } else {
-      settled.push_back(settle(std::move(op)));
+      settled.push_back(weir::settle(std::move(op)));
     }
   }
   return detail::run_range<detail::rule::all, decltype(settled)>(site, std::move(settled));

@@ -21,7 +21,7 @@ class scope;
 namespace detail {
 
 struct fiber;
-struct region;  // the implementation's view of a context, in src/scope/region.hpp
+struct region;  // the implementation's view of a context, in src/core/region.hpp
 
 enum class region_kind : std::uint8_t {
   fiber,    // a child, up to its end

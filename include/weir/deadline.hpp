@@ -32,7 +32,7 @@ struct timeout_region final : limited_region {
 };
 
 std::exception_ptr timeout_of(const time_limit& limit);
-void emit_late();
+void emit_late(const time_limit& limit);
 
 /// The other arm of with_timeout over a wait.
 class limit_wait : public simple_wait<limit_wait>, public deadline_node {
@@ -40,7 +40,10 @@ class limit_wait : public simple_wait<limit_wait>, public deadline_node {
   using args = time_limit;
   using result = void;
   explicit limit_wait(time_limit&& limit) noexcept : limit_(limit) {}
-  bool try_now() noexcept;
+  /// Fixes the point in time and the place among equal ones.
+  void begin() noexcept;
+  bool passed() const noexcept;
+  bool try_now() const noexcept { return false; }
   void arm() noexcept;
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
@@ -68,28 +71,29 @@ class timed_wait : public arms_wait {
     links_[0].owner = links_[1].owner = this;
     links_[1].index = 1;
   }
-  bool try_now() { return begin(); }
-  void arm() const noexcept {}
-  bool start() override { return begin(); }
+  bool try_now() { return poll(); }
+  void arm() noexcept { arm_rest(); }
+  // Past limits are noticed before the operation is started; an outer limit goes before an inner one.
+  bool poll() override {
+    limit_.begin();
+    return limit_.passed() ? give_up() : try_arms();
+  }
   bool failed() const noexcept {
     return links_[0].state == arm_link::phase::completed ? inner_.failed() : true;
   }
   result take() {
     if (links_[0].state != arm_link::phase::completed)
       std::rethrow_exception(timeout_of(limit_.limit()));
-    if (links_[1].state == arm_link::phase::completed) emit_late();
+    if (links_[1].state == arm_link::phase::completed) emit_late(limit_.limit());
     return inner_.take();
   }
   void describe(dump_line& line) const override { inner_.describe(line); }
 
  private:
-  // Past limits are noticed before the operation is started.
-  bool begin() {
-    if (limit_.try_now()) {
-      links_[1].state = arm_link::phase::completed;
-      return true;
-    }
-    return start_arms();
+  bool give_up() noexcept {
+    links_[0].state = arm_link::phase::idle;
+    links_[1].state = arm_link::phase::completed;
+    return true;
   }
   std::size_t arm_count() const noexcept override { return 2; }
   wait& arm_at(std::size_t i) noexcept override {

@@ -133,6 +133,9 @@ std::string describe(const std::exception_ptr& error);
 
 namespace detail {
 
+/// Drops errors without recursion, however deep they hold others.
+void bury(std::vector<std::exception_ptr> dying) noexcept;
+
 /// Throws weir::error; out of line, because the throw sites are many and cold.
 [[noreturn]] void raise(errc code, const std::string& what);
 [[noreturn]] void raise_no_current_fiber(const char* what);

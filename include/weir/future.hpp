@@ -21,7 +21,6 @@ namespace detail {
 void require_future_home(const future_core& core);
 /// Called when a future dies on a thread that is not its home: aborts if the home still lives.
 void check_foreign_release(const future_core& core) noexcept;
-std::uint32_t current_loop_serial() noexcept;
 void cancel_fiber(fiber& f, cancel_reason reason);
 [[noreturn]] void raise_empty_future();
 
@@ -70,7 +69,7 @@ class future_wait : public simple_wait<future_wait> {
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   bool failed() const noexcept { return !core_.get()->result().is_value(); }
-  bool cancelled() const noexcept { return core_.get()->result().is_cancelled(); }
+  bool is_only_one() const noexcept { return next_ == this; }
 
  protected:
   ~future_wait() = default;

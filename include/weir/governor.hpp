@@ -43,7 +43,6 @@ class function_source final : public permit_source {
   F fn_;
 };
 
-std::uint32_t current_loop_serial() noexcept;
 /// Releases a permit whose home is another loop: one message home.
 void release_elsewhere(permit_source& source, std::uint32_t home, std::int64_t weight);
 void report_failed_release() noexcept;
@@ -118,10 +117,10 @@ task<T> run_with(G& g, Op op) {
   outcome<T> out;
   try {
     if constexpr (std::is_void_v<T>) {
-      co_await as_task(op, this_context());
+      co_await detail::as_task(op, this_context());
       out.emplace();
     } else {
-      out.emplace(co_await as_task(op, this_context()));
+      out.emplace(co_await detail::as_task(op, this_context()));
     }
   } catch (...) {
     out.set_error(std::current_exception());
@@ -162,7 +161,7 @@ class governed {
   template <class T, class... Args>
   static task<T> run(G& g, F fn, Args... args) {
     auto op = [&]() { return fn(std::move(args)...); };
-    co_return co_await with(g, op);
+    co_return co_await weir::with(g, op);
   }
   G* governor_;
   F fn_;

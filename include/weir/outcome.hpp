@@ -27,13 +27,21 @@ struct outcome_notes {
   std::vector<std::exception_ptr> cleanup;
 };
 
+/// The problem of an outcome that also has notes; rare, so it is kept elsewhere.
+struct noted_problem {
+  std::exception_ptr error;
+  reason_ref reason;
+  outcome_notes notes;
+};
+
 /// The part of an outcome that does not depend on its type. It is also the place where a running
 /// coroutine leaves its result: each awaiter and each fiber owns one, and the frame writes into it.
 ///
 /// Invariants:
 /// 1. `frame_` is the coroutine that fills or filled it, owned by this object, or null.
 /// 2. The problem is an exception_ptr in state `error`, a reason in state `cancelled`, nothing
-///    otherwise; a value exists only in state `value`.
+///    otherwise; if there are notes, it is a noted_problem in every state (`noted_`).
+/// 3. A value exists only in state `value`.
 class outcome_base {
  public:
   outcome_base() noexcept {}
@@ -49,11 +57,14 @@ class outcome_base {
   bool is_cancelled() const noexcept { return state_ == outcome_state::cancelled; }
 
   /// The error; null unless is_error().
-  std::exception_ptr error() const noexcept { return is_error() ? error_ : nullptr; }
+  std::exception_ptr error() const noexcept {
+    if (!is_error()) return nullptr;
+    return noted_ ? noted_problem_->error : error_;
+  }
   /// REQUIRES: is_cancelled(), else throws errc::invalid_argument.
   const cancel_reason& reason() const {
     if (!is_cancelled()) raise(errc::invalid_argument, "outcome::reason: it was not cancelled");
-    return *reason_;
+    return *reason_reference();
   }
   /// Errors that lost against the one reported.
   const std::vector<std::exception_ptr>& suppressed() const noexcept;
@@ -72,41 +83,45 @@ class outcome_base {
   void destroy_frame() noexcept {
     if (auto frame = std::exchange(frame_, nullptr)) frame.destroy();
   }
-  void set_error(std::exception_ptr error) noexcept {
-    clear_problem();
-    new (&error_) std::exception_ptr(std::move(error));
-    state_ = outcome_state::error;
+  void set_error(std::exception_ptr error) noexcept;
+  void set_cancelled(reason_ref reason) noexcept;
+  const reason_ref& reason_reference() const noexcept {
+    return noted_ ? noted_problem_->reason : reason_;
   }
-  void set_cancelled(reason_ref reason) noexcept {
-    clear_problem();
-    new (&reason_) reason_ref(std::move(reason));
-    state_ = outcome_state::cancelled;
-  }
-  const reason_ref& reason_reference() const noexcept { return reason_; }
   outcome_notes& notes();
-  void add_notes_of(const outcome_base& other);
   [[noreturn]] void rethrow_problem() const;
 
  protected:
   void copy_problem(const outcome_base& other);
+  /// Leaves state `taken`, without problem and notes.
   void clear_problem() noexcept {
-    if (state_ == outcome_state::error) error_.~exception_ptr();
-    if (state_ == outcome_state::cancelled) reason_.~reason_ref();
-    state_ = outcome_state::taken;
+    if (state_ == outcome_state::pending && !noted_) {
+      state_ = outcome_state::taken;
+    } else {
+      clear_all();
+    }
   }
-  void begin_value() noexcept { clear_problem(); }
-  void end_value() noexcept { state_ = outcome_state::value; }
+  void now_value() noexcept {
+    clear_problem();
+    state_ = outcome_state::value;
+  }
   void mark_taken() noexcept { state_ = outcome_state::taken; }
 
  private:
+  void clear_all() noexcept;
+  const outcome_notes* notes_or_null() const noexcept {
+    return noted_ ? &noted_problem_->notes : nullptr;
+  }
+
   std::coroutine_handle<> frame_;
-  std::unique_ptr<outcome_notes> notes_;
   union {
     std::exception_ptr error_;
     reason_ref reason_;
+    noted_problem* noted_problem_;
   };
   outcome_state state_ = outcome_state::pending;
   bool catch_edge_ = false;
+  bool noted_ = false;
 };
 
 struct void_value {};
@@ -171,8 +186,7 @@ class [[nodiscard]] outcome : public detail::outcome_base {
   template <class... Args>
   void emplace(Args&&... args) {
     new (static_cast<void*>(std::addressof(value_))) stored(std::forward<Args>(args)...);
-    begin_value();
-    end_value();
+    now_value();
   }
   /// Moves the value out, leaving `taken`; throws the problem instead if there is one.
   T take() {

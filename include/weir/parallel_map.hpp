@@ -75,7 +75,7 @@ template <class Range, class Fn>
 auto map_limited(Range range, Fn fn, std::int64_t limit)
     -> decltype(map_all(std::move(range), std::move(fn), std::declval<counting_governor&>())) {
   counting_governor g(limit, {.name = "parallel_map"});
-  co_return co_await map_all(std::move(range), std::move(fn), g);
+  co_return co_await detail::map_all(std::move(range), std::move(fn), g);
 }
 
 void require_limit(std::int64_t limit);

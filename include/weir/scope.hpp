@@ -151,6 +151,8 @@ class scope : public context {
   scope(detail::scope_setup&& setup, detail::region_kind kind);
   scope(detail::region_kind kind, const char* name);
   ~scope();
+  /// errc::scope_closed, errc::scope_full.
+  void admit(const char* what) const;
   enum class launch : std::uint8_t { ordinary, background, starting, hidden };
   detail::fiber* adopt(detail::fiber* f, const spawn_options& options, std::source_location site,
                        launch how);
@@ -175,7 +177,6 @@ class scope : public context {
   friend struct detail::overdue_watch;
 
   static void require_task(bool there);
-  void admit(const char* what) const;
   void require_open(const char* what) const;
   bool full() const;
 
@@ -227,6 +228,7 @@ class join_wait : public simple_wait<join_wait> {
 
  private:
   friend struct region;
+  void unlink() noexcept;
   scope* scope_;
   use use_;
   join_wait* previous_ = nullptr;
@@ -268,11 +270,11 @@ task<T> run_scope(scope_setup setup, F fn) {
   scope s(std::move(setup), region_kind::scope);
   outcome<T> out;
   auto body = [&] { return fn(s); };
-  co_await inside(s, out, body);
+  co_await detail::inside(s, out, body);
   body_ended(s, out);
-  if (has_loose_ends(s)) co_await quietly(end_scope(s, out));
-  if (!apply_verdict(judge_scope(s, out), out)) co_await keep_unwinding{};
-  co_await finish_as(out);
+  if (has_loose_ends(s)) co_await detail::quietly(end_scope(s, out));
+  if (!detail::apply_verdict(judge_scope(s, out), out)) co_await keep_unwinding{};
+  co_await detail::finish_as(out);
   co_return out.take();
 }
 

@@ -25,10 +25,10 @@ template <class T, class Op>
 task<outcome<T>> run_settle(Op op) {
   plain_region r(region_kind::settle, "settle");
   outcome<T> out;
-  auto call = [&] { return as_task(op, r); };
-  co_await inside(r, out, call);
-  if (has_entries(r)) co_await quietly(end_region(r, out));
-  if (!apply_verdict(r.judge(out), out)) co_await keep_unwinding{};
+  auto call = [&] { return detail::as_task(op, r); };
+  co_await detail::inside(r, out, call);
+  if (has_entries(r)) co_await detail::quietly(end_region(r, out));
+  if (!detail::apply_verdict(r.judge(out), out)) co_await keep_unwinding{};
   co_return std::move(out);
 }
 

@@ -19,32 +19,37 @@ class start_wait : public future_wait {
  public:
   using result = void;
   explicit start_wait(core_ref&& core) : future_wait(std::move(core)) {}
-  bool try_now() const noexcept { return false; }
-  bool start() override;
-  void arm() noexcept;
+  void link() override { arm(); }
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
-  void take() noexcept {}
-  void said() noexcept;
+  bool said() const noexcept { return said_; }
+  void say() noexcept;
 
  private:
+  bool said_ = false;
   bool leaving_ = false;
+};
+
+/// What the child says goes straight to whoever waits for it: the child may have ended, and its
+/// function with it, before the starter runs again.
+template <class U>
+class value_wait : public start_wait {
+ public:
+  using start_wait::start_wait;
+  std::optional<stored_t<U>> value;
 };
 
 /// The part of `started<U>` that does not depend on its type.
 class started_base {
  public:
   void bind(fiber& child) noexcept { child_ = &child; }
-  void wait_with(start_wait* w) noexcept { waiting_ = w; }
-  bool said() const noexcept { return said_; }
 
  protected:
   void claim();
-  void tell() noexcept;
+  void no_longer_starting() noexcept;
 
  private:
   fiber* child_ = nullptr;
-  start_wait* waiting_ = nullptr;
   bool said_ = false;
 };
 
@@ -57,13 +62,15 @@ class started : public detail::started_base {
   /// Lets the starter go on with `value`. A second call: errc::already_started.
   void operator()(U value) {
     claim();
-    value_.emplace(std::move(value));
-    tell();
+    no_longer_starting();
+    if (waiting_ == nullptr) return;
+    waiting_->value.emplace(std::move(value));
+    std::exchange(waiting_, nullptr)->say();
   }
-  U take_value() { return std::move(*value_); }
+  void wait_with(detail::value_wait<U>& w) noexcept { waiting_ = &w; }
 
  private:
-  std::optional<U> value_;
+  detail::value_wait<U>* waiting_ = nullptr;
 };
 
 template <>
@@ -71,9 +78,13 @@ class started<void> : public detail::started_base {
  public:
   void operator()() {
     claim();
-    tell();
+    no_longer_starting();
+    if (waiting_ != nullptr) std::exchange(waiting_, nullptr)->say();
   }
-  void take_value() const noexcept {}
+  void wait_with(detail::value_wait<void>& w) noexcept { waiting_ = &w; }
+
+ private:
+  detail::value_wait<void>* waiting_ = nullptr;
 };
 
 namespace detail {
@@ -102,44 +113,57 @@ struct start_job {
   started<U> up;
 };
 
-struct start_wait_op {
-  start_wait_op(core_ref c, started_base* u) : core(std::move(c)), up(u) {}
-  core_ref core;
-  started_base* up;
-  struct awaiter : start_wait {
-    awaiter(core_ref&& c, started_base* u) : start_wait(std::move(c)), up(u) {}
-    bool await_ready() const noexcept { return false; }
-    template <class Promise>
-    void await_suspend(std::coroutine_handle<Promise> me) {
-      strand& s = *current;
-      s.leaf = &me.promise();
-      if (!prepare_park(s, *this)) return;
-      up->wait_with(this);
-      arm();
-    }
-    void await_resume() noexcept { up->wait_with(nullptr); }
-    started_base* up;
-  };
-  awaiter weir_await() && { return awaiter(std::move(core), up); }
+/// Why a child that was started has no value for its starter.
+[[noreturn]] void rethrow_start_failure(fiber& child);
+
+/// The awaiter of run_start; gives the value, or throws why there is none.
+template <class U>
+class start_await final : public value_wait<U> {
+ public:
+  start_await(core_ref&& core, started<U>& up) : value_wait<U>(std::move(core)), up_(up) {}
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> me) {
+    strand& s = *current;
+    s.leaf = &me.promise();
+    if (!prepare_park(s, *this)) return;
+    up_.wait_with(*this);
+    this->arm();
+  }
+  U await_resume() {
+    if (!this->said()) rethrow_start_failure(static_cast<fiber&>(this->core()));
+    if constexpr (!std::is_void_v<U>) return std::move(*this->value);
+  }
+
+ private:
+  started<U>& up_;
 };
 
-[[noreturn]] void raise_never_started(const fiber& child);
-[[noreturn]] void rethrow_start_failure(fiber& child);
+template <class U>
+class start_op {
+ public:
+  start_op(core_ref core, started<U>& up) : core_(std::move(core)), up_(&up) {}
+  start_await<U> weir_await() && { return start_await<U>(std::move(core_), *up_); }
+
+ private:
+  core_ref core_;
+  started<U>* up_;
+};
 
 template <class U, class F>
 task<U> run_start(scope& s, F fn, kept_name name, std::source_location site) {
   using job = start_job<U, F>;
   using child_type = call_fiber<result_t<job>, job, make_task>;
+  s.admit("start");
   auto* made = scope::make(job(std::move(fn)));
-  auto* f =
-      static_cast<child_type*>(s.adopt(made, {.name = name.view()}, site, scope::launch::starting));
-  const core_ref keep = core_ref::adopt(f);
+  auto* f = static_cast<child_type*>(
+      s.adopt(made, {.name = name.view()}, site, scope::launch::starting));
+  core_ref child = core_ref::adopt(f);
   if (f->ended) rethrow_start_failure(*f);
   started<U>& up = f->op.up;
   up.bind(*f);
-  co_await start_wait_op(core_ref(f), &up);
-  if (f->ended && !up.said()) rethrow_start_failure(*f);
-  co_return up.take_value();
+  start_op<U> wait(std::move(child), up);
+  co_return co_await std::move(wait);
 }
 
 }  // namespace detail

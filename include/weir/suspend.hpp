@@ -68,10 +68,8 @@ class suspend_state final : public suspend_core {
 /// The part of a suspend that does not depend on its types.
 class suspend_wait_base : public wait {
  public:
-  bool start() override {
-    arm();
-    return false;
-  }
+  bool poll() override { return false; }
+  void link() override { arm(); }
   bool try_now() const noexcept { return false; }
   void arm() noexcept;
   cancel_result withdraw() noexcept override;

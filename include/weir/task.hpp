@@ -65,10 +65,8 @@ class [[nodiscard]] task_await {
 struct promise_base : frame {
   std::suspend_always initial_suspend() const noexcept { return {}; }
   final_await final_suspend() const noexcept { return {}; }
-  void unhandled_exception() noexcept { frame_failed(*this); }
-
   template <class A>
-  auto await_transform(A&& awaited, std::source_location here = std::source_location::current()) {
+  auto await_transform(A&& awaited, place_pointer here = __builtin_source_location()) {
     using plain = std::remove_cvref_t<A>;
     static_assert(!(is_task<plain> && std::is_lvalue_reference_v<A>),
                   "co_await an rvalue task: a task runs once, so write co_await std::move(t) or "
@@ -76,7 +74,7 @@ struct promise_base : frame {
     static_assert(is_task<plain> || weir_awaitable<A>,
                   "weir coroutines await weir operations only: wrap a foreign callback or "
                   "awaitable with weir::suspend<T>(...)");
-    awaiting = here;
+    awaiting = as_location(here);
     if constexpr (weir_awaitable<A>) return std::forward<A>(awaited).weir_await();
   }
 };
@@ -84,6 +82,10 @@ struct promise_base : frame {
 template <class T>
 struct promise : promise_base {
   task<T> get_return_object(std::source_location here = std::source_location::current()) noexcept;
+  void unhandled_exception() noexcept {
+    static_cast<outcome<T>*>(out)->drop_value();  // a destructor may throw after co_return
+    frame_failed(*this);
+  }
   template <class U = T>
     requires std::is_constructible_v<T, U&&>
   void return_value(U&& value) {
@@ -95,6 +97,7 @@ template <>
 struct promise<void> : promise_base {
   task<void> get_return_object(
       std::source_location here = std::source_location::current()) noexcept;
+  void unhandled_exception() noexcept { frame_failed(*this); }
   void return_void() { static_cast<outcome<void>*>(out)->emplace(); }
 };
 

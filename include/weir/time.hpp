@@ -17,25 +17,18 @@ namespace detail {
 /// Waits for a point in time. Started again after a withdrawal, it keeps that point.
 class sleep_wait : public simple_wait<sleep_wait>, public timer_node {
  public:
-  struct args {
-    duration length;  // relative, counted from the first start; or
-    time_point at;    // absolute
-    bool absolute;
-  };
+  /// Absolute nanoseconds, or a length with the highest bit set that is counted from the start.
+  using args = std::uint64_t;
   using result = void;
+  static constexpr std::uint64_t relative = std::uint64_t{1} << 63;
 
-  explicit sleep_wait(args&& a) noexcept : at_(a.at), length_(a.length), fixed_(a.absolute) {}
+  explicit sleep_wait(std::uint64_t&& time) noexcept { when = time; }
   bool try_now() const noexcept { return false; }
   void arm();
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   void take() const noexcept {}
   void fired() noexcept { complete(); }
-
- private:
-  time_point at_;
-  duration length_;
-  bool fixed_;
 };
 
 void fire_sleep(timer_node& due) noexcept;

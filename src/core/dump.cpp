@@ -70,18 +70,26 @@ void add_state(std::string& out, const strand& s) {
   }
 }
 
-void add_chain(std::string& out, const strand& s, std::size_t depth) {
+/// A coroutine of weir's own (with_scope, settle, ...): of no use to whoever reads the chain.
+bool is_internal(const frame& f) noexcept {
+  const std::string_view name = f.function.function_name();
+  return name.substr(0, name.find('(')).find("weir::detail::") != std::string_view::npos;
+}
+
+void add_chain(std::string& out, const strand& s, const std::source_location& spawned,
+               std::size_t depth) {
   std::size_t shown = 0;
   for (const frame* f = s.leaf; f != nullptr; f = f->parent) {
-    if (++shown > max_chain) {
-      indent(out, depth);
-      return void(out.append("... more awaiting tasks\n"));
-    }
+    if (is_internal(*f)) continue;
     indent(out, depth);
+    if (++shown > max_chain) return void(out.append("... more awaiting tasks\n"));
     out.append(shown == 1 ? "at " : "awaited at ");
     out.append(place(f->awaiting.line() == 0 ? f->function : f->awaiting));
     out.append(" in ").append(f->function.function_name()).push_back('\n');
   }
+  if (shown > 0 || s.leaf == nullptr) return;
+  indent(out, depth);
+  out.append("at ").append(place(spawned)).push_back('\n');
 }
 
 void add_reason(std::string& out, const context& c) {
@@ -101,7 +109,7 @@ void describe_fiber(std::string& out, const fiber& f, std::size_t depth) {
   add_reason(out, f);
   add_state(out, f);
   out.push_back('\n');
-  add_chain(out, f, depth + 1);
+  add_chain(out, f, f.site, depth + 1);
 }
 
 namespace {
@@ -111,7 +119,7 @@ void describe_scope(std::string& out, const scope& s, std::size_t depth) {
   out.append(kind_name(region::kind(s)));
   dump_line(out).add_name(s.name());
   out.append(" #").append(std::to_string(s.id()));
-  if (s.size() > 0) out.append(", ").append(std::to_string(s.size())).append(" children");
+  if (s.size() > 0) out.append(", ").append(std::to_string(s.size())).append(s.size() == 1 ? " child" : " children");
   add_reason(out, s);
   out.push_back('\n');
 }

@@ -45,8 +45,6 @@ class environment {
   virtual chooser* choices() noexcept { return nullptr; }
   /// True if other threads may wake this loop.
   virtual bool hears_threads() const noexcept { return true; }
-  /// True if a timer that is armed will fire without anybody else doing something.
-  virtual bool time_passes() const noexcept { return true; }
 };
 
 /// A small, fast generator with 256 bits of state (xoshiro256**), seeded from one number.

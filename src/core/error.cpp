@@ -101,7 +101,10 @@ std::string cancelled_text(const cancel_reason& reason) {
 
 cancelled_error::cancelled_error(const cancel_reason& reason)
     : error(errc::cancelled, cancelled_text(reason)),
-      reason_(std::make_shared<cancel_reason>(reason)) {}
+      reason_(new cancel_reason(reason), [](cancel_reason* dying) {
+        if (dying->cause != nullptr) detail::bury({std::move(dying->cause)});
+        delete dying;
+      }) {}
 const cancel_reason& cancelled_error::reason() const noexcept { return *reason_; }
 
 namespace detail {
@@ -126,37 +129,71 @@ const std::vector<std::exception_ptr> no_errors;
 }  // namespace
 
 const std::vector<std::exception_ptr>& outcome_base::suppressed() const noexcept {
-  return notes_ == nullptr ? no_errors : notes_->suppressed;
+  return noted_ ? noted_problem_->notes.suppressed : no_errors;
 }
 const std::vector<std::exception_ptr>& outcome_base::cleanup() const noexcept {
-  return notes_ == nullptr ? no_errors : notes_->cleanup;
+  return noted_ ? noted_problem_->notes.cleanup : no_errors;
+}
+
+void outcome_base::clear_all() noexcept {
+  if (noted_) {
+    delete noted_problem_;
+  } else if (state_ == outcome_state::error) {
+    error_.~exception_ptr();
+  } else if (state_ == outcome_state::cancelled) {
+    reason_.~reason_ref();
+  }
+  noted_ = false;
+  state_ = outcome_state::taken;
+}
+
+void outcome_base::set_error(std::exception_ptr error) noexcept {
+  if (noted_) {
+    noted_problem_->error = std::move(error);
+  } else {
+    clear_problem();
+    new (&error_) std::exception_ptr(std::move(error));
+  }
+  state_ = outcome_state::error;
+}
+
+void outcome_base::set_cancelled(reason_ref reason) noexcept {
+  if (noted_) {
+    noted_problem_->reason = std::move(reason);
+  } else {
+    clear_problem();
+    new (&reason_) reason_ref(std::move(reason));
+  }
+  state_ = outcome_state::cancelled;
 }
 
 outcome_notes& outcome_base::notes() {
-  if (notes_ == nullptr) notes_ = std::make_unique<outcome_notes>();
-  return *notes_;
-}
-
-void outcome_base::add_notes_of(const outcome_base& other) {
-  if (other.notes_ == nullptr) return;
-  outcome_notes& mine = notes();
-  const outcome_notes& more = *other.notes_;
-  mine.suppressed.insert(mine.suppressed.end(), more.suppressed.begin(), more.suppressed.end());
-  mine.cleanup.insert(mine.cleanup.end(), more.cleanup.begin(), more.cleanup.end());
+  if (noted_) return noted_problem_->notes;
+  auto box = std::make_unique<noted_problem>();
+  if (state_ == outcome_state::error) {
+    box->error = std::move(error_);
+    error_.~exception_ptr();
+  } else if (state_ == outcome_state::cancelled) {
+    box->reason = std::move(reason_);
+    reason_.~reason_ref();
+  }
+  noted_problem_ = box.release();
+  noted_ = true;
+  return noted_problem_->notes;
 }
 
 void outcome_base::copy_problem(const outcome_base& other) {
-  if (other.is_error()) set_error(other.error_);
-  if (other.is_cancelled()) set_cancelled(other.reason_);
-  if (other.notes_ != nullptr) notes_ = std::make_unique<outcome_notes>(*other.notes_);
+  if (other.is_error()) set_error(other.error());
+  if (other.is_cancelled()) set_cancelled(other.reason_reference());
+  if (const outcome_notes* theirs = other.notes_or_null()) notes() = *theirs;
 }
 
 void outcome_base::rethrow_problem() const {
   switch (state_) {
     case outcome_state::error:
-      std::rethrow_exception(error_);
+      std::rethrow_exception(error());
     case outcome_state::cancelled:
-      raise_cancelled(*reason_);
+      raise_cancelled(*reason_reference());
     case outcome_state::taken:
       raise(errc::already_taken,
             "the result was taken before; await the future by reference "

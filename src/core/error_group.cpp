@@ -50,34 +50,33 @@ std::string text_of(const std::exception_ptr& error) {
 
 }  // namespace
 
+// Groups nest as deep as scopes do, and so do causes. Whatever dies inside a dying error is put on a
+// list and dies one after the other, so that the stack does not grow with the depth.
+void detail::bury(std::vector<std::exception_ptr> dying) noexcept {
+  static thread_local std::vector<std::exception_ptr>* graves = nullptr;
+  if (graves != nullptr) {
+    for (auto& e : dying) graves->push_back(std::move(e));
+    return;
+  }
+  graves = &dying;
+  while (!dying.empty()) {
+    std::exception_ptr last = std::move(dying.back());
+    dying.pop_back();
+    last = nullptr;  // may add to the list
+  }
+  graves = nullptr;
+}
+
 /// Shared by all copies of a group.
 struct error_group::node {
   explicit node(std::vector<std::exception_ptr> given) : errors(std::move(given)) {}
   node(const node&) = delete;
   node& operator=(const node&) = delete;
-  ~node() { bury(std::move(errors)); }
+  ~node() { detail::bury(std::move(errors)); }
 
   std::vector<std::exception_ptr> errors;
   std::once_flag text_made;
   std::string text;
-
- private:
-  // Groups nest as deep as scopes do. Whatever dies inside a dying group is put on a list and dies
-  // one after the other, so that the stack does not grow with the depth.
-  static void bury(std::vector<std::exception_ptr> dying) noexcept {
-    static thread_local std::vector<std::exception_ptr>* graves = nullptr;
-    if (graves != nullptr) {
-      for (auto& e : dying) graves->push_back(std::move(e));
-      return;
-    }
-    graves = &dying;
-    while (!dying.empty()) {
-      std::exception_ptr last = std::move(dying.back());
-      dying.pop_back();
-      last = nullptr;  // may add to the list
-    }
-    graves = nullptr;
-  }
 };
 
 error_group::error_group(std::vector<std::exception_ptr> errors)

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/event_ring.hpp"
+#include "core/fatal.hpp"
 #include "core/loop.hpp"
 
 namespace weir {
@@ -27,24 +28,28 @@ event_ring::~event_ring() { spare() = std::move(cells_); }
 
 void event_ring::emit(time_point when, std::string_view name, std::string_view object,
                       std::uint64_t number, scope_id scope) noexcept {
-  cell& c = (*cells_)[emitted_++ % capacity];
-  c.name = name.data();  // names of events are literals
-  c.name_size = name.size();
-  c.object_size = std::min(object.size(), c.object.size());
-  if (c.object_size != 0) std::memcpy(c.object.data(), object.data(), c.object_size);
-  c.number = number;
-  c.when_ns = when.time_since_epoch().count();
-  c.scope = scope;
   const event_info info{name, object, number, when, scope};
+  keep(info);
   for (event_observer* o = observers_; o != nullptr;) {
     event_observer* following = o->next_;
     try {
       o->on(info);
     } catch (...) {
-      ++failed_observers_;
+      keep({"observer_failed", name, ++failed_observers_, when, scope});
     }
     o = following;
   }
+}
+
+void event_ring::keep(const event_info& e) noexcept {
+  cell& c = (*cells_)[emitted_++ % capacity];
+  c.name = e.name.data();  // names of events are literals
+  c.name_size = e.name.size();
+  c.object_size = std::min(e.object.size(), c.object.size());
+  if (c.object_size != 0) std::memcpy(c.object.data(), e.object.data(), c.object_size);
+  c.number = e.number;
+  c.when_ns = e.when.time_since_epoch().count();
+  c.scope = e.scope;
 }
 
 void event_ring::add(event_observer& observer) noexcept {
@@ -82,9 +87,11 @@ void event_observer::attach() {
 }
 
 void event_observer::detach() noexcept {
-  // After its loop ended there is nothing left to leave.
   loop* here = loop::here();
-  if (at_ != nullptr && here != nullptr && here->serial() == home_) here->events().remove(*this);
+  if (here != nullptr && here->serial() == home_) return here->events().remove(*this);
+  // After its loop ended there is nothing left to leave.
+  if (door_table::find_serial(home_) != nullptr)
+    fatal("the subscription of on_event destroyed on another thread while its loop runs");
 }
 
 }  // namespace detail

@@ -25,7 +25,6 @@ class event_ring {
   void add(event_observer& observer) noexcept;
   void remove(event_observer& observer) noexcept;
   event_log recent() const;
-  std::uint64_t failed_observers() const noexcept { return failed_observers_; }
 
   static constexpr std::size_t capacity = 1024;
 
@@ -41,6 +40,7 @@ class event_ring {
     scope_id scope;
   };
   using storage = std::array<cell, capacity>;
+  void keep(const event_info& e) noexcept;
   static std::unique_ptr<storage>& spare() noexcept;
 
   std::unique_ptr<storage> cells_;

@@ -26,10 +26,16 @@ void fiber::note_observed() noexcept {
   if (unobserved) region::remove_unobserved(*this);
 }
 
+bool fiber::awaited_by_user() const noexcept {
+  if (waiters == nullptr) return false;
+  const bool being_stopped = background && registration == nullptr;
+  return !being_stopped || !waiters->is_only_one();
+}
+
 void future_core::describe(dump_line& line) const { line.add("future"); }
 
 void future_core::settle_now() noexcept {
-  settled = true;
+  settled = 1;
   while (future_wait* first = waiters) {
     first->unlink();
     first->complete();
@@ -72,10 +78,6 @@ void raise_empty_future() {
   raise(errc::invalid_argument, "empty future: it was default-constructed or moved from");
 }
 
-std::uint32_t current_loop_serial() noexcept {
-  return current_loop == nullptr ? 0 : current_loop->serial();
-}
-
 void require_future_home(const future_core& core) {
   if (core.home == current_loop_serial()) [[likely]]
     return;
@@ -100,8 +102,6 @@ void cancel_fiber(fiber& f, cancel_reason reason) {
   scope& owner = region::scope_of(f);
   reason.source = owner.id();
   reason.when = loop::here()->now();
-  loop::here()->emit("cancel", f.name == nullptr ? "" : f.name,
-                     static_cast<std::uint64_t>(reason.kind), owner.id());
   region::cancel(f, make_reason(std::move(reason)), false);
 }
 

@@ -12,6 +12,7 @@
 #include <array>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define WEIR_PLAIN_FRAMES 1
@@ -35,7 +36,7 @@ void deallocate_frame(void* memory, std::size_t bytes) noexcept {
 namespace {
 
 constexpr std::size_t step = 16;
-constexpr std::size_t classes = 64;  // up to 1008 bytes; larger frames are rare
+constexpr std::size_t classes = 257;  // up to 4 KB; larger frames are rare
 constexpr std::size_t magazine_size = 128;
 constexpr std::size_t slab_bytes = std::size_t{256} * 1024;
 
@@ -81,89 +82,94 @@ depot& shared_depot() {
   return *instance;
 }
 
-class thread_cache {
- public:
-  thread_cache() noexcept = default;
-  thread_cache(const thread_cache&) = delete;
-  thread_cache& operator=(const thread_cache&) = delete;
-  ~thread_cache() {
-    for (std::size_t c = 0; c < classes; ++c) {
-      shared_depot().give(c, loaded_[c]);
-      shared_depot().give(c, reserve_[c]);
-      loaded_[c] = reserve_[c] = {};
-    }
-    ended_ = true;
-  }
-
-  void* get(std::size_t c) {
-    magazine& m = loaded_[c];
-    if (m.first == nullptr) [[unlikely]]
-      return refill(c);
-    block* taken = m.first;
-    m.first = taken->next;
-    --m.count;
-    return taken;
-  }
-  void put(std::size_t c, void* memory) noexcept {
-    magazine& m = loaded_[c];
-    if (m.count == magazine_size) [[unlikely]]
-      spill(c);
-    auto* freed = static_cast<block*>(memory);
-    freed->next = m.first;
-    m.first = freed;
-    ++m.count;
-    if (ended_) [[unlikely]]
-      spill(c);
-  }
-
- private:
-  void* refill(std::size_t c) {
-    std::swap(loaded_[c], reserve_[c]);
-    if (loaded_[c].first == nullptr) loaded_[c] = shared_depot().take(c);
-    if (loaded_[c].first != nullptr) return get(c);
-    return cut(c * step);
-  }
-  void spill(std::size_t c) noexcept {
-    shared_depot().give(c, reserve_[c]);
-    reserve_[c] = loaded_[c];
-    loaded_[c] = {};
-    if (ended_) {
-      shared_depot().give(c, reserve_[c]);
-      reserve_[c] = {};
-    }
-  }
-  void* cut(std::size_t bytes) {
-    if (slab_left_ < bytes) {
-      slab_ = static_cast<std::byte*>(::operator new(slab_bytes, std::align_val_t{64}));
-      slab_left_ = slab_bytes;
-    }
-    void* cut_here = slab_;
-    slab_ += bytes;
-    slab_left_ -= bytes;
-    return cut_here;
-  }
-
-  std::array<magazine, classes> loaded_{};
-  std::array<magazine, classes> reserve_{};
-  std::byte* slab_ = nullptr;
-  std::size_t slab_left_ = 0;
-  bool ended_ = false;
+/// The free blocks of one thread. Constant-initialised and without a destructor, so that reaching
+/// it costs no check; `reaper` gives everything back when the thread ends.
+struct thread_cache {
+  std::array<magazine, classes> loaded{};
+  std::array<magazine, classes> reserve{};
+  std::byte* slab = nullptr;
+  std::size_t slab_left = 0;
+  bool ended = false;
 };
+constinit thread_local thread_cache cache;
 
-thread_local thread_cache cache;
+struct reaper {
+  reaper() noexcept = default;
+  reaper(const reaper&) = delete;
+  reaper& operator=(const reaper&) = delete;
+  ~reaper() {
+    for (std::size_t c = 0; c < classes; ++c) {
+      shared_depot().give(c, std::exchange(cache.loaded[c], {}));
+      shared_depot().give(c, std::exchange(cache.reserve[c], {}));
+    }
+    // Whatever is freed from now on takes the slow path, straight to the depot.
+    cache.ended = true;
+    for (magazine& m : cache.loaded) m.count = magazine_size;
+  }
+  void touch() const noexcept {}
+};
+thread_local reaper at_thread_end;
+
+void* cut(std::size_t bytes) {
+  if (cache.slab_left < bytes) {
+    cache.slab = static_cast<std::byte*>(::operator new(slab_bytes, std::align_val_t{64}));
+    cache.slab_left = slab_bytes;
+  }
+  void* cut_here = cache.slab;
+  cache.slab += bytes;
+  cache.slab_left -= bytes;
+  return cut_here;
+}
+
+void* take(magazine& m) noexcept {
+  block* taken = m.first;
+  m.first = taken->next;
+  --m.count;
+  return taken;
+}
+
+[[gnu::noinline]] void* refill(std::size_t c) {
+  if (cache.ended) return cut(c * step);
+  at_thread_end.touch();
+  std::swap(cache.loaded[c], cache.reserve[c]);
+  if (cache.loaded[c].first == nullptr) cache.loaded[c] = shared_depot().take(c);
+  return cache.loaded[c].first != nullptr ? take(cache.loaded[c]) : cut(c * step);
+}
+
+void put(magazine& m, void* memory) noexcept {
+  auto* freed = static_cast<block*>(memory);
+  freed->next = m.first;
+  m.first = freed;
+  ++m.count;
+}
+
+[[gnu::noinline]] void put_slowly(std::size_t c, void* memory) noexcept {
+  if (cache.ended) {
+    magazine single;
+    put(single, memory);
+    return shared_depot().give(c, single);
+  }
+  at_thread_end.touch();
+  shared_depot().give(c, cache.reserve[c]);
+  cache.reserve[c] = std::exchange(cache.loaded[c], {});
+  put(cache.loaded[c], memory);
+}
 
 }  // namespace
 
 void* allocate_frame(std::size_t bytes) {
   const std::size_t c = (bytes + step - 1) / step;
-  if (c >= classes) return ::operator new(bytes);
-  return cache.get(c);
+  if (c >= classes) [[unlikely]] return ::operator new(bytes);
+  magazine& m = cache.loaded[c];
+  return m.first != nullptr ? take(m) : refill(c);
 }
 
 void deallocate_frame(void* memory, std::size_t bytes) noexcept {
   const std::size_t c = (bytes + step - 1) / step;
-  if (c >= classes) return ::operator delete(memory, bytes);
-  cache.put(c, memory);
+  if (c >= classes) [[unlikely]] return ::operator delete(memory, bytes);
+  magazine& m = cache.loaded[c];
+  if (m.count == magazine_size) [[unlikely]] return put_slowly(c, memory);
+  put(m, memory);
 }
 
 #endif

@@ -53,7 +53,10 @@ class inbox {
   posted post(message& m) noexcept {
     message* seen = head_.load(std::memory_order_relaxed);
     do {
-      if (seen == closed_mark()) return posted::closed;
+      if (seen == closed_mark()) {
+        head_.load(std::memory_order_acquire);  // pairs with close(): what the loop did is visible
+        return posted::closed;
+      }
       m.next = seen == sleeping_mark() ? nullptr : seen;
     } while (!head_.compare_exchange_weak(seen, &m, std::memory_order_release,
                                           std::memory_order_relaxed));

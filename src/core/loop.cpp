@@ -37,7 +37,8 @@ loop::loop(environment& env, std::string name)
 }
 
 loop::~loop() {
-  message* refused = door_->messages.close();
+  *put_off_end_ = door_->messages.close();
+  message* refused = put_off_;
   while (refused != nullptr) {
     message* following = refused->next;
     refused->refuse();
@@ -135,8 +136,8 @@ void loop::request_stops() noexcept {
   }
 }
 
-void loop::arm_timer(timer_node& node, time_point when) noexcept {
-  timers_.arm(node, ticks(when), next_order());
+void loop::arm_timer(timer_node& node, std::uint64_t when) noexcept {
+  timers_.arm(node, when);
   door_->timers.add(1);
 }
 void loop::cancel_timer(timer_node& node) noexcept {
@@ -144,7 +145,8 @@ void loop::cancel_timer(timer_node& node) noexcept {
   door_->timers.add(-1);
 }
 void loop::arm_deadline(deadline_node& node, time_point when, std::uint32_t order) noexcept {
-  deadlines_.arm(node, ticks(when), order);
+  node.order = order;
+  deadlines_.arm(node, ticks(when));
   door_->timers.add(1);
 }
 void loop::cancel_deadline(deadline_node& node) noexcept {
@@ -153,7 +155,8 @@ void loop::cancel_deadline(deadline_node& node) noexcept {
 }
 void loop::arm_watch(deadline_node& node, time_point when) noexcept {
   node.counted = false;
-  deadlines_.arm(node, ticks(when), next_order());
+  node.order = next_order();
+  deadlines_.arm(node, ticks(when));
 }
 
 bool loop::can_wake() const noexcept {
@@ -177,7 +180,7 @@ void loop::look_at_late_answers() noexcept {
 
 void loop::park() {
   if (timers_.size() + deadlines_.size() == 0 && !root_overdue_at_) {
-    if (!can_wake() && !door_->messages.has_messages())
+    if (!can_wake() && !door_->messages.has_messages() && put_off_ == nullptr)
       return give_up(ending::deadlock, "deadlock");
     env_.park(*this, std::nullopt);
   } else {
@@ -204,6 +207,7 @@ void loop::give_up(ending how, const char* message) {
 }
 
 void loop::look_at_signals() {
+  if (root_overdue_at_ && now() >= *root_overdue_at_) root_overdue();
   if (!handles_signals_) return;
   const int interrupts = door_->interrupts.load(std::memory_order_acquire);
   const int dumps = door_->dump_requests.load(std::memory_order_acquire);
@@ -220,7 +224,6 @@ void loop::look_at_signals() {
     region::cancel(*root_scope_, make_reason(std::move(why)), !first || interrupts > 1);
     root_overdue_at_ = !first || interrupts > 1 ? now() : saturating_add(now(), root_grace_);
   }
-  if (root_overdue_at_ && now() >= *root_overdue_at_) root_overdue();
 }
 
 // The grace of the root is over. First everything that still runs is forced to end; whoever is
@@ -239,7 +242,8 @@ void loop::root_overdue() {
   std::fputs("weir: still running after the grace:\n", stderr);
   std::fputs(dump_of(*this).c_str(), stderr);
   std::fflush(stderr);
-  std::_Exit(124);
+  if (handles_signals_) std::_Exit(124);
+  root_overdue_at_ = std::nullopt;  // told once; it goes on waiting
 }
 
 }  // namespace weir::detail

@@ -92,7 +92,7 @@ class loop {
   scope* root_scope() noexcept { return root_scope_; }
 
   std::uint32_t next_order() noexcept { return ++last_order_; }
-  void arm_timer(timer_node& node, time_point when) noexcept;
+  void arm_timer(timer_node& node, std::uint64_t when) noexcept;
   void cancel_timer(timer_node& node) noexcept;
   void arm_deadline(deadline_node& node, time_point when, std::uint32_t order) noexcept;
   void cancel_deadline(deadline_node& node) noexcept;
@@ -125,6 +125,9 @@ class loop {
   enum class ending : std::uint8_t { normal, deadlock, livelock };
   ending how_it_ended() const noexcept { return ending_; }
 
+  /// The grace for the cleanup of the root is over; whoever is left is named.
+  void root_grace_over() { root_overdue_at_ = now(); }
+  bool is_root(const fiber& f) const noexcept { return root_ == &f; }
   void set_handles_signals(bool yes, duration grace) noexcept {
     handles_signals_ = yes;
     root_grace_ = grace;
@@ -136,6 +139,7 @@ class loop {
   void run_strand(strand& s);
   bool step(strand& s);
   bool finish_base(strand& s);
+  bool start_parked(strand& s);
   void take_inbox() noexcept;
   void fire_timers() noexcept;
   void request_stops() noexcept;
@@ -179,8 +183,8 @@ class loop {
   std::uint64_t late_seen_ = 0;
   std::uint64_t steps_ = 0;
   event_ring events_;
-  timer_wheel timers_;
-  timer_wheel deadlines_;
+  timer_wheel timers_{false};
+  timer_wheel deadlines_{true};
 };
 
 /// The loop of this thread; null outside `run`.

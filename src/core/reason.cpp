@@ -5,6 +5,8 @@
 #include <array>
 #include <atomic>
 
+#include <weir/error.hpp>
+
 namespace weir {
 
 std::string_view to_string(cancel_kind kind) noexcept {
@@ -35,6 +37,7 @@ void retain(reason_record* record) noexcept {
 void release(reason_record* record) noexcept {
   while (record != nullptr && record->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     reason_record* outer = record->reason.outer_.detach();
+    if (record->reason.cause != nullptr) bury({std::move(record->reason.cause)});
     delete record;
     record = outer;
   }

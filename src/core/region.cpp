@@ -45,13 +45,14 @@ void region::enter(strand& s, context& c) {
     // The grace is over: the rest of the cleanup is still started, but must not wait.
     c.reason_ = outer.reason_ ? outer.reason_ : make_reason(cancel_kind::timeout);
     c.lenient_ = true;
+    s.budget = 1;
   } else if (outer.reason_ && (!c.shield_ || outer.forced_)) {
     c.reason_ = c.kind_ == region_kind::scope
                     ? nested_reason(outer.reason_, entered.id_, entered.name(), loop::here()->now())
                     : outer.reason_;
     c.lenient_ = outer.lenient_;
   } else if (outer.reason_) {
-    s.budget = loop::here()->budget();  // inside a shield awaits go on as if nothing had happened
+    s.budget = 1;  // inside a shield awaits go on, but do not keep the turn for long
   }
   outer.inner_ = &c;
   s.top = &c;
@@ -84,6 +85,7 @@ void region::watch(scope& s) noexcept {
 }
 
 bool region::mark(context& c, const reason_ref& why, bool force) {
+  if (c.kind_ == region_kind::fiber && static_cast<fiber&>(c).ended) return false;
   if (c.reason_ && (!force || (c.forced_ && !c.lenient_))) return false;
   c.forced_ = c.forced_ || force;
   c.lenient_ = false;
@@ -119,37 +121,50 @@ context* region::next_after(context& c) noexcept {
   return c.parent_->inner_;
 }
 
-// Asks the wait that the strand of `c` is parked on, if `c` is its innermost region.
 void region::ask(context& c) {
   strand* s =
       c.kind_ == region_kind::fiber ? static_cast<fiber*>(&c) : static_cast<scope&>(c).strand_;
   if (s == nullptr || s->top != &c || s->unwinding) return;
   if (s->budget > 0) s->budget = 0;
-  if (s->parked == nullptr) return;
+  if (s->parked == nullptr || s == current) return;  // running: cancel_if_asked, or its next await
   if (s->needs_start) {
     s->needs_start = false;
     s->parked = nullptr;
     s->unwinding = true;  // it is in the ready queue already
     return;
   }
-  switch (s->parked->withdraw()) {
+  if (withdraw_parked(*s)) loop::here()->push(*s);
+}
+
+// True: the strand is to be unwound and in no queue yet.
+bool region::withdraw_parked(strand& s) noexcept {
+  switch (s.parked->withdraw()) {
     case cancel_result::done:
-      s->parked = nullptr;
-      s->unwinding = true;
-      loop::here()->push(*s);
-      break;
+      s.parked = nullptr;
+      s.unwinding = true;
+      return true;
     case cancel_result::later:
-      s->unwind_when_done = true;
-      break;
+      // It may have confirmed inside the call; then the strand is ready.
+      if (s.parked == nullptr) {
+        s.unwinding = true;
+      } else {
+        s.unwind_when_done = true;
+      }
+      return false;
     case cancel_result::no:
-      break;
+      return false;
   }
+  return false;
 }
 
 // A walk over the tree without recursion and without a stack of its own: down to the first child,
 // then to the next sibling, then to the body's region, then up.
 void region::cancel(context& root, reason_ref why, bool force) {
+  const bool first = !root.reason_;
   if (!mark(root, why, force)) return;
+  if (first)
+    loop::here()->emit("cancel", root.name(), static_cast<std::uint64_t>(why->kind),
+                       root.scope_id());
   context* at = &root;
   bool down = true;
   for (;;) {

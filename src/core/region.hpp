@@ -32,16 +32,14 @@ struct region {
   static bool forced(const context& c) noexcept { return c.forced_; }
   static bool entered(const context& c) noexcept { return c.entered_; }
   static void make_shield(context& c) noexcept { c.shield_ = true; }
-  static void make_lenient(context& c, reason_ref why) noexcept {
-    c.reason_ = std::move(why);
-    c.lenient_ = true;
-    c.forced_ = true;
-  }
 
   static void enter(strand& s, context& c);
   static void leave(strand& s, context& c) noexcept;
   /// Asks `root` and everything in it to stop. First reason wins; `force` opens shields.
   static void cancel(context& root, reason_ref why, bool force);
+  /// Asks the wait that the strand of `c` is parked on, if `c` is its innermost region.
+  static void ask(context& c);
+  static bool withdraw_parked(strand& s) noexcept;
   /// Destroys frames up to the next catch edge. False: the strand is held (see invariant 3).
   static bool unwind(strand& s);
   /// Arms the timers of all time limits that the strand entered since it last gave up its turn.
@@ -66,7 +64,6 @@ struct region {
   static fiber* first_child(const scope& s) noexcept { return s.first_; }
   static entry*& entries(context& c) noexcept { return c.entries_; }
   static loop& loop_of(const scope& s) noexcept { return *s.loop_; }
-  static strand* strand_of(const scope& s) noexcept { return s.strand_; }
   static binding*& locals(scope& s) noexcept { return s.locals_; }
   /// The grace of the nearest with_scope (or root) around `c`.
   static duration grace_around(const context& c) noexcept;
@@ -93,7 +90,6 @@ struct region {
   static void watch(scope& s) noexcept;
   static context* first_below(context& c) noexcept;
   static context* next_after(context& c) noexcept;
-  static void ask(context& c);
   static scope* unjoined(strand& s) noexcept;
   static void collect_unobserved(scope& s);
   static std::exception_ptr raised_error(scope& s);

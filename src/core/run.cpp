@@ -15,10 +15,16 @@ namespace {
 
 /// Makes a loop the one of this thread while it lives.
 struct current_loop_guard {
-  explicit current_loop_guard(loop& l) noexcept { current_loop = &l; }
+  explicit current_loop_guard(loop& l) noexcept {
+    current_loop = &l;
+    loop_serial = l.serial();
+  }
   current_loop_guard(const current_loop_guard&) = delete;
   current_loop_guard& operator=(const current_loop_guard&) = delete;
-  ~current_loop_guard() { current_loop = nullptr; }
+  ~current_loop_guard() {
+    current_loop = nullptr;
+    loop_serial = 0;
+  }
 };
 
 [[noreturn]] void raise_ending(const loop& l) {

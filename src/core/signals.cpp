@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <mutex>
+#include <thread>
 
 #include <weir/error.hpp>
 
@@ -25,8 +26,11 @@ std::mutex mutex;
 std::size_t watches = 0;
 std::array<struct sigaction, watched.size()> earlier{};
 
+std::atomic<int> running_handlers{0};
+
 void on_signal(int number) {
   const int kept = errno;
+  running_handlers.fetch_add(1);
   bool third = false;
   for (auto& place : doors) {
     door* d = place.load(std::memory_order_acquire);
@@ -39,6 +43,7 @@ void on_signal(int number) {
     d->ring();
   }
   if (third) std::abort();
+  running_handlers.fetch_sub(1);
   errno = kept;
 }
 
@@ -62,7 +67,9 @@ signal_watch::~signal_watch() {
   const std::lock_guard lock(mutex);
   if (--watches == 0)
     for (std::size_t i = 0; i < watched.size(); ++i) sigaction(watched[i], &earlier[i], nullptr);
-  doors[place_].store(nullptr, std::memory_order_release);
+  doors[place_].store(nullptr);
+  // A handler on another thread may just have read the place; the door must outlive it.
+  while (running_handlers.load() > 0) std::this_thread::yield();
 }
 
 }  // namespace weir::detail

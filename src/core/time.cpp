@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <weir/time.hpp>
 
+#include <algorithm>
+
 #include <weir/detail/dump_line.hpp>
 
 #include "core/loop.hpp"
@@ -12,12 +14,14 @@ namespace detail {
 
 void sleep_wait::arm() {
   loop& here = *loop::here();
-  if (!fixed_) {
-    at_ = length_ > duration::zero() ? saturating_add(here.now(), length_) : time_point::min();
-    fixed_ = true;
+  const std::uint64_t now = ticks(here.now());
+  if ((when & relative) != 0) {
+    const std::uint64_t length = when & ~relative;
+    when = std::min(now + length, ticks(time_point::max()));
+    if (length == 0) return complete();
   }
-  if (at_ <= here.now()) return complete();
-  here.arm_timer(*this, at_);
+  if (when <= now) return complete();
+  here.arm_timer(*this, when);
 }
 
 cancel_result sleep_wait::withdraw() noexcept {
@@ -28,8 +32,8 @@ cancel_result sleep_wait::withdraw() noexcept {
 void sleep_wait::describe(dump_line& line) const {
   line.add("sleep");
   if (!armed()) return;
-  const auto left = at_ - loop::here()->now();
-  line.add(", ").add(static_cast<std::uint64_t>(left.count() / 1'000'000)).add(" ms left");
+  const std::uint64_t now = ticks(loop::here()->now());
+  line.add(", ").add((std::max(when, now) - now) / 1'000'000).add(" ms left");
 }
 
 void fire_sleep(timer_node& due) noexcept { static_cast<sleep_wait&>(due).fired(); }
@@ -47,11 +51,12 @@ bool checkpoint_wait::try_now() {
 
 pending<sleep_wait> make_sleep(duration length) {
   require_fiber("sleep");
-  return pending<sleep_wait>({length, {}, false});
+  const auto ns = length > duration::zero() ? static_cast<std::uint64_t>(length.count()) : 0;
+  return pending<sleep_wait>(sleep_wait::relative | ns);
 }
 pending<sleep_wait> make_sleep_until(time_point at) {
   require_fiber("sleep_until");
-  return pending<sleep_wait>({{}, at, true});
+  return pending<sleep_wait>(ticks(at));
 }
 
 }  // namespace detail

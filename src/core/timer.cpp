@@ -15,7 +15,7 @@ unsigned shift_of(std::size_t level) noexcept { return static_cast<unsigned>(lev
 
 }  // namespace
 
-timer_wheel::timer_wheel() noexcept {
+timer_wheel::timer_wheel(bool by_order) noexcept : by_order_(by_order) {
   for (timer_node& head : heads_) head.previous = head.next = &head;
 }
 
@@ -34,19 +34,24 @@ std::uint64_t timer_wheel::start_of(std::size_t level, std::size_t slot) const n
   return high | static_cast<std::uint64_t>(slot) << shift_of(level);
 }
 
-void timer_wheel::place(timer_node& node) noexcept {
-  const std::uint64_t differs = node.when ^ elapsed_;
+std::size_t timer_wheel::slot_of(std::uint64_t when) const noexcept {
+  const std::uint64_t differs = when ^ elapsed_;
   const std::size_t level =
       differs == 0 ? 0 : static_cast<std::size_t>(63 - std::countl_zero(differs)) / bits;
-  const std::size_t slot = node.when >> shift_of(level) & (slots - 1);
-  node.slot = static_cast<std::uint16_t>(level * slots + slot);
-  occupied_[level] |= std::uint64_t{1} << slot;
-  timer_node& head = heads_[node.slot];
+  return level * slots + (when >> shift_of(level) & (slots - 1));
+}
+
+void timer_wheel::place(timer_node& node) noexcept {
+  const std::size_t slot = slot_of(node.when);
+  occupied_[slot / slots] |= std::uint64_t{1} << (slot % slots);
+  timer_node& head = heads_[slot];
   timer_node* before = head.previous;
-  // Timers of one nanosecond fire in order of arming, whichever way they came down here.
-  if (level == 0) {
-    while (before != &head && static_cast<std::int32_t>(before->order - node.order) > 0)
-      before = before->previous;
+  if (by_order_ && slot < slots) {
+    const std::uint32_t order = static_cast<deadline_node&>(node).order;
+    const auto later = [&](timer_node* other) {
+      return static_cast<std::int32_t>(static_cast<deadline_node*>(other)->order - order) > 0;
+    };
+    while (before != &head && later(before)) before = before->previous;
   }
   node.previous = before;
   node.next = before->next;
@@ -55,16 +60,19 @@ void timer_wheel::place(timer_node& node) noexcept {
 }
 
 void timer_wheel::unlink(timer_node& node) noexcept {
-  node.previous->next = node.next;
-  node.next->previous = node.previous;
-  if (node.next == node.previous && node.next == &heads_[node.slot])
-    occupied_[node.slot / slots] &= ~(std::uint64_t{1} << (node.slot % slots));
+  timer_node* const before = node.previous;
+  before->next = node.next;
+  node.next->previous = before;
+  // The only one of its slot lies between the slot's head and itself.
+  if (before == node.next) {
+    const std::size_t slot = slot_of(node.when);
+    occupied_[slot / slots] &= ~(std::uint64_t{1} << (slot % slots));
+  }
   node.next = node.previous = nullptr;
 }
 
-void timer_wheel::arm(timer_node& node, std::uint64_t when, std::uint32_t order) noexcept {
+void timer_wheel::arm(timer_node& node, std::uint64_t when) noexcept {
   node.when = std::max(when, elapsed_);
-  node.order = order;
   place(node);
   ++size_;
 }

@@ -45,19 +45,30 @@ bool loop::step(strand& s) {
     }
   } else if (s.needs_start) {
     s.needs_start = false;
-    wait* pending = s.parked;
-    if (region::may_not_park(s)) {
-      s.parked = nullptr;
-      s.unwinding = true;
-      return true;
-    }
-    if (!pending->start()) return false;
-    s.parked = nullptr;
+    if (!start_parked(s)) return s.unwinding && !s.queued;
   }
   s.leaf->handle().resume();
-  if (s.unwinding) return true;
+  if (s.unwinding && !s.queued) return true;
   if (s.parked != nullptr || s.queued) return false;
   return s.leaf != nullptr || finish_base(s);
+}
+
+// The wait that the strand gave up its turn for is started now. True: it is complete.
+bool loop::start_parked(strand& s) {
+  wait* const pending = s.parked;
+  const bool refused = region::cancelled(s);
+  if (!refused && pending->poll()) {
+    s.parked = nullptr;
+    return true;
+  }
+  if (refused || region::may_not_park(s)) {
+    s.parked = nullptr;
+    s.unwinding = true;
+    return false;
+  }
+  pending->link();
+  cancel_if_asked(s);
+  return false;
 }
 
 bool loop::finish_base(strand& s) { return fiber_ended(static_cast<fiber&>(s)); }
@@ -75,6 +86,11 @@ bool give_up_turn(strand& s, frame& me, frame& child) {
   region::arm_deadlines(s);
   loop::here()->push(s);
   return true;
+}
+
+bool give_up_turn_quietly(strand& s, frame& me, frame& child) {
+  if (region::cancelled(s)) return enter_child(s, me, child);
+  return give_up_turn(s, me, child);
 }
 
 void give_up_turn(strand& s, wait& w) {
@@ -104,6 +120,10 @@ void park_quietly(strand& s, wait& w) {
   w.belongs_to(s);
   s.parked = &w;
   region::arm_deadlines(s);
+}
+
+void cancel_if_asked(strand& s) {
+  if (s.parked != nullptr && region::cancelled(s)) region::withdraw_parked(s);
 }
 
 void wait::complete() noexcept {

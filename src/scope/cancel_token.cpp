@@ -15,9 +15,10 @@ namespace detail {
 
 /// One with_token waiting for one state. Shared by the region (on its loop) and by the state; the
 /// region's pointer is touched on the home loop only, so a region that ends first just clears it.
-struct token_registration : std::enable_shared_from_this<token_registration> {
+struct token_registration {
   token_region* region = nullptr;
   door_ref home;
+  std::size_t place = 0;  // in the state's list; behind the state's mutex
 };
 
 namespace {
@@ -42,7 +43,9 @@ struct fired_message final : message {
 class cancel_state {
  public:
   bool fired() const noexcept { return fired_.load(std::memory_order_acquire); }
-  bool can_fire() const noexcept { return sources_.load(std::memory_order_acquire) > 0; }
+  bool can_fire() const noexcept {
+    return sources_.load(std::memory_order_acquire) > 0 || linked_.stop_possible();
+  }
 
   void add_source() noexcept { sources_.fetch_add(1, std::memory_order_relaxed); }
   void drop_source() noexcept {
@@ -78,14 +81,16 @@ class cancel_state {
   bool add(const std::shared_ptr<token_registration>& r) {
     const std::lock_guard lock(mutex_);
     if (reason_) return false;
+    r->place = waiting_.size();
     waiting_.push_back(r);
     return true;
   }
   void remove(const std::shared_ptr<token_registration>& r) noexcept {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find(waiting_.rbegin(), waiting_.rend(), r);
-    if (found == waiting_.rend()) return;
-    *found = std::move(waiting_.back());
+    const std::size_t place = r->place;
+    if (place >= waiting_.size() || waiting_[place] != r) return;  // it fired
+    waiting_.back()->place = place;
+    waiting_[place] = std::move(waiting_.back());
     waiting_.pop_back();
   }
 
@@ -97,7 +102,7 @@ class cancel_state {
   };
   /// Follows a std::stop_token; set once, before anybody else knows this state.
   void follow(std::stop_token stop) {
-    if (stop.stop_possible()) add_source();
+    linked_ = stop;
     callback_.emplace(std::move(stop), on_stop{this});
   }
 
@@ -107,6 +112,7 @@ class cancel_state {
   std::vector<std::shared_ptr<token_registration>> waiting_;
   std::atomic<bool> fired_{false};
   std::atomic<int> sources_{0};
+  std::stop_token linked_;
   std::optional<std::stop_callback<on_stop>> callback_;
 };
 
@@ -147,8 +153,8 @@ void token_region::fire(const cancel_reason& reason) noexcept {
 }
 
 bool token_region::can_still_fire() const noexcept {
-  return std::any_of(states_.begin(), states_.end(),
-                     [](const auto& s) { return s->can_fire() || s->fired(); });
+  return !cancel_requested() && std::any_of(states_.begin(), states_.end(),
+                                            [](const auto& s) { return s->can_fire(); });
 }
 
 void token_list::add(token_region& r) noexcept {

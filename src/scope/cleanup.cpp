@@ -27,12 +27,26 @@ void grace_region::expired() noexcept {
   cancel_reason why(cancel_kind::timeout, "the grace for cleanup is over");
   why.source = id();
   why.when = loop::here()->now();
+  if (const fiber* f = region::fiber_of(owner); f == &owner && loop::here()->is_root(*f))
+    loop::here()->root_grace_over();
   context& ended = joining == nullptr ? static_cast<context&>(*this) : *joining;
   loop::here()->emit("cleanup_overdue", owner.name(), 0, owner.scope_id());
   region::cancel(ended, make_reason(std::move(why)), true);
 }
 
 namespace {
+
+/// Waits for the end of a service. It must end first, so a forced cancellation is passed on to it.
+class service_wait : public future_wait {
+ public:
+  using result = void;
+  using future_wait::future_wait;
+  void take() noexcept {}
+  cancel_result withdraw() noexcept override {
+    region::cancel(static_cast<fiber&>(core()), region::reason(*waiting_strand()->top), true);
+    return cancel_result::no;
+  }
+};
 
 /// Cancels a service, also one that defers shield, and waits until it has ended.
 task<> stop_service(context& c, fiber& f, time_point grace_end) {
@@ -47,7 +61,7 @@ task<> stop_service(context& c, fiber& f, time_point grace_end) {
   grace_region grace(c, grace_end);
   grace.joining = &f;
   region::enter(*current, grace);
-  co_await quiet_wait_op<settled_wait>(core_ref(&f));
+  co_await quiet_wait_op<service_wait>(core_ref(&f));
   region::leave(*current, grace);
 }
 

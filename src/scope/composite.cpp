@@ -7,32 +7,7 @@
 namespace weir::detail {
 
 bool arms_wait::decides(std::size_t) noexcept { return true; }
-
-void arms_wait::emit_discarded(std::size_t count) noexcept {
-  for (; count > 0; --count) loop::here()->emit("value_discarded", "race");
-}
-
-void arms_wait::note_completed(arm_link& arm) noexcept {
-  if (arm.state == arm_link::phase::leaving) --leaving_;
-  arm.state = arm_link::phase::completed;
-  ++completed_;
-  if (decided_ || !decides(arm.index)) return;
-  decided_ = true;
-  winner_ = arm.index;
-}
-
-void arms_wait::withdraw_rest() noexcept {
-  for (std::size_t i = 0; i < arm_count(); ++i) {
-    arm_link& link = link_at(i);
-    if (link.state != arm_link::phase::armed) continue;
-    if (arm_at(i).withdraw() == cancel_result::done) {
-      link.state = arm_link::phase::idle;
-    } else {
-      link.state = arm_link::phase::leaving;
-      ++leaving_;
-    }
-  }
-}
+bool arms_wait::delivers_after_cancel() const noexcept { return true; }
 
 void cancel_losers(scope& s) noexcept {
   if (region::first_child(s) == nullptr || s.cancel_requested()) return;
@@ -42,63 +17,107 @@ void cancel_losers(scope& s) noexcept {
   region::cancel(s, make_reason(std::move(why)), false);
 }
 
-// Arms start in order, and none after the one that decides: the lowest index wins a tie, and what
-// is not needed is never started.
-bool arms_wait::start_arms() {
-  winner_ = completed_ = leaving_ = 0;
-  decided_ = cancelled_ = false;
-  if (!is_arm() && region::kind(*current->top) == region_kind::arms)
-    children_ = static_cast<scope*>(current->top);
-  starting_ = true;
-  for (std::size_t i = 0; i < arm_count() && !decided_; ++i) {
-    arm_link& link = link_at(i);
-    arm_at(i).belongs_to(link);
-    link.state = arm_link::phase::armed;
-    if (arm_at(i).start() && link.state == arm_link::phase::armed) note_completed(link);
-  }
-  starting_ = false;
-  if (!decided_) return false;
-  withdraw_rest();
-  return leaving_ == 0;
+void emit_discarded(std::string_view object) noexcept {
+  loop::here()->emit("value_discarded", object);
 }
 
-void arms_wait::arm_completed(arm_link& arm) noexcept {
-  const bool was_decided = decided_;
-  note_completed(arm);
-  if (cancelled_) {
-    if (!decided_) {
-      decided_ = true;
-      winner_ = arm.index;
-    }
-    if (leaving_ == 0) complete();
+void arms_wait::note_completed(arm_link& arm) noexcept {
+  if (arm.state == arm_link::phase::confirming) {  // its answer is only that it has ended
+    --leaving_;
+    arm.state = arm_link::phase::idle;
     return;
   }
-  if (starting_ || !decided_) return;
-  if (!was_decided) withdraw_rest();
-  scope* const losers = was_decided ? nullptr : children_;
-  if (leaving_ == 0) complete();
-  if (losers != nullptr) cancel_losers(*losers);
+  if (arm.state == arm_link::phase::leaving) --leaving_;
+  arm.state = arm_link::phase::completed;
+  ++completed_;
+  if (decided_ || !decides(arm.index)) return;
+  decided_ = true;
+  winner_ = arm.index;
 }
 
-cancel_result arms_wait::withdraw() noexcept {
-  if (decided_) return cancel_result::no;  // only waits for losers that confirm
+// Withdrawing one arm may complete another one (a permit is passed on), so the state of an arm is
+// changed before it is asked, and completions are only noted meanwhile.
+bool arms_wait::withdraw_armed() noexcept {
   bool refused = false;
+  busy_ = true;
   for (std::size_t i = 0; i < arm_count(); ++i) {
     arm_link& link = link_at(i);
     if (link.state != arm_link::phase::armed) continue;
-    const cancel_result answer = arm_at(i).withdraw();
-    if (answer == cancel_result::done) {
-      link.state = arm_link::phase::idle;
-      continue;
-    }
-    refused = refused || answer == cancel_result::no;
     link.state = arm_link::phase::leaving;
     ++leaving_;
+    const cancel_result answer = arm_at(i).withdraw();
+    if (link.state != arm_link::phase::leaving) continue;  // it completed instead
+    if (answer == cancel_result::done) {
+      link.state = arm_link::phase::idle;
+      --leaving_;
+    } else if (answer == cancel_result::later) {
+      link.state = arm_link::phase::confirming;
+    } else {
+      refused = true;
+    }
   }
-  if (leaving_ == 0) return cancel_result::done;
-  // Whoever confirms last completes the whole.
+  busy_ = false;
+  return refused;
+}
+
+// Nothing is armed here: arms are asked in order, and none after the one that decides. So the
+// lowest index wins a tie, and what is not needed is never started.
+bool arms_wait::try_arms() {
+  winner_ = completed_ = leaving_ = 0;
+  decided_ = cancelled_ = ended_ = false;
+  for (std::size_t i = 0; i < arm_count(); ++i) link_at(i).state = arm_link::phase::idle;
+  for (std::size_t i = 0; i < arm_count() && !decided_; ++i)
+    if (arm_at(i).poll()) note_completed(link_at(i));
+  return decided_;
+}
+
+void arms_wait::arm_rest() noexcept {
+  if (!is_arm() && region::kind(*current->top) == region_kind::arms)
+    children_ = static_cast<scope*>(current->top);
+  busy_ = true;
+  for (std::size_t i = 0; i < arm_count() && !decided_; ++i) {
+    arm_link& link = link_at(i);
+    if (link.state == arm_link::phase::completed) continue;
+    arm_at(i).belongs_to(link);
+    link.state = arm_link::phase::armed;
+    arm_at(i).link();
+  }
+  busy_ = false;
+  finish_if_decided();
+}
+
+void arms_wait::finish_if_decided() noexcept {
+  if (!decided_ || ended_) return;
+  if (!cancelled_) withdraw_armed();
+  if (leaving_ > 0) return;
+  ended_ = true;
+  scope* const losers = children_;
+  complete();
+  if (losers != nullptr) cancel_losers(*losers);
+}
+
+void arms_wait::arm_completed(arm_link& arm) noexcept {
+  note_completed(arm);
+  if (busy_) return;
+  if (cancelled_ && leaving_ == 0 && !ended_) {
+    ended_ = true;
+    return complete();
+  }
+  finish_if_decided();
+}
+
+cancel_result arms_wait::withdraw() noexcept {
+  if (decided_) return cancel_result::no;  // only waits for losers that must finish
+  const std::size_t before = completed_;
+  const bool refused = withdraw_armed();
   cancelled_ = true;
-  return refused ? cancel_result::no : cancel_result::later;
+  if (leaving_ > 0) {
+    return refused && delivers_after_cancel() ? cancel_result::no : cancel_result::later;
+  }
+  if (completed_ == before || !decided_) return cancel_result::done;
+  ended_ = true;  // an arm completed while another one was withdrawn: its result is delivered
+  complete();
+  return cancel_result::no;
 }
 
 }  // namespace weir::detail

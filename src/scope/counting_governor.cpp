@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <weir/counting_governor.hpp>
 
+#include <mutex>
 #include <string>
 
 #include <weir/detail/dump_line.hpp>
@@ -15,7 +16,9 @@ namespace weir {
 namespace {
 
 std::string quoted(std::string_view name) {
-  return "'" + std::string(name.empty() ? "unnamed" : name) + "'";
+  std::string text = "'";
+  text.append(name.empty() ? "unnamed" : name).append("'");
+  return text;
 }
 
 }  // namespace
@@ -38,6 +41,13 @@ void report_failed_release() noexcept {
 
 namespace {
 
+/// Permits whose home loop has ended may come back on several threads at once.
+void give_back_homeless(permit_source& source, std::int64_t weight) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  source.give_back(weight);
+}
+
 /// Takes a permit home.
 struct release_message final : message {
   release_message(permit_source& s, std::int64_t w) noexcept : source(&s), weight(w) {}
@@ -49,10 +59,10 @@ struct release_message final : message {
     }
     delete this;
   }
-  // The home loop is gone and nobody can wait there any more: it is safe to settle it here.
+  // The home loop is gone and nobody can wait there any more: it is settled here.
   void refuse() noexcept override {
     try {
-      source->give_back(weight);
+      give_back_homeless(*source, weight);
     } catch (...) {
       report_failed_release();
     }
@@ -68,7 +78,7 @@ void release_elsewhere(permit_source& source, std::uint32_t home, std::int64_t w
   if (const door_ref there = door_table::find_serial(home)) {
     there->post(*new release_message(source, weight));
   } else {
-    source.give_back(weight);
+    give_back_homeless(source, weight);
   }
 }
 

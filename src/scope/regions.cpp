@@ -52,7 +52,9 @@ std::exception_ptr timeout_of(const time_limit& limit) {
   return std::make_exception_ptr(timeout_error("the time limit of " + text + " ms was reached"));
 }
 
-void emit_late() { loop::here()->emit("late", "with_timeout"); }
+void emit_late(const time_limit& limit) {
+  loop::here()->emit("late", limit.absolute ? "with_deadline" : "with_timeout");
+}
 
 timeout_region::timeout_region(time_limit limit)
     : limited_region(region_kind::timeout, limit.absolute ? "with_deadline" : "with_timeout"),
@@ -89,19 +91,20 @@ verdict timeout_region::judge(outcome_base& out) {
   return v;
 }
 
-bool limit_wait::try_now() noexcept {
-  if (!fixed_) {
-    fixed_ = true;
-    const time_point now = loop::here()->now();
-    at_ = limit_.absolute                     ? limit_.at
-          : limit_.length <= duration::zero() ? now
-                                              : saturating_add(now, limit_.length);
-  }
-  return at_ <= loop::here()->now();
+void limit_wait::begin() noexcept {
+  if (fixed_) return;
+  fixed_ = true;
+  loop& here = *loop::here();
+  order = here.next_order();
+  at_ = limit_.absolute                     ? limit_.at
+        : limit_.length <= duration::zero() ? here.now()
+                                            : saturating_add(here.now(), limit_.length);
 }
 
+bool limit_wait::passed() const noexcept { return at_ <= loop::here()->now(); }
+
 void limit_wait::arm() noexcept {
-  if (at_ != time_point::max()) loop::here()->arm_deadline(*this, at_, loop::here()->next_order());
+  if (at_ != time_point::max()) loop::here()->arm_deadline(*this, at_, order);
 }
 
 cancel_result limit_wait::withdraw() noexcept {

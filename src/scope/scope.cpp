@@ -134,7 +134,8 @@ detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
   if ((reason_ && how != launch::background) || dying) {
     f->result().set_cancelled(reason_ ? reason_ : detail::current->top->reason_);
     f->drop_operation();
-    f->ended = f->settled = true;
+    f->ended = true;
+    f->settled = 1;
     f->retain();  // handed over with the pointer
     return f;
   }
@@ -163,7 +164,6 @@ void scope::cancel(cancel_reason reason) {
   reason.source = id_;
   reason.scope_name = name_.view();
   reason.when = loop_->now();
-  loop_->emit("cancel", name_.view(), static_cast<std::uint64_t>(reason.kind), id_);
   detail::region::cancel(*this, detail::make_reason(std::move(reason)), false);
 }
 
@@ -202,16 +202,30 @@ bool join_wait::try_now() noexcept {
 }
 
 void join_wait::arm() noexcept {
-  previous_ = nullptr;
-  next_ = scope_->joiners_;
-  if (next_ != nullptr) next_->previous_ = this;
-  scope_->joiners_ = this;
+  join_wait*& first = scope_->joiners_;
+  if (first == nullptr) {
+    first = previous_ = next_ = this;
+    return;
+  }
+  next_ = first;
+  previous_ = first->previous_;
+  previous_->next_ = next_->previous_ = this;
+}
+
+void join_wait::unlink() noexcept {
+  join_wait*& first = scope_->joiners_;
+  if (next_ == this) {
+    first = nullptr;
+  } else {
+    previous_->next_ = next_;
+    next_->previous_ = previous_;
+    if (first == this) first = next_;
+  }
 }
 
 cancel_result join_wait::withdraw() noexcept {
   if (use_ == use::end) return cancel_result::no;
-  (previous_ == nullptr ? scope_->joiners_ : previous_->next_) = next_;
-  if (next_ != nullptr) next_->previous_ = previous_;
+  unlink();
   return cancel_result::done;
 }
 
@@ -248,11 +262,10 @@ void region::remove_child(scope& s, fiber& f) noexcept {
 
 void region::drained(scope& s) noexcept {
   if (s.watch_.armed()) s.loop_->cancel_deadline(s.watch_);
-  for (join_wait* w = std::exchange(s.joiners_, nullptr); w != nullptr;) {
-    join_wait* following = w->next_;
+  while (join_wait* w = s.joiners_) {  // one by one: completing one may withdraw another
+    w->unlink();
     if (w->use_ == join_wait::use::join) s.closed_ = true;
     w->complete();
-    w = following;
   }
   if (strand* held = std::exchange(s.held_, nullptr)) s.loop_->push(*held);
 }
@@ -267,14 +280,16 @@ void region::child_ended(scope& s, fiber& f) {
   if (f.result().is_error() && !f.starting && s.kind_ == region_kind::scope) {
     if (s.failure_ != failure::isolate) {
       fail(s, f.result().error(), name_of(f));
-    } else if (!f.observed && f.waiters == nullptr) {
+    } else if (!f.observed && !f.awaited_by_user()) {
       f.unobserved = true;
     }
   }
   if (s.reason_ && !s.watch_.told && s.kind_ == region_kind::scope &&
-      s.loop_->now() >= saturating_add(s.reason_->when, s.grace_) && !f.background) {
+      s.loop_->now() > saturating_add(s.reason_->when, s.grace_) && !f.background) {
     s.watch_.expired();
   }
+  if (f.result().is_error() && f.starting && f.reason_)
+    s.loop_->emit("suppressed", name_of(f), 0, s.id_);  // its starter is being unwound
   f.settle_now();
   if (f.background) {
     if (entry* place = std::exchange(f.registration, nullptr)) {

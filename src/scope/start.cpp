@@ -9,13 +9,6 @@
 
 namespace weir::detail {
 
-bool start_wait::start() {
-  arm();
-  return false;
-}
-
-void start_wait::arm() noexcept { future_wait::arm(); }
-
 cancel_result start_wait::withdraw() noexcept {
   leaving_ = true;
   auto& child = static_cast<fiber&>(core());
@@ -28,8 +21,9 @@ cancel_result start_wait::withdraw() noexcept {
 
 void start_wait::describe(dump_line& line) const { line.add("the start of a child"); }
 
-void start_wait::said() noexcept {
+void start_wait::say() noexcept {
   if (leaving_) return;
+  said_ = true;
   leave();
   complete();
 }
@@ -40,19 +34,13 @@ void started_base::claim() {
   said_ = true;
 }
 
-void started_base::tell() noexcept {
-  child_->starting = false;
-  if (waiting_ != nullptr) std::exchange(waiting_, nullptr)->said();
-}
-
-void raise_never_started(const fiber& child) {
-  raise(errc::never_started, "child '" + std::string(child.name == nullptr ? "" : child.name) +
-                                 "' ended without saying that it had started");
-}
+void started_base::no_longer_starting() noexcept { child_->starting = false; }
 
 void rethrow_start_failure(fiber& child) {
   child.note_observed();
-  if (child.result().is_value()) raise_never_started(child);
+  if (child.result().is_value())
+    raise(errc::never_started, "child '" + std::string(child.name == nullptr ? "" : child.name) +
+                                   "' ended without saying that it had started");
   child.result().rethrow_problem();
 }
 

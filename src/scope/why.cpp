@@ -19,7 +19,11 @@ void print_link(std::ostream& out, const cancel_reason& link, const char* before
   out << " (#" << link.source << ")";
   const auto at = std::chrono::duration<double>(link.when.time_since_epoch()).count();
   out << ", at " << at << " s\n";
-  if (link.cause != nullptr) out << "    because of " << describe(link.cause);
+  if (link.cause == nullptr) return;
+  std::string cause = describe(link.cause);
+  for (std::size_t end = cause.find('\n'); end + 1 < cause.size(); end = cause.find('\n', end + 1))
+    cause.insert(end + 1, "    ");
+  out << "    because of " << cause;
 }
 
 }  // namespace

@@ -17,7 +17,11 @@ class sim_environment final : public environment, public chooser {
       : options_(options), choices_(options.seed), numbers_(~options.seed) {}
 
   time_point now() override { return now_; }
-  wall_time wall_now() override { return options_.start_time + now_.time_since_epoch(); }
+  wall_time wall_now() override {
+    const duration passed = now_.time_since_epoch();
+    return options_.start_time > wall_time::max() - passed ? wall_time::max()
+                                                           : options_.start_time + passed;
+  }
   std::uint64_t random() override { return numbers_.next(); }
   void park(loop&, std::optional<time_point> until) override {
     if (until && *until > now_) now_ = *until;

@@ -114,9 +114,8 @@ class pack_wait : public arms_wait {
       links_[i].index = static_cast<std::uint32_t>(i);
     }
   }
-  bool try_now() { return start_arms(); }
-  void arm() const noexcept {}
-  bool start() override { return start_arms(); }
+  bool try_now() { return try_arms(); }
+  void arm() noexcept { arm_rest(); }
   bool failed() const noexcept {
     return R != rule::select && const_cast<pack_wait*>(this)->arm_failed(winner());
   }
@@ -143,13 +142,18 @@ class pack_wait : public arms_wait {
       }(std::make_index_sequence<count>{});
     } else {
       if (R == rule::any && arm_failed(winner())) throw_all();
-      emit_discarded(completed() - 1);
+      for (std::size_t i = 0; completed() > 1 && i < count; ++i)
+        if (i != winner() && links_[i].state == arm_link::phase::completed && !arm_failed(i))
+          emit_discarded(rule_name(R));
       return take_winner<0>();
     }
   }
 
  private:
   std::size_t arm_count() const noexcept override { return count; }
+  bool delivers_after_cancel() const noexcept override {
+    return R == rule::race || R == rule::select;
+  }
   arm_link& link_at(std::size_t i) noexcept override { return links_[i]; }
   wait& arm_at(std::size_t i) noexcept override {
     wait* found = nullptr;
@@ -247,9 +251,8 @@ class range_wait : public arms_wait {
   ~range_wait() {
     for (std::size_t i = 0; i < count_; ++i) arms_[i].arm.~held_wait();
   }
-  bool try_now() { return start_arms(); }
-  void arm() const noexcept {}
-  bool start() override { return start_arms(); }
+  bool try_now() { return try_arms(); }
+  void arm() noexcept { arm_rest(); }
   bool failed() const noexcept { return R != rule::select && arms_[winner()].arm.failed(); }
   void describe(dump_line& line) const override { line.add(rule_name(R)).add(" of ").add(count_); }
   result take() {
@@ -259,7 +262,10 @@ class range_wait : public arms_wait {
       return take_all();
     } else {
       if (R == rule::any && arms_[winner()].arm.failed()) throw_all();
-      emit_discarded(completed() - 1);
+      for (std::size_t i = 0; completed() > 1 && i < count_; ++i)
+        if (i != winner() && arms_[i].link.state == arm_link::phase::completed &&
+            !arms_[i].arm.failed())
+          emit_discarded(rule_name(R));
       return arms_[winner()].arm.take();
     }
   }
@@ -277,6 +283,9 @@ class range_wait : public arms_wait {
     };
   };
   std::size_t arm_count() const noexcept override { return count_; }
+  bool delivers_after_cancel() const noexcept override {
+    return R == rule::race || R == rule::select;
+  }
   wait& arm_at(std::size_t i) noexcept override { return arms_[i].arm; }
   arm_link& link_at(std::size_t i) noexcept override { return arms_[i].link; }
   bool decides(std::size_t i) noexcept override {

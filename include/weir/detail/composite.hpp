@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include <weir/detail/wait.hpp>
 
@@ -16,14 +17,21 @@ namespace weir::detail {
 /// Cancels the children of a combinator that is decided (kind race_lost).
 void cancel_losers(scope& s) noexcept;
 
+/// Counts a value that arrived and that nobody will see.
+void emit_discarded(std::string_view object) noexcept;
+
 /// Starts its arms in order, is told when each completes, and ends when `decides` says so: then the
 /// others are withdrawn in the same instant, and those that answer `later` or `no` are waited for.
 ///
 /// Invariants:
-/// 1. An arm is idle, armed, completed, or leaving (asked, has not confirmed yet).
-/// 2. When the composite is complete, no arm is armed or leaving.
+/// 1. An arm is idle, armed, completed, leaving (answered `no`: it will still complete) or
+///    confirming (answered `later`: its next completion is no result).
+/// 2. When the composite is complete, no arm is armed, leaving or confirming.
+/// 3. `complete` is called once per start (`ended_`), by the outermost call only (`busy_`).
 class arms_wait : public composite {
  public:
+  bool poll() override { return try_arms(); }
+  void link() override { arm_rest(); }
   cancel_result withdraw() noexcept override;
   void arm_completed(arm_link& arm) noexcept override;
 
@@ -34,27 +42,29 @@ class arms_wait : public composite {
   virtual arm_link& link_at(std::size_t i) noexcept = 0;
   /// Whether the completion of arm `i` ends the whole.
   virtual bool decides(std::size_t i) noexcept;
+  /// Whether one arm that refuses to be cancelled gives a result for the whole.
+  virtual bool delivers_after_cancel() const noexcept;
 
-  /// True if it is complete already.
-  bool start_arms();
-  bool decided() const noexcept { return decided_; }
+  /// Asks the arms whether they are ready, without arming any. True: decided.
+  bool try_arms();
+  void arm_rest() noexcept;
   /// The arm that decided.
   std::size_t winner() const noexcept { return winner_; }
   std::size_t completed() const noexcept { return completed_; }
-  /// Counts the completed arms other than the winner as discarded values.
-  void emit_discarded(std::size_t count) noexcept;
 
  private:
   void note_completed(arm_link& arm) noexcept;
-  void withdraw_rest() noexcept;
+  bool withdraw_armed() noexcept;
+  void finish_if_decided() noexcept;
 
   std::size_t winner_ = 0;
   std::size_t completed_ = 0;
-  std::size_t leaving_ = 0;
+  std::size_t leaving_ = 0;    // arms that are leaving or confirming
   scope* children_ = nullptr;  // of the combinator: cancelled as soon as it is decided
   bool decided_ = false;
-  bool starting_ = false;
   bool cancelled_ = false;  // asked to end: complete when no arm is leaving any more
+  bool ended_ = false;
+  bool busy_ = false;
 };
 
 }  // namespace weir::detail

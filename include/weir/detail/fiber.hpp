@@ -40,10 +40,10 @@ struct future_core {
   /// The outcome is final: wakes everybody who waits for it, in order of arrival.
   void settle_now() noexcept;
 
-  std::uint32_t refs = 0;
-  std::uint32_t home = 0;          // the serial number of its loop
   future_wait* waiters = nullptr;  // circular, first in, first out
-  bool settled = false;            // the outcome is final
+  std::uint32_t home = 0;          // the serial number of its loop
+  std::uint32_t refs : 31 = 0;
+  std::uint32_t settled : 1 = 0;   // the outcome is final
 
  protected:
   ~future_core() = default;
@@ -60,11 +60,10 @@ struct fiber : future_core, strand, context {
   virtual void drop_value() noexcept = 0;
   void describe(dump_line& line) const override;
   void note_observed() noexcept override;
+  /// Somebody other than the scope that stops a service waits for it.
+  bool awaited_by_user() const noexcept;
 
-  fiber* previous = nullptr;  // siblings, in spawn order
-  fiber* following = nullptr;
-  const char* name = nullptr;
-  std::source_location site;  // where it was spawned
+  // The flags stand first: they fit into the padding at the end of `context`.
   bool name_copied : 1 = false;
   bool background : 1 = false;
   bool starting : 1 = false;    // inside scope::start: a failure goes to the starter
@@ -73,7 +72,13 @@ struct fiber : future_core, strand, context {
   bool unobserved : 1 = false;  // kept in the scope's list of failures that nobody awaited
   bool cleaning : 1 = false;    // its defers have been started
   bool ended : 1 = false;
-  entry* registration = nullptr;  // a background child's place in the LIFO stack
+  union {
+    fiber* previous = nullptr;  // siblings, in spawn order
+    entry* registration;        // of a background child: its place in the LIFO stack
+  };
+  fiber* following = nullptr;
+  const char* name = nullptr;
+  std::source_location site;  // where it was spawned
 
  protected:
   ~fiber();
@@ -111,6 +116,7 @@ struct task_fiber final : fiber_of<T> {
 /// Calls `op` on its first turn and runs the task it returns. `Make` turns it into a task.
 template <class T, class Op, class Make>
 struct call_fiber final : fiber_of<T> {
+  static_assert(alignof(Op) <= 16, "the callable is over-aligned; keep what needs it elsewhere");
   template <class G>
   explicit call_fiber(G&& g) {
     new (static_cast<void*>(std::addressof(op))) Op(std::forward<G>(g));

@@ -2,6 +2,7 @@
 // The promise base of every coroutine of weir, and the strand that its frames belong to.
 #pragma once
 
+#include <bit>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
@@ -44,16 +45,27 @@ struct strand {
   bool unwind_when_done : 1 = false;   // the parked wait answered `later`
   bool unarmed_deadlines : 1 = false;  // a region was entered whose timer is not armed yet
   bool begun : 1 = false;
-  bool is_arm : 1 = false;  // an arm of a composite wait; otherwise the strand is its fiber's own
 };
 
 /// The running strand of this thread; null outside fibers.
 inline constinit thread_local strand* current = nullptr;
 
+/// The serial number of the loop of this thread; 0 outside `run`.
+inline constinit thread_local std::uint32_t loop_serial = 0;
+inline std::uint32_t current_loop_serial() noexcept { return loop_serial; }
+
 inline constexpr std::uint16_t nesting_limit = 64;
 
 void* allocate_frame(std::size_t bytes);
 void deallocate_frame(void* memory, std::size_t bytes) noexcept;
+
+/// A source location as the pointer that it is made of: as a default argument of await_transform a
+/// pointer needs no room in the frame of the awaiting coroutine, which g++ gives to class types.
+using place_pointer = decltype(__builtin_source_location());
+inline std::source_location as_location(place_pointer place) noexcept {
+  static_assert(sizeof(std::source_location) == sizeof place);
+  return std::bit_cast<std::source_location>(place);
+}
 
 /// What every coroutine of weir has: who awaits it, where its outcome goes, and where it is.
 /// It is the first part of every promise and no promise is over-aligned (results live in the
@@ -78,6 +90,9 @@ inline frame& frame_of(std::coroutine_handle<> handle) noexcept {
 
 /// The strand's budget is used up, or it is cancelled: start `child` in a later turn, or unwind.
 bool give_up_turn(strand& s, frame& me, frame& child);
+/// The budget is used up: start `child` in a later turn; but at once if the strand is cancelled, and
+/// unwound at the child's first await.
+bool give_up_turn_quietly(strand& s, frame& me, frame& child);
 /// Records where an exception left this frame, and keeps it as the frame's outcome.
 void frame_failed(frame& me) noexcept;
 [[noreturn]] void fatal_destructor(strand& s) noexcept;

@@ -139,9 +139,9 @@ task<result_t<Op>> as_task(Op&& op, context& c) {
   } else {
     if (is_empty_callable(op)) raise_empty_job();
     if constexpr (plain_call<plain>) {
-      return as_task(op(), c);
+      return detail::as_task(op(), c);
     } else {
-      return as_task(op(c), c);
+      return detail::as_task(op(c), c);
     }
   }
 }
@@ -149,7 +149,7 @@ task<result_t<Op>> as_task(Op&& op, context& c) {
 struct make_task {
   template <class Op>
   static task<result_t<Op>> task_of(Op& op, context& c) {
-    return as_task(op, c);
+    return detail::as_task(op, c);
   }
 };
 

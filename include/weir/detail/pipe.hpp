@@ -30,7 +30,7 @@ class piped {
 
  private:
   static task<result_t<Op>> run(P policy, Op op) {
-    co_return co_await policy([&]() { return as_task(op, this_context()); });
+    co_return co_await policy([&]() { return detail::as_task(op, this_context()); });
   }
   static task<result_t<Op>> run_owned(piped self) { co_return co_await self(); }
 

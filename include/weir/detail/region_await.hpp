@@ -48,7 +48,9 @@ class region_await {
     frame& child = frame_of(out_.frame());
     child.parent = &me.promise();
     child.out = &out_;
-    return enter_child(*current, me.promise(), child);
+    strand& s = *current;
+    if (--s.budget < 0) [[unlikely]] return give_up_turn_quietly(s, me.promise(), child);
+    return enter_child(s, me.promise(), child);
   }
   void await_resume() noexcept { out_.destroy_frame(); }
 

@@ -45,12 +45,12 @@ task<T> run_region(typename Region::setup setup, Op op) {
   Region r(std::move(setup));
   outcome<T> out;
   if (r.may_start(out)) {
-    auto call = [&] { return as_task(op, r); };
-    co_await inside(r, out, call);
-    if (has_entries(r)) co_await quietly(end_region(r, out));
+    auto call = [&] { return detail::as_task(op, r); };
+    co_await detail::inside(r, out, call);
+    if (has_entries(r)) co_await detail::quietly(end_region(r, out));
   }
-  if (!apply_verdict(r.judge(out), out)) co_await keep_unwinding{};
-  co_await finish_as(out);
+  if (!detail::apply_verdict(r.judge(out), out)) co_await keep_unwinding{};
+  co_await detail::finish_as(out);
   co_return out.take();
 }
 

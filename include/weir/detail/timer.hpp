@@ -20,16 +20,15 @@ struct timer_node {
 
   timer_node* previous = nullptr;
   timer_node* next = nullptr;
-  std::uint64_t when = 0;   // nanoseconds of the steady clock
-  std::uint32_t order = 0;  // among equal times, the lower one fires first
-  std::uint16_t slot = 0;
+  std::uint64_t when = 0;  // nanoseconds of the steady clock
 };
 
 /// A timer that is not a wait: a time limit. Fires after everything else that happens at its
 /// instant has run, so that a value that arrives at the same time wins.
 struct deadline_node : timer_node {
   virtual void expired() noexcept = 0;
-  bool counted = true;  // in live().timers
+  std::uint32_t order = 0;  // among equal times, the lower one fires first
+  bool counted = true;      // in live().timers
 
  protected:
   ~deadline_node() = default;
@@ -40,16 +39,20 @@ struct deadline_node : timer_node {
 ///
 /// Invariants:
 /// 1. Every armed timer has `when >= elapsed_` (an earlier one was rounded up when it was armed).
-/// 2. Timers of a lower level are due before those of any higher level, and within a level before
-///    those of any higher slot; a slot of level 0 holds one single nanosecond, in `order`.
+/// 2. The slot of an armed timer is a function of its time and `elapsed_`: when `elapsed_` moves
+///    into a slot, that slot's timers are moved down, and other slots do not change. So a timer need
+///    not remember its slot, and timers of one time are always in one slot, in order of arming.
+/// 3. Timers of a lower level are due before those of any higher level, and within a level before
+///    those of any higher slot; a slot of level 0 holds one single nanosecond.
 /// Costs: arm and cancel O(1); each timer moves down at most ten levels on its way.
 class timer_wheel {
  public:
-  timer_wheel() noexcept;
+  /// `by_order`: among equal times deadlines fire by their `order` instead of in order of arming.
+  explicit timer_wheel(bool by_order) noexcept;
   timer_wheel(const timer_wheel&) = delete;
   timer_wheel& operator=(const timer_wheel&) = delete;
 
-  void arm(timer_node& node, std::uint64_t when, std::uint32_t order) noexcept;
+  void arm(timer_node& node, std::uint64_t when) noexcept;
   void cancel(timer_node& node) noexcept;
   /// Takes one timer that is due at `now`, in order of time; null if there is none.
   timer_node* pop_due(std::uint64_t now) noexcept;
@@ -65,12 +68,14 @@ class timer_wheel {
 
   bool first_slot(std::size_t& level, std::size_t& slot) const noexcept;
   std::uint64_t start_of(std::size_t level, std::size_t slot) const noexcept;
+  std::size_t slot_of(std::uint64_t when) const noexcept;
   void place(timer_node& node) noexcept;
   void unlink(timer_node& node) noexcept;
   void move_down(std::size_t level, std::size_t slot) noexcept;
 
   std::uint64_t elapsed_ = 0;
   std::size_t size_ = 0;
+  bool by_order_;
   std::array<std::uint64_t, levels> occupied_{};
   std::array<timer_node, levels * slots> heads_;
 };

@@ -27,7 +27,7 @@ class composite;
 
 /// The place of a wait in a composite one.
 struct arm_link {
-  enum class phase : std::uint8_t { idle, armed, completed, leaving };
+  enum class phase : std::uint8_t { idle, armed, completed, leaving, confirming };
   composite* owner = nullptr;
   std::uint32_t index = 0;
   phase state = phase::idle;
@@ -35,10 +35,11 @@ struct arm_link {
 
 /// Something a strand can be parked on: an intrusive object in the awaiting frame.
 ///
-/// Life: constructed (not started) -> `start()` -> armed -> completed (by its source), or
-/// withdrawn by `withdraw()`. After a withdrawal that answered `done` it may be started again.
+/// Life: constructed -> `poll()` says that it is complete, or `link()` -> armed -> completed (by its
+/// source), or withdrawn by `withdraw()`. After a withdrawal that answered `done` it may be started
+/// again.
 /// Invariants:
-/// 1. No wait allocates in start, complete or withdraw; linking and unlinking are O(1).
+/// 1. No wait allocates in poll, link, complete or withdraw; linking and unlinking are O(1).
 /// 2. `complete()` is called at most once per start and only while armed; it never runs user code:
 ///    it only puts the strand on the ready queue (or tells the composite it belongs to).
 /// 3. A result that arrived is delivered by `take()`; a withdrawn wait has taken nothing.
@@ -48,8 +49,10 @@ class wait {
   wait(const wait&) = delete;
   wait& operator=(const wait&) = delete;
 
-  /// Tries to complete at once (true), or arms (false).
-  virtual bool start() = 0;
+  /// Tries to complete at once, without arming.
+  virtual bool poll() = 0;
+  /// Arms, after poll() said no; may complete at once.
+  virtual void link() = 0;
   virtual cancel_result withdraw() noexcept = 0;
   /// What a dump says after "waits on".
   virtual void describe(dump_line& line) const = 0;
@@ -84,6 +87,9 @@ void park_quietly(strand& s, wait& w);
 /// The budget is used up or the strand is cancelled: start `w` in a later turn, or unwind.
 void give_up_turn(strand& s, wait& w);
 
+/// A wait was armed; user code in it may have cancelled this very strand meanwhile.
+void cancel_if_asked(strand& s);
+
 /// The awaiter made of a wait: `W` with the coroutine's side added.
 /// `W` offers: `args` (movable, what users hold), `result`, `W(args&&)`, `bool try_now()`,
 /// `void arm()`, `result take()`, `bool failed() const`.
@@ -104,7 +110,9 @@ class await_wait final : public W {
     s.leaf = &me.promise();
     if (s.budget < 0) [[unlikely]]
       return give_up_turn(s, *this);
-    if (prepare_park(s, *this)) W::arm();
+    if (!prepare_park(s, *this)) return;
+    W::arm();
+    if (s.budget <= 0) [[unlikely]] cancel_if_asked(s);
   }
   typename W::result await_resume() { return W::take(); }
 };
@@ -129,16 +137,12 @@ inline constexpr bool is_pending = false;
 template <class W>
 inline constexpr bool is_pending<pending<W>> = true;
 
-/// Gives `W` the virtual `start` from its `try_now` and `arm`.
+/// Gives `W` its virtual functions from its `try_now` and `arm`.
 template <class Derived, class Base = wait>
 class simple_wait : public Base {
  public:
-  bool start() override {
-    auto& self = static_cast<Derived&>(*this);
-    if (self.try_now()) return true;
-    self.arm();
-    return false;
-  }
+  bool poll() override { return static_cast<Derived&>(*this).try_now(); }
+  void link() override { static_cast<Derived&>(*this).arm(); }
   bool failed() const noexcept { return false; }
 
  protected:

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// The forms that docs/compilers.md recommends, because g++-12 gets others wrong.
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <weir/sim.hpp>
+#include <weir/weir.hpp>
+using namespace std::chrono_literals;
+using weir::task;
+
+namespace {
+
+void say(const std::string& what) { std::printf("  %s\n", what.c_str()); }
+
+// A closure that owns something is made in a statement of its own.
+task<> named_closure(std::string greeting) {
+  auto body = [greeting](weir::scope& s) -> task<> {
+    auto child = s.spawn([greeting]() -> task<> {
+      co_await weir::sleep(1ms);
+      say(greeting + " from the child");
+    });
+    co_await child;
+    say(greeting + " from the body");
+  };
+  co_await weir::with_scope(std::move(body));
+}
+
+// Captures by reference are safe in place: this frame lives until the await is over.
+task<> by_reference(std::string greeting) {
+  co_await weir::with_timeout(1s, [&]() -> task<> {
+    co_await weir::sleep(1ms);
+    say(greeting + " by reference");
+  });
+}
+
+task<int> sum(std::vector<int> numbers) {
+  int total = 0;
+  for (const int n : numbers) total += n;
+  co_return total;
+}
+
+task<> list_first() {
+  std::vector<int> numbers{1, 2, 3};
+  say("sum " + std::to_string(co_await sum(std::move(numbers))));
+}
+
+struct alignas(64) cache_line {
+  std::int64_t counters[8] = {};
+};
+
+task<> over_aligned() {
+  const auto line = std::make_unique<cache_line>();
+  co_await weir::yield();
+  line->counters[0] = 1;
+  say(reinterpret_cast<std::uintptr_t>(line.get()) % 64 == 0 ? "aligned" : "misaligned?");
+}
+
+task<> program() {
+  co_await named_closure("hello");
+  co_await by_reference("hello");
+  co_await list_first();
+  co_await over_aligned();
+}
+
+}  // namespace
+
+int main() {
+  std::puts("safe forms");
+  weir::sim::run({}, program());
+}
