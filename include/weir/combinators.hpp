@@ -47,6 +47,9 @@ template <class A>
 inline constexpr bool needs_fiber =
     !is_pending<std::remove_cvref_t<A>> && !is_future<std::remove_cvref_t<A>>;
 
+/// Where the running coroutine is awaited: what stands for the spawn of its children.
+std::source_location caller_site() noexcept;
+
 /// What the coroutine of a combinator keeps of an input: futures are only observed.
 template <class A>
 using arm_input = std::conditional_t<is_future<std::remove_cvref_t<A>>, core_ref, std::decay_t<A>>;
@@ -82,7 +85,7 @@ class arm_children {
     return ref;
   }
   /// Cancels the rest; the children are joined afterwards by `joined`.
-  void cancel_losers();
+  void cancel_losers(rule decided);
   quiet_wait_op<join_wait> joined() const {
     return quiet_wait_op<join_wait>({scope_, join_wait::use::end});
   }
@@ -118,7 +121,7 @@ decltype(auto) arm_args(arm_children& children, A&& a, std::source_location site
 
 /// Runs arms of which some are tasks or callables: those become fibers in a scope of their own.
 template <rule R, class... As>
-auto run_arms(std::source_location site, arm_input<As>... as)
+auto run_arms(arm_input<As>... as)
     -> task<typename pack_wait<R, typename arm_for<R, As>::type...>::result> {
   using wait_type = pack_wait<R, typename arm_for<R, As>::type...>;
   using value = typename wait_type::result;
@@ -126,7 +129,7 @@ auto run_arms(std::source_location site, arm_input<As>... as)
   scope s(region_kind::arms, rule_name(R));
   enter_region(s);
   arm_children children(s);
-  typename wait_type::args args{arm_args(children, std::move(as), site)...};
+  typename wait_type::args args{arm_args(children, std::move(as), caller_site())...};
   pending<wait_type> first(std::move(args));
   outcome<value> out;
   try {
@@ -139,7 +142,7 @@ auto run_arms(std::source_location site, arm_input<As>... as)
   } catch (...) {
     out.set_error(std::current_exception());
   }
-  children.cancel_losers();
+  children.cancel_losers(R);
   co_await children.joined();
   children.count_unseen();
   leave_region(s);
@@ -148,9 +151,9 @@ auto run_arms(std::source_location site, arm_input<As>... as)
 }
 
 template <rule R, class... As>
-auto combine(std::source_location site, As&&... as) {
+auto combine(As&&... as) {
   if constexpr ((needs_fiber<As> || ...)) {
-    return run_arms<R, As...>(site, as_input(std::forward<As>(as))...);
+    return run_arms<R, As...>(as_input(std::forward<As>(as))...);
   } else {
     using wait_type = pack_wait<R, typename arm_for<R, As>::type...>;
     return pending<wait_type>(typename wait_type::args{observed_args(std::forward<As>(as))...});
@@ -166,46 +169,51 @@ concept op_range = std::ranges::input_range<Range> && !operation<Range> &&
 template <class Range>
 using range_element = std::ranges::range_value_t<Range>;
 
+/// Runs a range of which the elements become fibers in a scope of their own.
 template <rule R, class Range>
-auto run_range(std::source_location site, Range range) -> task<typename range_wait<
-    R, typename arm_for<R == rule::all ? rule::race : R, range_element<Range>&>::type>::result> {
-  using element = range_element<Range>;
-  using arm = typename arm_for<R == rule::all ? rule::race : R, element&>::type;
-  using wait_type = range_wait<R, arm>;
+auto run_range(Range range)
+    -> task<typename range_wait<R, take_wait<result_t<range_element<Range>>>>::result> {
+  using wait_type = range_wait<R, take_wait<result_t<range_element<Range>>>>;
   using value = typename wait_type::result;
   for (auto&& op : range) require_callable(op);
   scope s(region_kind::arms, rule_name(R));
   enter_region(s);
   arm_children children(s);
   typename wait_type::args args;
-  for (auto&& op : range) args.push_back(arm_args(children, std::move(op), site));
+  for (auto&& op : range) args.push_back(children.start(std::move(op), caller_site()));
+  pending<wait_type> first(std::move(args));
   outcome<value> out;
-  if (args.empty()) {
-    if constexpr (R == rule::all) {
+  try {
+    if constexpr (std::is_void_v<value>) {
+      co_await std::move(first);
       out.emplace();
     } else {
-      out.set_error(std::make_exception_ptr(
-          error(errc::empty_input, std::string(rule_name(R)) + " of an empty range")));
+      out.emplace(co_await std::move(first));
     }
-  } else {
-    pending<wait_type> first(std::move(args));
-    try {
-      if constexpr (std::is_void_v<value>) {
-        co_await std::move(first);
-        out.emplace();
-      } else {
-        out.emplace(co_await std::move(first));
-      }
-    } catch (...) {
-      out.set_error(std::current_exception());
-    }
+  } catch (...) {
+    out.set_error(std::current_exception());
   }
-  children.cancel_losers();
+  children.cancel_losers(R);
   co_await children.joined();
   children.count_unseen();
   leave_region(s);
   co_await detail::finish_as(out);
   co_return out.take();
+}
+
+template <rule R, class Range>
+auto combine_range(Range&& range) {
+  using element = range_element<std::remove_cvref_t<Range>>;
+  if constexpr (needs_fiber<element>) {
+    return run_range<R, std::remove_cvref_t<Range>>(std::forward<Range>(range));
+  } else {
+    // Waits and futures hang on one composite wait. An rvalue range of futures is taken.
+    using input = std::conditional_t<std::is_lvalue_reference_v<Range>, element&, element>;
+    using wait_type = range_wait<R, typename arm_for<R == rule::all ? rule::race : R, input>::type>;
+    typename wait_type::args args;
+    for (auto&& op : range) args.push_back(observed_args(std::move(op)));
+    return pending<wait_type>(std::move(args));
+  }
 }
 
 template <class A>
@@ -218,41 +226,44 @@ concept combinable = operation<std::remove_cvref_t<A>>;
 template <detail::combinable... As>
   requires(sizeof...(As) > 0)
 auto all(As&&... as) {
-  return detail::combine<detail::rule::all>(std::source_location::current(),
-                                            std::forward<As>(as)...);
+  return detail::combine<detail::rule::all>(std::forward<As>(as)...);
 }
 /// All values in input order; empty gives empty.
 template <detail::op_range Range>
-auto all(Range&& range, std::source_location site = std::source_location::current()) {
-  return detail::run_range<detail::rule::all, std::remove_cvref_t<Range>>(
-      site, std::forward<Range>(range));
+auto all(Range&& range) {
+  return detail::combine_range<detail::rule::all>(std::forward<Range>(range));
 }
+inline task<std::tuple<>> all() { co_return std::tuple<>(); }
 
 /// The first to settle, value or error. Equal types give `T`, different ones a std::variant by
 /// position.
 template <detail::combinable... As>
   requires(sizeof...(As) > 0)
 auto race(As&&... as) {
-  return detail::combine<detail::rule::race>(std::source_location::current(),
-                                             std::forward<As>(as)...);
+  return detail::combine<detail::rule::race>(std::forward<As>(as)...);
 }
 template <detail::op_range Range>
-auto race(Range&& range, std::source_location site = std::source_location::current()) {
-  return detail::run_range<detail::rule::race, std::remove_cvref_t<Range>>(
-      site, std::forward<Range>(range));
+auto race(Range&& range) {
+  return detail::combine_range<detail::rule::race>(std::forward<Range>(range));
+}
+inline task<unit> race() {
+  detail::raise(errc::empty_input, "race of nothing");
+  co_return unit{};
 }
 
 /// The first value; an error_group in input order if there is none.
 template <detail::combinable... As>
   requires(sizeof...(As) > 0)
 auto any(As&&... as) {
-  return detail::combine<detail::rule::any>(std::source_location::current(),
-                                            std::forward<As>(as)...);
+  return detail::combine<detail::rule::any>(std::forward<As>(as)...);
 }
 template <detail::op_range Range>
-auto any(Range&& range, std::source_location site = std::source_location::current()) {
-  return detail::run_range<detail::rule::any, std::remove_cvref_t<Range>>(
-      site, std::forward<Range>(range));
+auto any(Range&& range) {
+  return detail::combine_range<detail::rule::any>(std::forward<Range>(range));
+}
+inline task<unit> any() {
+  detail::raise(errc::empty_input, "any of nothing");
+  co_return unit{};
 }
 
 /// How each of them ended, as a tuple of outcomes; cancels nobody.
@@ -261,32 +272,32 @@ template <detail::combinable... As>
 auto all_settled(As&&... as) {
   return weir::all(weir::settle(std::forward<As>(as))...);
 }
+inline task<std::tuple<>> all_settled() { co_return std::tuple<>(); }
 template <detail::op_range Range>
-auto all_settled(Range&& range, std::source_location site = std::source_location::current()) {
+auto all_settled(Range&& range) {
   using element = detail::range_element<std::remove_cvref_t<Range>>;
   std::vector<task<outcome<detail::result_t<element>>>> settled;
   for (auto&& op : range) {
-    if constexpr (std::is_lvalue_reference_v<Range> && std::is_copy_constructible_v<element>) {
-      settled.push_back(weir::settle(element(op)));
+    if constexpr (detail::is_future<element>) {
+      settled.push_back(weir::settle(op));
     } else {
       settled.push_back(weir::settle(std::move(op)));
     }
   }
-  return detail::run_range<detail::rule::all, decltype(settled)>(site, std::move(settled));
+  return detail::combine_range<detail::rule::all>(std::move(settled));
 }
 
 /// The index of the first settled future, the lowest on a tie; nothing is unwrapped.
 template <class... Fs>
   requires(sizeof...(Fs) > 0 && (detail::is_future<std::remove_cvref_t<Fs>> && ...))
 auto select(const Fs&... futures) {
-  return detail::combine<detail::rule::select>(std::source_location::current(), futures...);
+  return detail::combine<detail::rule::select>(futures...);
 }
 template <std::ranges::input_range Range>
   requires detail::is_future<std::ranges::range_value_t<Range>>
 auto select(const Range& range) {
   std::vector<detail::core_ref> cores;
   for (const auto& f : range) cores.emplace_back(f.core());
-  if (cores.empty()) detail::raise(errc::empty_input, "select of an empty range");
   return detail::pending<detail::range_wait<detail::rule::select, detail::settled_wait>>(
       std::move(cores));
 }

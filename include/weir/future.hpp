@@ -7,6 +7,8 @@
 #include <utility>
 
 #include <weir/detail/fiber.hpp>
+#include <weir/detail/op.hpp>
+#include <weir/detail/region_await.hpp>
 #include <weir/detail/wait.hpp>
 #include <weir/outcome.hpp>
 
@@ -176,6 +178,23 @@ class future {
   }
   detail::core_ref core_;
 };
+
+template <class T>
+task<T> detail::run_future(future<T> observed) {
+  co_await pending<settled_wait>(core_ref(observed.core()));
+  outcome_base& result = observed.core()->result();
+  if (result.is_cancelled()) {
+    observed.core()->note_observed();
+    outcome<T> out;
+    out.set_cancelled(result.reason_reference());
+    co_await detail::finish_as(out);
+  }
+  if constexpr (std::is_void_v<T>) {
+    co_await observed;
+  } else {
+    co_return co_await observed;
+  }
+}
 
 /// The future of a child that may also be cancelled. Dropping it changes nothing.
 template <class T>

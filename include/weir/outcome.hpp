@@ -132,7 +132,7 @@ using stored_t = std::conditional_t<std::is_void_v<T>, void_value, T>;
 
 /// How an operation ended: value, error or cancelled; nothing else, and exactly one of them.
 template <class T>
-class [[nodiscard]] outcome : public detail::outcome_base {
+class outcome : public detail::outcome_base {
   static_assert(!std::is_reference_v<T>,
                 "weir::task<T&> is not supported: return a pointer, or "
                 "a std::reference_wrapper");

@@ -45,37 +45,52 @@ task<> map_one(Slot& slot, Fn& fn, Item item, [[maybe_unused]] permit held) {
   }
 }
 
+/// A range that is referred to (an lvalue) or kept (an rvalue).
+template <class Range>
+class kept_range {
+ public:
+  explicit kept_range(Range&& range) : range_(std::forward<Range>(range)) {}
+  auto& get() noexcept { return range_; }
+
+ private:
+  Range range_;
+};
+
+/// What `fn` is called with: the element, or the element moved if that is all it takes.
+template <class Range, class Fn>
+using map_item =
+    std::conditional_t<std::is_invocable_v<Fn&, std::ranges::range_reference_t<Range>>,
+                       std::ranges::range_reference_t<Range>,
+                       std::ranges::range_rvalue_reference_t<Range>>;
+template <class Range, class Fn>
+using mapped =
+    unit_or<typename map_value<map_call<Fn, map_item<std::remove_reference_t<Range>, Fn>>>::type>;
+
 template <class Range, class Fn, class G>
-auto map_all(Range range, Fn fn, G& g) -> task<std::vector<
-    unit_or<typename map_value<map_call<Fn, std::ranges::range_reference_t<Range>>>::type>>> {
-  using item = std::ranges::range_reference_t<Range>;
-  using value = unit_or<typename map_value<map_call<Fn, item>>::type>;
-  std::vector<std::optional<value>> slots;
-  if constexpr (std::ranges::sized_range<Range>) {
-    slots.resize(static_cast<std::size_t>(std::ranges::size(range)));
-  } else {
-    slots.resize(static_cast<std::size_t>(std::ranges::distance(range)));
-  }
+task<std::vector<mapped<Range, Fn>>> map_all(kept_range<Range> kept, Fn fn, G& g) {
+  using item = map_item<std::remove_reference_t<Range>, Fn>;
+  using slot = std::optional<mapped<Range, Fn>>;
+  auto& range = kept.get();
+  std::vector<slot> slots(static_cast<std::size_t>(std::ranges::distance(range)));
   auto body = [&](scope& s) -> task<> {
     std::size_t i = 0;
     for (auto&& x : range) {
       permit held = co_await g.acquire();
-      s.spawn(map_one<std::optional<value>, Fn, item>(slots[i++], fn, std::forward<item>(x),
-                                                      std::move(held)));
+      s.spawn(map_one<slot, Fn, item>(slots[i++], fn, static_cast<item>(x), std::move(held)));
     }
   };
   co_await with_scope({.name = "parallel_map"}, body);
-  std::vector<value> values;
+  std::vector<mapped<Range, Fn>> values;
   values.reserve(slots.size());
-  for (auto& slot : slots) values.push_back(std::move(*slot));
+  for (auto& filled : slots) values.push_back(std::move(*filled));
   co_return values;
 }
 
 template <class Range, class Fn>
-auto map_limited(Range range, Fn fn, std::int64_t limit)
-    -> decltype(map_all(std::move(range), std::move(fn), std::declval<counting_governor&>())) {
+task<std::vector<mapped<Range, Fn>>> map_limited(kept_range<Range> kept, Fn fn,
+                                                 std::int64_t limit) {
   counting_governor g(limit, {.name = "parallel_map"});
-  co_return co_await detail::map_all(std::move(range), std::move(fn), g);
+  co_return co_await detail::map_all<Range, Fn>(std::move(kept), std::move(fn), g);
 }
 
 void require_limit(std::int64_t limit);
@@ -85,15 +100,21 @@ void require_limit(std::int64_t limit);
 /// `fn(item)` for every item, at most `limit` at once, results in input order; the first error
 /// cancels the rest and comes out. `fn` gives an operation or a plain value. An lvalue range is
 /// referred to, an rvalue one is kept.
-template <std::ranges::forward_range Range, class Fn, std::integral Limit>
+template <std::ranges::forward_range Range, class Fn, class Limit>
+  requires(std::integral<Limit> || std::is_same_v<Limit, unbounded_t>)
 auto parallel_map(Range&& range, Fn fn, Limit limit) {
-  detail::require_limit(static_cast<std::int64_t>(limit));
-  return detail::map_limited(std::views::all(std::forward<Range>(range)), std::move(fn),
-                             static_cast<std::int64_t>(limit));
+  constexpr std::int64_t most = 0xffffffff;  // what a governor can count
+  if (detail::is_empty_callable(fn)) detail::raise_empty_job();
+  const auto wanted = static_cast<std::int64_t>(limit);
+  detail::require_limit(wanted);
+  return detail::map_limited<Range, Fn>(detail::kept_range<Range>(std::forward<Range>(range)),
+                                        std::move(fn), wanted < most ? wanted : most);
 }
 template <std::ranges::forward_range Range, class Fn, governor G>
 auto parallel_map(Range&& range, Fn fn, G& g) {
-  return detail::map_all(std::views::all(std::forward<Range>(range)), std::move(fn), g);
+  if (detail::is_empty_callable(fn)) detail::raise_empty_job();
+  return detail::map_all<Range, Fn>(detail::kept_range<Range>(std::forward<Range>(range)),
+                                    std::move(fn), g);
 }
 
 }  // namespace weir

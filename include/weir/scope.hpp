@@ -289,6 +289,7 @@ auto with_scope(scope_options options, F fn,
   using result = detail::body_result<F>;
   static_assert(detail::is_task<result>,
                 "the body of with_scope must return weir::task<T> (make it a coroutine)");
+  if (detail::is_empty_callable(fn)) detail::raise_empty_job();
   return detail::run_scope<typename result::value_type>(detail::scope_setup(options, site),
                                                         std::move(fn));
 }

@@ -103,6 +103,14 @@ template <class R, class U>
 struct started_arg<R (*)(started<U>&)> {
   using type = U;
 };
+template <class C, class R, class U>
+struct started_arg<R (C::*)(started<U>&) noexcept> {
+  using type = U;
+};
+template <class C, class R, class U>
+struct started_arg<R (C::*)(started<U>&) const noexcept> {
+  using type = U;
+};
 
 /// What the child runs: the function with the object it announces itself by.
 template <class U, class F>
@@ -171,6 +179,7 @@ task<U> run_start(scope& s, F fn, kept_name name, std::source_location site) {
 template <class F>
 auto scope::start(F&& fn, spawn_options options, std::source_location site) {
   using value = typename detail::started_arg<std::decay_t<F>>::type;
+  if (detail::is_empty_callable(fn)) detail::raise_empty_job();
   admit("start");
   return detail::run_start<value, std::decay_t<F>>(*this, std::forward<F>(fn),
                                                    detail::kept_name(options.name), site);

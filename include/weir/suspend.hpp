@@ -87,10 +87,12 @@ class suspend_wait_base : public wait {
 
  private:
   friend class suspend_core;
+  friend class suspend_list;
   void answered() noexcept;
   void let_go() noexcept;
   bool later_ = false;
-  bool counted_ = false;
+  suspend_wait_base* next_on_loop_ = nullptr;  // armed and unanswered ones of this loop
+  suspend_wait_base** at_on_loop_ = nullptr;
 };
 
 }  // namespace detail

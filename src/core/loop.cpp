@@ -82,6 +82,7 @@ strand* loop::take_ready() noexcept {
 void loop::run_ready() {
   for (int i = 0; i < turn_limit && head_ != nullptr; ++i) {
     if (env_.count_step()) give_up(ending::livelock, "livelock");
+    if (!stops_.empty()) request_stops();  // before the strands that were cancelled are unwound
     run_strand(*take_ready());
   }
   now_read_ = false;
@@ -161,7 +162,7 @@ void loop::arm_watch(deadline_node& node, time_point when) noexcept {
 
 bool loop::can_wake() const noexcept {
   if (!env_.hears_threads()) return false;
-  return outside_ > 0 || tokens_.can_fire() ||
+  return !suspends_.empty() || tokens_.can_fire() ||
          door_->kept_alive.load(std::memory_order_acquire) > 0;
 }
 
@@ -194,7 +195,7 @@ void loop::park() {
 // Nothing can ever go on (or too much goes on): everything is cancelled at once, without grace.
 void loop::give_up(ending how, const char* message) {
   if (ending_ != ending::normal) {
-    if (how == ending::livelock) return;
+    if (how == ending::livelock || suspends_.abandon_all()) return;
     fatal(std::string(message) + " while everything was being cancelled: a wait refuses to end");
   }
   ending_ = how;

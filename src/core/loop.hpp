@@ -26,6 +26,7 @@ class scope;
 namespace detail {
 
 struct token_region;
+class suspend_wait_base;
 
 /// The running with_token regions of a loop: as long as one may fire, the loop may go on.
 class token_list {
@@ -36,6 +37,19 @@ class token_list {
 
  private:
   token_region* first_ = nullptr;
+};
+
+/// The suspends of a loop that wait for an answer; on a real loop it may come from any thread.
+class suspend_list {
+ public:
+  void add(suspend_wait_base& w) noexcept;
+  void remove(suspend_wait_base& w) noexcept;
+  bool empty() const noexcept { return first_ == nullptr; }
+  /// Ends all of them with errc::abandoned, also those that refused to be cancelled.
+  bool abandon_all() noexcept;
+
+ private:
+  suspend_wait_base* first_ = nullptr;
 };
 
 /// Ready queue, timers, inbox and parker of one thread.
@@ -99,8 +113,6 @@ class loop {
   /// A deadline of the library's own, which live() does not count.
   void arm_watch(deadline_node& node, time_point when) noexcept;
 
-  /// Something that another thread may complete is waited for; keeps the deadlock verdict away.
-  void expect_outside(std::int64_t by) noexcept { outside_ += by; }
   /// Real loops only: looks for messages for a short while before sleeping, if some came lately.
   bool spin_for_messages() noexcept;
   /// Asks a std::stop_source to stop in the next turn, outside any fiber.
@@ -115,6 +127,7 @@ class loop {
   }
   event_ring& events() noexcept { return events_; }
   token_list& token_regions() noexcept { return tokens_; }
+  suspend_list& suspends() noexcept { return suspends_; }
   /// The first timer's time, or one before it.
   time_point next_timer() const noexcept;
 
@@ -166,7 +179,6 @@ class loop {
   std::uint32_t index_ = 0;
   std::uint32_t serial_ = 0;
   scope_id last_scope_id_ = 0;
-  std::int64_t outside_ = 0;
   int interrupts_seen_ = 0;
   int dumps_seen_ = 0;
   unsigned recent_messages_ = 0;
@@ -180,6 +192,7 @@ class loop {
   std::vector<std::stop_source> stops_;
   std::string tree_;
   token_list tokens_;
+  suspend_list suspends_;
   std::uint64_t late_seen_ = 0;
   std::uint64_t steps_ = 0;
   event_ring events_;

@@ -80,8 +80,7 @@ bool suspend_core::answered() const noexcept {
 suspend_wait_base::~suspend_wait_base() { let_go(); }
 
 void suspend_wait_base::let_go() noexcept {
-  if (counted_) loop::here()->expect_outside(-1);
-  counted_ = false;
+  loop::here()->suspends().remove(*this);
   if (core_ == nullptr) return;
   core_->end_waiting();
   core_->detach();
@@ -94,8 +93,7 @@ void suspend_wait_base::arm() noexcept {
   later_ = false;
   core_ = make_core();
   core_->attach(*this);
-  counted_ = true;
-  loop::here()->expect_outside(1);
+  loop::here()->suspends().add(*this);
   // Held while the starting function runs: it may answer, and its own resumer may die with an
   // error.
   suspend_core* const core = core_;
@@ -114,8 +112,7 @@ void suspend_wait_base::arm() noexcept {
 }
 
 void suspend_wait_base::answered() noexcept {
-  if (counted_) loop::here()->expect_outside(-1);
-  counted_ = false;
+  loop::here()->suspends().remove(*this);
   if (later_ && has_value()) loop::here()->emit("value_discarded", "suspend");
   complete();
 }
@@ -130,12 +127,39 @@ cancel_result suspend_wait_base::withdraw() noexcept {
   }
   if (answer == cancel_result::done && !core_->end_waiting()) return cancel_result::no;
   if (answer == cancel_result::done) {
-    if (counted_) loop::here()->expect_outside(-1);
-    counted_ = false;
+    loop::here()->suspends().remove(*this);
     core_->detach();
   }
   later_ = answer == cancel_result::later;
   return answer;
+}
+
+void suspend_list::add(suspend_wait_base& w) noexcept {
+  w.next_on_loop_ = first_;
+  if (first_ != nullptr) first_->at_on_loop_ = &w.next_on_loop_;
+  first_ = &w;
+  w.at_on_loop_ = &first_;
+}
+
+void suspend_list::remove(suspend_wait_base& w) noexcept {
+  if (w.at_on_loop_ == nullptr) return;
+  *w.at_on_loop_ = w.next_on_loop_;
+  if (w.next_on_loop_ != nullptr) w.next_on_loop_->at_on_loop_ = w.at_on_loop_;
+  w.at_on_loop_ = nullptr;
+}
+
+bool suspend_list::abandon_all() noexcept {
+  const bool any = first_ != nullptr;
+  while (suspend_wait_base* w = first_) {
+    remove(*w);
+    if (w->core_->end_waiting()) {
+      w->core_->error = std::make_exception_ptr(weir::error(
+          errc::abandoned, "suspend: nothing is left that could answer it"));
+      w->core_->detach();
+      w->answered();
+    }
+  }
+  return any;
 }
 
 void suspend_wait_base::describe(dump_line& line) const { line.add("suspend"); }

@@ -61,6 +61,7 @@ class cancel_state {
       const std::lock_guard lock(mutex_);
       if (reason_) return;
       reason_ = reason;
+      order_ = next_order.fetch_add(1, std::memory_order_relaxed);
       fired_.store(true, std::memory_order_release);
       told.swap(waiting_);
     }
@@ -72,6 +73,11 @@ class cancel_state {
         r->home->post(*new fired_message(r, reason));
       }
     }
+  }
+  /// Its place among all states that ever fired; only after it did.
+  std::uint64_t order() const {
+    const std::lock_guard lock(mutex_);
+    return order_;
   }
   std::optional<cancel_reason> reason() const {
     const std::lock_guard lock(mutex_);
@@ -109,6 +115,8 @@ class cancel_state {
  private:
   mutable std::mutex mutex_;
   std::optional<cancel_reason> reason_;
+  std::uint64_t order_ = 0;
+  static inline std::atomic<std::uint64_t> next_order{0};
   std::vector<std::shared_ptr<token_registration>> waiting_;
   std::atomic<bool> fired_{false};
   std::atomic<int> sources_{0};
@@ -132,17 +140,17 @@ token_region::~token_region() {
 bool token_region::may_start(outcome_base& out) {
   loop& here = *loop::here();
   here.token_regions().add(*this);
+  const cancel_state* first = nullptr;  // of those that have fired
   for (const auto& state : states_) {
     auto r = std::make_shared<token_registration>();
     r->region = this;
     r->home = here.shared_door();
-    if (!state->add(r)) {
-      out.set_cancelled(make_reason(*state->reason()));
-      return false;
-    }
+    if (!state->add(r) && (first == nullptr || state->order() < first->order()))
+      first = state.get();
     registrations_.push_back(std::move(r));
   }
-  return true;
+  if (first != nullptr) out.set_cancelled(make_reason(*first->reason()));
+  return first == nullptr;
 }
 
 void token_region::fire(const cancel_reason& reason) noexcept {

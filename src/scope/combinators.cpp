@@ -6,7 +6,15 @@
 
 namespace weir::detail {
 
-void arm_children::cancel_losers() { detail::cancel_losers(*scope_); }
+void arm_children::cancel_losers(rule decided) {
+  detail::cancel_losers(*scope_, decided == rule::all ? cancel_kind::sibling_failed
+                                                      : cancel_kind::race_lost);
+}
+
+std::source_location caller_site() noexcept {
+  const frame* awaiting = current->leaf->parent;
+  return awaiting == nullptr ? current->leaf->function : awaiting->awaiting;
+}
 
 // Results that were taken are not `value` any more; an error that was reported was observed.
 void arm_children::count_unseen() {

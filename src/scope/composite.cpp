@@ -8,10 +8,11 @@ namespace weir::detail {
 
 bool arms_wait::decides(std::size_t) noexcept { return true; }
 bool arms_wait::delivers_after_cancel() const noexcept { return true; }
+cancel_kind arms_wait::loser_kind() const noexcept { return cancel_kind::race_lost; }
 
-void cancel_losers(scope& s) noexcept {
+void cancel_losers(scope& s, cancel_kind kind) noexcept {
   if (region::first_child(s) == nullptr || s.cancel_requested()) return;
-  cancel_reason why(cancel_kind::race_lost);
+  cancel_reason why(kind);
   why.source = s.id();
   why.when = loop::here()->now();
   region::cancel(s, make_reason(std::move(why)), false);
@@ -93,7 +94,7 @@ void arms_wait::finish_if_decided() noexcept {
   ended_ = true;
   scope* const losers = children_;
   complete();
-  if (losers != nullptr) cancel_losers(*losers);
+  if (losers != nullptr) cancel_losers(*losers, loser_kind());
 }
 
 void arms_wait::arm_completed(arm_link& arm) noexcept {

@@ -111,7 +111,7 @@ cancel_result acquire_wait::withdraw() noexcept {
 }
 
 void acquire_wait::describe(dump_line& line) const {
-  line.add("governor").add_name(governor_->name());
+  line.add("acquire of governor").add_name(governor_->name());
   line.add(" (").add(static_cast<std::uint64_t>(governor_->active())).add(" of ");
   line.add(static_cast<std::uint64_t>(governor_->capacity())).add(" out)");
 }

@@ -230,7 +230,8 @@ cancel_result join_wait::withdraw() noexcept {
 }
 
 void join_wait::describe(dump_line& line) const {
-  line.add(use_ == use::idle ? "idle of scope" : "children of scope").add_name(scope_->name());
+  constexpr const char* words[] = {"join of scope", "idle of scope", "children of scope"};
+  line.add(words[static_cast<std::size_t>(use_)]).add_name(scope_->name());
 }
 
 void join_wait::take() {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <string>
 #include <new>
 #include <tuple>
 #include <type_traits>
@@ -154,6 +155,9 @@ class pack_wait : public arms_wait {
   bool delivers_after_cancel() const noexcept override {
     return R == rule::race || R == rule::select;
   }
+  cancel_kind loser_kind() const noexcept override {
+    return R == rule::all ? cancel_kind::sibling_failed : cancel_kind::race_lost;
+  }
   arm_link& link_at(std::size_t i) noexcept override { return links_[i]; }
   wait& arm_at(std::size_t i) noexcept override {
     wait* found = nullptr;
@@ -251,11 +255,17 @@ class range_wait : public arms_wait {
   ~range_wait() {
     for (std::size_t i = 0; i < count_; ++i) arms_[i].arm.~held_wait();
   }
-  bool try_now() { return try_arms(); }
+  bool try_now() { return count_ == 0 || try_arms(); }
+  bool poll() override { return try_now(); }
   void arm() noexcept { arm_rest(); }
-  bool failed() const noexcept { return R != rule::select && arms_[winner()].arm.failed(); }
+  bool failed() const noexcept {
+    if (count_ == 0) return R != rule::all;
+    return R != rule::select && arms_[winner()].arm.failed();
+  }
   void describe(dump_line& line) const override { line.add(rule_name(R)).add(" of ").add(count_); }
   result take() {
+    if (count_ == 0 && R != rule::all)
+      raise(errc::empty_input, std::string(rule_name(R)) + " of an empty range");
     if constexpr (R == rule::select) {
       return winner();
     } else if constexpr (R == rule::all) {
@@ -285,6 +295,9 @@ class range_wait : public arms_wait {
   std::size_t arm_count() const noexcept override { return count_; }
   bool delivers_after_cancel() const noexcept override {
     return R == rule::race || R == rule::select;
+  }
+  cancel_kind loser_kind() const noexcept override {
+    return R == rule::all ? cancel_kind::sibling_failed : cancel_kind::race_lost;
   }
   wait& arm_at(std::size_t i) noexcept override { return arms_[i].arm; }
   arm_link& link_at(std::size_t i) noexcept override { return arms_[i].link; }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <weir/cancel_reason.hpp>
 #include <weir/detail/wait.hpp>
 
 namespace weir {
@@ -14,8 +15,8 @@ class scope;
 
 namespace weir::detail {
 
-/// Cancels the children of a combinator that is decided (kind race_lost).
-void cancel_losers(scope& s) noexcept;
+/// Cancels the children of a combinator that is decided.
+void cancel_losers(scope& s, cancel_kind kind) noexcept;
 
 /// Counts a value that arrived and that nobody will see.
 void emit_discarded(std::string_view object) noexcept;
@@ -44,6 +45,8 @@ class arms_wait : public composite {
   virtual bool decides(std::size_t i) noexcept;
   /// Whether one arm that refuses to be cancelled gives a result for the whole.
   virtual bool delivers_after_cancel() const noexcept;
+  /// Why the children that lose are cancelled.
+  virtual cancel_kind loser_kind() const noexcept;
 
   /// Asks the arms whether they are ready, without arming any. True: decided.
   bool try_arms();

@@ -88,7 +88,7 @@ using result_t = typename result_of<std::remove_cvref_t<Op>>::type;
 /// What somebody keeps of an operation that was given: a child is kept as a future.
 template <class Op>
 struct held {
-  using type = std::remove_cvref_t<Op>;
+  using type = std::decay_t<Op>;
 };
 template <class Op>
   requires is_future<std::remove_cvref_t<Op>>
@@ -114,14 +114,9 @@ template <class W>
 task<typename W::result> run_wait(pending<W> wait) {
   co_return co_await std::move(wait);
 }
+/// Observes a future: its value copied, its error, or cancelled as it was. In weir/future.hpp.
 template <class T>
-task<T> run_future(future<T> observed) {
-  if constexpr (std::is_void_v<T>) {
-    co_await observed;
-  } else {
-    co_return co_await observed;
-  }
-}
+task<T> run_future(future<T> observed);
 
 [[noreturn]] void raise_empty_job();
 

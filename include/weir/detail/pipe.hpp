@@ -45,7 +45,7 @@ namespace weir {
 /// Applies a policy. A callable gives a callable; a task or wait gives an operation that runs once.
 template <detail::operation Op, detail::any_policy P>
 auto operator|(Op&& op, P&& policy) {
-  using plain = std::remove_cvref_t<Op>;
+  using plain = detail::held_t<Op>;
   if constexpr (detail::direct_op<plain>) {
     return policy(std::forward<Op>(op));
   } else {
