@@ -39,18 +39,20 @@ class acquire_wait : public simple_wait<acquire_wait> {
   void arm() noexcept;
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
-  bool failed() const noexcept { return error_ != nullptr; }
+  bool failed() const noexcept { return fate_ != fate::waiting && fate_ != fate::granted; }
   permit take();
   ~acquire_wait();
 
  private:
   friend class weir::counting_governor;
+  enum class fate : std::uint8_t { waiting, granted, closed, full };
+  [[noreturn]] void refuse() const;
+
   counting_governor* governor_;
   std::int64_t weight_;
-  bool granted_ = false;
-  std::exception_ptr error_;
-  acquire_wait* previous_ = nullptr;
-  acquire_wait* next_ = nullptr;
+  fate fate_ = fate::waiting;
+  acquire_wait* previous_;  // only while it waits
+  acquire_wait* next_;
 };
 
 }  // namespace detail
@@ -121,6 +123,7 @@ class counting_governor : private detail::permit_source {
   };
 
   void give_back(std::int64_t weight) override;
+  std::uint32_t current_home() const noexcept override { return home_; }
   void check(std::int64_t weight) {
     if (home_ != detail::current_loop_serial()) [[unlikely]]
       settle_home();
@@ -135,8 +138,10 @@ class counting_governor : private detail::permit_source {
   void tell_idle() noexcept;
   void require_capacity(std::int64_t capacity) const;
 
+  /// Whether giving back is more than counting.
+  void note_interest() noexcept { only_counts_ = first_ == nullptr && listeners_.empty(); }
+
   std::int64_t capacity_;
-  std::int64_t free_;  // may be negative after shrinking
   std::int64_t waiting_ = 0;
   std::int64_t requests_ = 0;
   std::int64_t max_waiting_;
@@ -152,19 +157,19 @@ inline bool detail::acquire_wait::try_now() {
   if (governor_->first_ != nullptr || governor_->free_ < weight_ || governor_->closed_)
     return false;
   governor_->free_ -= weight_;
-  granted_ = true;
+  fate_ = fate::granted;
   return true;
 }
 
 inline permit detail::acquire_wait::take() {
-  if (error_ != nullptr) [[unlikely]]
-    std::rethrow_exception(error_);
-  granted_ = false;
+  if (fate_ != fate::granted) [[unlikely]]
+    refuse();
+  fate_ = fate::waiting;
   return permit(*governor_, weight_, governor_->home_);
 }
 
 inline detail::acquire_wait::~acquire_wait() {
-  if (granted_) [[unlikely]]
+  if (fate_ == fate::granted) [[unlikely]]
     governor_->give_back(weight_);  // granted, but nobody took it
 }
 

@@ -73,7 +73,8 @@ class timed_wait : public arms_wait {
   }
   bool try_now() { return poll(); }
   void arm() noexcept { arm_rest(); }
-  // Past limits are noticed before the operation is started; an outer limit goes before an inner one.
+  // Past limits are noticed before the operation is started; an outer limit goes before an inner
+  // one.
   bool poll() override {
     limit_.begin();
     return limit_.passed() ? give_up() : try_arms();

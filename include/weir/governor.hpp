@@ -13,6 +13,8 @@
 
 namespace weir {
 
+class permit;
+
 namespace detail {
 
 /// Gets permits back.
@@ -23,9 +25,15 @@ class permit_source {
   permit_source& operator=(const permit_source&) = delete;
   /// On the home loop (or anywhere, for a source without a home).
   virtual void give_back(std::int64_t weight) = 0;
+  /// The loop it belongs to now: a home that ended passes on. Asked behind `home_mutex()`.
+  virtual std::uint32_t current_home() const noexcept { return 0; }
 
  protected:
   ~permit_source() = default;
+
+  friend class weir::permit;
+  std::int64_t free_ = 0;     // units that may be granted; negative after shrinking
+  bool only_counts_ = false;  // nobody waits or listens: giving back is adding to `free_`
 };
 
 template <class F>
@@ -83,6 +91,10 @@ class [[nodiscard]] permit {
   void release() {
     detail::permit_source* source = std::exchange(source_, nullptr);
     if (source == nullptr) return;
+    if (home_ == detail::current_loop_serial() && source->only_counts_) [[likely]] {
+      source->free_ += weight_;
+      return;
+    }
     if (home_ == 0 || home_ == detail::current_loop_serial()) return source->give_back(weight_);
     detail::release_elsewhere(*source, home_, weight_);
   }

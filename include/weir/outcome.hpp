@@ -19,7 +19,8 @@ class outcome;
 
 namespace detail {
 
-enum class outcome_state : std::uint8_t { pending, value, error, cancelled, taken };
+// Those from `error` on own a problem.
+enum class outcome_state : std::uint8_t { pending, value, taken, error, cancelled };
 
 /// Errors that did not become the outcome, kept beside it.
 struct outcome_notes {
@@ -95,11 +96,9 @@ class outcome_base {
   void copy_problem(const outcome_base& other);
   /// Leaves state `taken`, without problem and notes.
   void clear_problem() noexcept {
-    if (state_ == outcome_state::pending && !noted_) {
-      state_ = outcome_state::taken;
-    } else {
+    if (state_ >= outcome_state::error || noted_) [[unlikely]]
       clear_all();
-    }
+    state_ = outcome_state::taken;
   }
   void now_value() noexcept {
     clear_problem();

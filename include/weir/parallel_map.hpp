@@ -58,10 +58,9 @@ class kept_range {
 
 /// What `fn` is called with: the element, or the element moved if that is all it takes.
 template <class Range, class Fn>
-using map_item =
-    std::conditional_t<std::is_invocable_v<Fn&, std::ranges::range_reference_t<Range>>,
-                       std::ranges::range_reference_t<Range>,
-                       std::ranges::range_rvalue_reference_t<Range>>;
+using map_item = std::conditional_t<std::is_invocable_v<Fn&, std::ranges::range_reference_t<Range>>,
+                                    std::ranges::range_reference_t<Range>,
+                                    std::ranges::range_rvalue_reference_t<Range>>;
 template <class Range, class Fn>
 using mapped =
     unit_or<typename map_value<map_call<Fn, map_item<std::remove_reference_t<Range>, Fn>>>::type>;

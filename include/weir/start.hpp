@@ -164,8 +164,8 @@ task<U> run_start(scope& s, F fn, kept_name name, std::source_location site) {
   using child_type = call_fiber<result_t<job>, job, make_task>;
   s.admit("start");
   auto* made = scope::make(job(std::move(fn)));
-  auto* f = static_cast<child_type*>(
-      s.adopt(made, {.name = name.view()}, site, scope::launch::starting));
+  auto* f =
+      static_cast<child_type*>(s.adopt(made, {.name = name.view()}, site, scope::launch::starting));
   core_ref child = core_ref::adopt(f);
   if (f->ended) rethrow_start_failure(*f);
   started<U>& up = f->op.up;

@@ -119,7 +119,10 @@ void describe_scope(std::string& out, const scope& s, std::size_t depth) {
   out.append(kind_name(region::kind(s)));
   dump_line(out).add_name(s.name());
   out.append(" #").append(std::to_string(s.id()));
-  if (s.size() > 0) out.append(", ").append(std::to_string(s.size())).append(s.size() == 1 ? " child" : " children");
+  if (s.size() > 0)
+    out.append(", ")
+        .append(std::to_string(s.size()))
+        .append(s.size() == 1 ? " child" : " children");
   add_reason(out, s);
   out.push_back('\n');
 }

@@ -50,8 +50,8 @@ std::string text_of(const std::exception_ptr& error) {
 
 }  // namespace
 
-// Groups nest as deep as scopes do, and so do causes. Whatever dies inside a dying error is put on a
-// list and dies one after the other, so that the stack does not grow with the depth.
+// Groups nest as deep as scopes do, and so do causes. Whatever dies inside a dying error is put on
+// a list and dies one after the other, so that the stack does not grow with the depth.
 void detail::bury(std::vector<std::exception_ptr> dying) noexcept {
   static thread_local std::vector<std::exception_ptr>* graves = nullptr;
   if (graves != nullptr) {

@@ -159,16 +159,19 @@ void put(magazine& m, void* memory) noexcept {
 
 void* allocate_frame(std::size_t bytes) {
   const std::size_t c = (bytes + step - 1) / step;
-  if (c >= classes) [[unlikely]] return ::operator new(bytes);
+  if (c >= classes) [[unlikely]]
+    return ::operator new(bytes);
   magazine& m = cache.loaded[c];
   return m.first != nullptr ? take(m) : refill(c);
 }
 
 void deallocate_frame(void* memory, std::size_t bytes) noexcept {
   const std::size_t c = (bytes + step - 1) / step;
-  if (c >= classes) [[unlikely]] return ::operator delete(memory, bytes);
+  if (c >= classes) [[unlikely]]
+    return ::operator delete(memory, bytes);
   magazine& m = cache.loaded[c];
-  if (m.count == magazine_size) [[unlikely]] return put_slowly(c, memory);
+  if (m.count == magazine_size) [[unlikely]]
+    return put_slowly(c, memory);
   put(m, memory);
 }
 

@@ -36,15 +36,16 @@ loop::loop(environment& env, std::string name)
   serial_ = door_->serial();
 }
 
+// First nobody finds the door any more, then it closes, then what came too late is refused: whoever
+// is refused and looks again sees that the loop is gone.
 loop::~loop() {
+  door_table::remove(index_);
   *put_off_end_ = door_->messages.close();
-  message* refused = put_off_;
-  while (refused != nullptr) {
+  for (message* refused = put_off_; refused != nullptr;) {
     message* following = refused->next;
     refused->refuse();
     refused = following;
   }
-  door_table::remove(index_);
 }
 
 void loop::run(scope& root_scope, fiber& root) {

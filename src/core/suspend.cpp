@@ -131,6 +131,8 @@ cancel_result suspend_wait_base::withdraw() noexcept {
     core_->detach();
   }
   later_ = answer == cancel_result::later;
+  if (later_ && at_on_loop_ == nullptr && has_value())  // confirmed inside the call
+    loop::here()->emit("value_discarded", "suspend");
   return answer;
 }
 
@@ -153,8 +155,8 @@ bool suspend_list::abandon_all() noexcept {
   while (suspend_wait_base* w = first_) {
     remove(*w);
     if (w->core_->end_waiting()) {
-      w->core_->error = std::make_exception_ptr(weir::error(
-          errc::abandoned, "suspend: nothing is left that could answer it"));
+      w->core_->error = std::make_exception_ptr(
+          weir::error(errc::abandoned, "suspend: nothing is left that could answer it"));
       w->core_->detach();
       w->answered();
     }

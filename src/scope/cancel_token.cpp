@@ -161,8 +161,8 @@ void token_region::fire(const cancel_reason& reason) noexcept {
 }
 
 bool token_region::can_still_fire() const noexcept {
-  return !cancel_requested() && std::any_of(states_.begin(), states_.end(),
-                                            [](const auto& s) { return s->can_fire(); });
+  return !cancel_requested() &&
+         std::any_of(states_.begin(), states_.end(), [](const auto& s) { return s->can_fire(); });
 }
 
 void token_list::add(token_region& r) noexcept {

@@ -7,8 +7,8 @@
 namespace weir::detail {
 
 void arm_children::cancel_losers(rule decided) {
-  detail::cancel_losers(*scope_, decided == rule::all ? cancel_kind::sibling_failed
-                                                      : cancel_kind::race_lost);
+  detail::cancel_losers(
+      *scope_, decided == rule::all ? cancel_kind::sibling_failed : cancel_kind::race_lost);
 }
 
 std::source_location caller_site() noexcept {

@@ -46,7 +46,13 @@ bool arms_wait::withdraw_armed() noexcept {
     if (link.state != arm_link::phase::armed) continue;
     link.state = arm_link::phase::leaving;
     ++leaving_;
+    const bool was_decided = decided_;
     const cancel_result answer = arm_at(i).withdraw();
+    if (link.state == arm_link::phase::completed && answer == cancel_result::later) {
+      link.state = arm_link::phase::idle;  // it confirmed inside the call
+      --completed_;
+      decided_ = was_decided;
+    }
     if (link.state != arm_link::phase::leaving) continue;  // it completed instead
     if (answer == cancel_result::done) {
       link.state = arm_link::phase::idle;

@@ -41,11 +41,10 @@ void report_failed_release() noexcept {
 
 namespace {
 
-/// Permits whose home loop has ended may come back on several threads at once.
-void give_back_homeless(permit_source& source, std::int64_t weight) {
-  static std::mutex one_at_a_time;
-  const std::lock_guard lock(one_at_a_time);
-  source.give_back(weight);
+/// Held while a home passes on, and by threads that release a permit whose home has ended.
+std::mutex& home_mutex() {
+  static std::mutex mutex;
+  return mutex;
 }
 
 /// Takes a permit home.
@@ -59,10 +58,9 @@ struct release_message final : message {
     }
     delete this;
   }
-  // The home loop is gone and nobody can wait there any more: it is settled here.
   void refuse() noexcept override {
     try {
-      give_back_homeless(*source, weight);
+      release_elsewhere(*source, 0, weight);
     } catch (...) {
       report_failed_release();
     }
@@ -74,26 +72,32 @@ struct release_message final : message {
 
 }  // namespace
 
+// The home that counts is the governor's present one; without any, nobody waits, and whoever
+// releases does it here, one at a time.
 void release_elsewhere(permit_source& source, std::uint32_t home, std::int64_t weight) {
-  if (const door_ref there = door_table::find_serial(home)) {
-    there->post(*new release_message(source, weight));
-  } else {
-    give_back_homeless(source, weight);
-  }
+  std::unique_lock lock(home_mutex());
+  if (const std::uint32_t now = source.current_home(); now != 0) home = now;
+  const door_ref there = home == 0 ? nullptr : door_table::find_serial(home);
+  if (there == nullptr) return source.give_back(weight);
+  lock.unlock();
+  there->post(*new release_message(source, weight));
 }
 
 // ------------------------------------------------------------------ waiting
 
+void acquire_wait::refuse() const {
+  const bool closed = fate_ == fate::closed;
+  raise(closed ? errc::governor_closed : errc::governor_full,
+        "governor " + quoted(governor_->name()) +
+            (closed ? " is closed"
+                    : " is full: " + std::to_string(governor_->max_waiting_) +
+                          " requests wait already; try again later or raise max_waiting"));
+}
+
 void acquire_wait::arm() noexcept {
+  fate_ = fate::waiting;
   if (governor_->closed_ || governor_->requests_ >= governor_->max_waiting_) {
-    const bool closed = governor_->closed_;
-    error_ = std::make_exception_ptr(
-        error(closed ? errc::governor_closed : errc::governor_full,
-              "governor " + quoted(governor_->name()) +
-                  (closed ? " is closed"
-                          : " is full: " + std::to_string(governor_->requests_) + " of " +
-                                std::to_string(governor_->max_waiting_) +
-                                " requests wait; try again later or raise max_waiting")));
+    fate_ = governor_->closed_ ? fate::closed : fate::full;
     return complete();
   }
   previous_ = governor_->last_;
@@ -102,6 +106,7 @@ void acquire_wait::arm() noexcept {
   governor_->last_ = this;
   governor_->waiting_ += weight_;
   ++governor_->requests_;
+  governor_->note_interest();
 }
 
 cancel_result acquire_wait::withdraw() noexcept {
@@ -122,11 +127,12 @@ void acquire_wait::describe(dump_line& line) const {
 
 counting_governor::counting_governor(std::int64_t capacity, governor_options options)
     : capacity_(capacity),
-      free_(capacity),
       max_waiting_(options.max_waiting),
       home_(detail::current_loop_serial()),
       name_(options.name) {
   require_capacity(capacity);
+  free_ = capacity;
+  only_counts_ = true;
   if (options.max_waiting < 0)
     detail::raise(errc::invalid_argument, "governor " + quoted(name_.view()) +
                                               ": max_waiting is negative; give 0 or more, or "
@@ -158,6 +164,7 @@ void counting_governor::settle_home() {
                                         home->name() + "' used on loop '" +
                                         detail::loop::here()->own_door().name() +
                                         "'; use a shared_governor across loops");
+  const std::lock_guard lock(detail::home_mutex());
   home_ = here;
 }
 
@@ -179,6 +186,7 @@ void counting_governor::unlink(detail::acquire_wait& w) noexcept {
   w.previous_ = w.next_ = nullptr;
   waiting_ -= w.weight_;
   --requests_;
+  note_interest();
 }
 
 void counting_governor::grant_waiters() noexcept {
@@ -186,7 +194,7 @@ void counting_governor::grant_waiters() noexcept {
     detail::acquire_wait& w = *first_;
     unlink(w);
     free_ -= w.weight_;
-    w.granted_ = true;
+    w.fate_ = detail::acquire_wait::fate::granted;
     w.complete();
   }
 }
@@ -209,6 +217,7 @@ void counting_governor::tell_idle() noexcept {
 
 void counting_governor::add_listener(std::unique_ptr<idle_listener> listener) {
   listeners_.push_back(std::move(listener));
+  note_interest();
 }
 
 void counting_governor::resize(std::int64_t capacity) {
@@ -225,8 +234,7 @@ void counting_governor::close() {
   while (first_ != nullptr) {
     detail::acquire_wait& w = *first_;
     unlink(w);
-    w.error_ = std::make_exception_ptr(
-        error(errc::governor_closed, "governor " + quoted(name_.view()) + " was closed"));
+    w.fate_ = detail::acquire_wait::fate::closed;
     w.complete();
   }
 }

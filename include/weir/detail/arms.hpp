@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
-#include <string>
 #include <new>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>

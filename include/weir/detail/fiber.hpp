@@ -43,7 +43,7 @@ struct future_core {
   future_wait* waiters = nullptr;  // circular, first in, first out
   std::uint32_t home = 0;          // the serial number of its loop
   std::uint32_t refs : 31 = 0;
-  std::uint32_t settled : 1 = 0;   // the outcome is final
+  std::uint32_t settled : 1 = 0;  // the outcome is final
 
  protected:
   ~future_core() = default;

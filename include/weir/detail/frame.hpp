@@ -90,8 +90,8 @@ inline frame& frame_of(std::coroutine_handle<> handle) noexcept {
 
 /// The strand's budget is used up, or it is cancelled: start `child` in a later turn, or unwind.
 bool give_up_turn(strand& s, frame& me, frame& child);
-/// The budget is used up: start `child` in a later turn; but at once if the strand is cancelled, and
-/// unwound at the child's first await.
+/// The budget is used up: start `child` in a later turn; but at once if the strand is cancelled,
+/// and unwound at the child's first await.
 bool give_up_turn_quietly(strand& s, frame& me, frame& child);
 /// Records where an exception left this frame, and keeps it as the frame's outcome.
 void frame_failed(frame& me) noexcept;

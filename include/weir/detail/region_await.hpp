@@ -49,7 +49,8 @@ class region_await {
     child.parent = &me.promise();
     child.out = &out_;
     strand& s = *current;
-    if (--s.budget < 0) [[unlikely]] return give_up_turn_quietly(s, me.promise(), child);
+    if (--s.budget < 0) [[unlikely]]
+      return give_up_turn_quietly(s, me.promise(), child);
     return enter_child(s, me.promise(), child);
   }
   void await_resume() noexcept { out_.destroy_frame(); }

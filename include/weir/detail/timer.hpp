@@ -40,8 +40,9 @@ struct deadline_node : timer_node {
 /// Invariants:
 /// 1. Every armed timer has `when >= elapsed_` (an earlier one was rounded up when it was armed).
 /// 2. The slot of an armed timer is a function of its time and `elapsed_`: when `elapsed_` moves
-///    into a slot, that slot's timers are moved down, and other slots do not change. So a timer need
-///    not remember its slot, and timers of one time are always in one slot, in order of arming.
+///    into a slot, that slot's timers are moved down, and other slots do not change. So a timer
+///    need not remember its slot, and timers of one time are always in one slot, in order of
+///    arming.
 /// 3. Timers of a lower level are due before those of any higher level, and within a level before
 ///    those of any higher slot; a slot of level 0 holds one single nanosecond.
 /// Costs: arm and cancel O(1); each timer moves down at most ten levels on its way.

@@ -35,10 +35,9 @@ struct arm_link {
 
 /// Something a strand can be parked on: an intrusive object in the awaiting frame.
 ///
-/// Life: constructed -> `poll()` says that it is complete, or `link()` -> armed -> completed (by its
-/// source), or withdrawn by `withdraw()`. After a withdrawal that answered `done` it may be started
-/// again.
-/// Invariants:
+/// Life: constructed -> `poll()` says that it is complete, or `link()` -> armed -> completed (by
+/// its source), or withdrawn by `withdraw()`. After a withdrawal that answered `done` it may be
+/// started again. Invariants:
 /// 1. No wait allocates in poll, link, complete or withdraw; linking and unlinking are O(1).
 /// 2. `complete()` is called at most once per start and only while armed; it never runs user code:
 ///    it only puts the strand on the ready queue (or tells the composite it belongs to).
@@ -112,7 +111,8 @@ class await_wait final : public W {
       return give_up_turn(s, *this);
     if (!prepare_park(s, *this)) return;
     W::arm();
-    if (s.budget <= 0) [[unlikely]] cancel_if_asked(s);
+    if (s.budget <= 0) [[unlikely]]
+      cancel_if_asked(s);
   }
   typename W::result await_resume() { return W::take(); }
 };
