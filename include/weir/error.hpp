@@ -135,6 +135,7 @@ namespace detail {
 
 /// Drops errors without recursion, however deep they hold others.
 void bury(std::vector<std::exception_ptr> dying) noexcept;
+void bury(std::exception_ptr&& dying) noexcept;
 
 /// Throws weir::error; out of line, because the throw sites are many and cold.
 [[noreturn]] void raise(errc code, const std::string& what);

@@ -102,7 +102,7 @@ std::string cancelled_text(const cancel_reason& reason) {
 cancelled_error::cancelled_error(const cancel_reason& reason)
     : error(errc::cancelled, cancelled_text(reason)),
       reason_(new cancel_reason(reason), [](cancel_reason* dying) {
-        if (dying->cause != nullptr) detail::bury({std::move(dying->cause)});
+        detail::bury(std::move(dying->cause));
         delete dying;
       }) {}
 const cancel_reason& cancelled_error::reason() const noexcept { return *reason_; }

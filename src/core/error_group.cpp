@@ -67,6 +67,13 @@ void detail::bury(std::vector<std::exception_ptr> dying) noexcept {
   graves = nullptr;
 }
 
+void detail::bury(std::exception_ptr&& dying) noexcept {
+  if (dying == nullptr) return;
+  std::vector<std::exception_ptr> one;
+  one.push_back(std::move(dying));
+  bury(std::move(one));
+}
+
 /// Shared by all copies of a group.
 struct error_group::node {
   explicit node(std::vector<std::exception_ptr> given) : errors(std::move(given)) {}

@@ -49,6 +49,7 @@ struct magazine {
   block* first = nullptr;
   std::size_t count = 0;
 };
+constexpr magazine unused{nullptr, magazine_size};
 
 /// Full magazines of all threads, and the slabs that blocks are cut from.
 class depot {
@@ -82,10 +83,16 @@ depot& shared_depot() {
   return *instance;
 }
 
+constexpr std::array<magazine, classes> all_unused() {
+  std::array<magazine, classes> all{};
+  for (magazine& m : all) m = unused;
+  return all;
+}
+
 /// The free blocks of one thread. Constant-initialised and without a destructor, so that reaching
 /// it costs no check; `reaper` gives everything back when the thread ends.
 struct thread_cache {
-  std::array<magazine, classes> loaded{};
+  std::array<magazine, classes> loaded = all_unused();
   std::array<magazine, classes> reserve{};
   std::byte* slab = nullptr;
   std::size_t slab_left = 0;
@@ -131,6 +138,7 @@ void* take(magazine& m) noexcept {
 [[gnu::noinline]] void* refill(std::size_t c) {
   if (cache.ended) return cut(c * step);
   at_thread_end.touch();
+  if (cache.loaded[c].first == nullptr) cache.loaded[c] = {};
   std::swap(cache.loaded[c], cache.reserve[c]);
   if (cache.loaded[c].first == nullptr) cache.loaded[c] = shared_depot().take(c);
   return cache.loaded[c].first != nullptr ? take(cache.loaded[c]) : cut(c * step);
@@ -150,8 +158,12 @@ void put(magazine& m, void* memory) noexcept {
     return shared_depot().give(c, single);
   }
   at_thread_end.touch();
-  shared_depot().give(c, cache.reserve[c]);
-  cache.reserve[c] = std::exchange(cache.loaded[c], {});
+  if (cache.loaded[c].first == nullptr) {
+    cache.loaded[c] = {};  // the first one of its size on this thread
+  } else {
+    shared_depot().give(c, cache.reserve[c]);
+    cache.reserve[c] = std::exchange(cache.loaded[c], {});
+  }
   put(cache.loaded[c], memory);
 }
 

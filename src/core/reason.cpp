@@ -37,7 +37,7 @@ void retain(reason_record* record) noexcept {
 void release(reason_record* record) noexcept {
   while (record != nullptr && record->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     reason_record* outer = record->reason.outer_.detach();
-    if (record->reason.cause != nullptr) bury({std::move(record->reason.cause)});
+    bury(std::move(record->reason.cause));
     delete record;
     record = outer;
   }

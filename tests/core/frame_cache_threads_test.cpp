@@ -80,7 +80,7 @@ struct frees_at_thread_end {
 }  // namespace
 
 TEST(frame_cache, frames_are_aligned_and_separate_whatever_their_size) {
-  for (std::size_t bytes : {1, 16, 17, 100, 4'095, 4'096, 4'097, 100'000}) {
+  for (std::size_t bytes : std::vector<std::size_t>{1, 16, 17, 4'095, 4'096, 4'097, 100'000}) {
     frames made = allocate(50, bytes);
     EXPECT_EQ(std::set<void*>(made.begin(), made.end()).size(), 50u);
     for (void* frame : made) EXPECT_EQ(reinterpret_cast<std::uintptr_t>(frame) % 16, 0u);

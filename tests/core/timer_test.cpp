@@ -43,7 +43,7 @@ class twin {
   twin(const twin&) = delete;
   twin& operator=(const twin&) = delete;
   ~twin() {
-    for (auto& [key, node] : model_) wheel_->cancel(*node);
+    for (auto& entry : model_) wheel_->cancel(*entry.second);
     EXPECT_EQ(wheel_->size(), 0u);
     EXPECT_EQ(wheel_->next_look(), timer_wheel::never);
   }
@@ -204,7 +204,7 @@ class twin {
 };
 
 void compare_with_the_model(bool by_order) {
-  constexpr std::uint64_t seeds = 60;
+  constexpr std::uint64_t seeds = 300;
   constexpr int steps = 4'000;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

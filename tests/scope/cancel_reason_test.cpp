@@ -123,8 +123,8 @@ TEST(cancel_reason, an_error_from_after_the_outer_cancellation_is_suppressed) {
     text_log log;
     text_log events;
     weir::sim::run(options, [&]() -> weir::task<> {
-      auto observer = weir::on_event(
-          [&](const weir::event_info& event) { events.emplace_back(event.name); });
+      auto observer =
+          weir::on_event([&](const weir::event_info& event) { events.emplace_back(event.name); });
       co_await weir::with_scope([&](weir::scope& outer) -> weir::task<> {
         auto caller = outer.spawn([&]() -> weir::task<> {
           try {
@@ -216,16 +216,16 @@ TEST(cancel_reason, the_chain_goes_from_the_origin_to_here_and_never_loses_a_hop
     std::string story;
     weir::sim::run(options, [&]() -> weir::task<> {
       const auto start = weir::now();
-      auto ended = co_await weir::settle(weir::with_scope(
-          {.name = "outer"}, [&](weir::scope& outer) -> weir::task<> {
+      auto ended = co_await weir::settle(
+          weir::with_scope({.name = "outer"}, [&](weir::scope& outer) -> weir::task<> {
             origin.emplace(outer.id());
             direct = outer.spawn([&]() -> weir::task<> {
               co_await weir::with_scope({.name = "mid"}, [&](weir::scope&) -> weir::task<> {
-                co_await weir::with_scope(
-                    {.name = "inner"}, [&](weir::scope& inner) -> weir::task<> {
-                      deep = inner.spawn(sleep_for(1h));
-                      co_await weir::sleep(1h);
-                    });
+                co_await weir::with_scope({.name = "inner"},
+                                          [&](weir::scope& inner) -> weir::task<> {
+                                            deep = inner.spawn(sleep_for(1h));
+                                            co_await weir::sleep(1h);
+                                          });
               });
             });
             co_await weir::sleep(10ms);

@@ -35,9 +35,9 @@ weir::task<> middle(text_log& log) {
 
 enum class awaited { sleep, sleep_until, yield, checkpoint, task, future, settle, scope, timeout };
 
-constexpr awaited every_await[] = {
-    awaited::sleep,  awaited::sleep_until, awaited::yield, awaited::checkpoint, awaited::task,
-    awaited::future, awaited::settle,      awaited::scope, awaited::timeout};
+constexpr awaited every_await[] = {awaited::sleep,      awaited::sleep_until, awaited::yield,
+                                   awaited::checkpoint, awaited::task,        awaited::future,
+                                   awaited::settle,     awaited::scope,       awaited::timeout};
 
 /// Awaits one thing in a body whose scope is cancelled already, and says whether it went on.
 weir::task<bool> goes_on_when_cancelled(awaited what) {
@@ -211,8 +211,8 @@ TEST(cancel, an_inner_cancel_leaves_outer_code_alone_and_an_outer_one_reaches_al
     weir::sim::run(options, [&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& outer) -> weir::task<> {
         note outer_body(log, "outer body");
-        auto cancelled = co_await weir::settle(
-            weir::with_scope([&](weir::scope& inner) -> weir::task<> {
+        auto cancelled =
+            co_await weir::settle(weir::with_scope([&](weir::scope& inner) -> weir::task<> {
               inner.spawn(park(log, "inner child"));
               co_await weir::sleep(1ms);
               inner.cancel();
@@ -427,8 +427,7 @@ TEST(cancel, a_child_that_cancels_its_own_scope_runs_on_to_its_next_await) {
           s.cancel("by a child");
           log.push_back("still here");
           EXPECT_TRUE(context.cancel_requested());
-          EXPECT_TRUE(context.reason() != nullptr &&
-                      message_of(*context.reason()) == "by a child");
+          EXPECT_TRUE(context.reason() != nullptr && message_of(*context.reason()) == "by a child");
           co_await weir::checkpoint();
           log.push_back("WENT ON");
         });

@@ -227,9 +227,8 @@ TEST(cancel_token, a_token_whose_source_is_gone_never_fires) {
     weir::cancel_source source;
     orphan = source.token();
   }
-  const int value = weir::run([&]() -> weir::task<int> {
-    co_return co_await weir::with_token(*orphan, after(1ms, 3));
-  });
+  const int value = weir::run(
+      [&]() -> weir::task<int> { co_return co_await weir::with_token(*orphan, after(1ms, 3)); });
   EXPECT_EQ(value, 3);
 }
 
@@ -253,9 +252,7 @@ TEST(cancel_token, a_living_source_keeps_a_stuck_loop_waiting_and_a_dead_one_doe
   token = source->token();
   source.reset();
   auto code = code_thrown_by([&] {
-    weir::run([&]() -> weir::task<> {
-      co_await weir::with_token(*token, wait_for_each_other());
-    });
+    weir::run([&]() -> weir::task<> { co_await weir::with_token(*token, wait_for_each_other()); });
   });
   EXPECT_EQ(code, weir::errc::deadlock);
 }

@@ -103,8 +103,8 @@ weir::task<tracked> travel(ledger& book, tracked argument, path way, weir::child
 template <class Spawn>
 weir::task<> follow(path way, Spawn spawn) {
   weir::child<tracked>* self = nullptr;
-  auto ended = co_await weir::settle(weir::with_scope(
-      {.failure = weir::failure::isolate}, [&](weir::scope& s) -> weir::task<> {
+  auto ended = co_await weir::settle(
+      weir::with_scope({.failure = weir::failure::isolate}, [&](weir::scope& s) -> weir::task<> {
         if (way == path::refused_by_a_cancelled_scope) s.cancel();
         weir::child<tracked> child = spawn(s, self);
         self = &child;

@@ -266,9 +266,8 @@ TEST(misuse, join_and_idle_from_a_child_would_deadlock) {
         s.spawn([&]() -> weir::task<> {
           by_join = co_await code_of_awaiting(join);
           by_idle = co_await code_of_awaiting(idle);
-          co_await weir::with_scope([&](weir::scope&) -> weir::task<> {
-            from_below = co_await code_of_awaiting(join);
-          });
+          co_await weir::with_scope(
+              [&](weir::scope&) -> weir::task<> { from_below = co_await code_of_awaiting(join); });
         });
         co_await s.join();
       });

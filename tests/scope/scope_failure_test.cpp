@@ -177,8 +177,8 @@ TEST(scope_failure, an_error_caught_at_join_is_not_raised_again) {
       weir::sim::run(options, [&]() -> weir::task<> {
         const auto start = weir::now();
         int caught = 0;
-        const int value = co_await weir::with_scope(
-            {.failure = mode}, [&](weir::scope& s) -> weir::task<int> {
+        const int value =
+            co_await weir::with_scope({.failure = mode}, [&](weir::scope& s) -> weir::task<int> {
               s.spawn(fails_after(5ms, 4));
               s.spawn(sleep_for(20ms));
               try {
@@ -200,12 +200,12 @@ TEST(scope_failure, idle_does_not_throw_and_leaves_the_error_to_the_end_of_the_s
   for_each_seed([](weir::sim::options options) {
     bool went_on = false;
     weir::sim::run(options, [&]() -> weir::task<> {
-      auto ended = co_await weir::settle(weir::with_scope(
-          {.failure = weir::failure::wait_for_all}, [&](weir::scope& s) -> weir::task<> {
-            s.spawn(fails_after(5ms, 4));
-            co_await s.idle();
-            went_on = true;
-          }));
+      auto ended = co_await weir::settle(weir::with_scope({.failure = weir::failure::wait_for_all},
+                                                          [&](weir::scope& s) -> weir::task<> {
+                                                            s.spawn(fails_after(5ms, 4));
+                                                            co_await s.idle();
+                                                            went_on = true;
+                                                          }));
       EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 4);
     });
     EXPECT_TRUE(went_on);
@@ -238,20 +238,20 @@ TEST(scope_failure, an_isolated_failure_that_was_awaited_stays_in_its_future) {
     weir::sim::run(options, []() -> weir::task<> {
       bool sibling_finished = false;
       int seen = 0;
-      const int value = co_await weir::with_scope(
-          {.failure = weir::failure::isolate}, [&](weir::scope& s) -> weir::task<int> {
-            auto failing = s.spawn(fails_after(5ms, 3));
-            s.spawn([&]() -> weir::task<> {
-              co_await weir::sleep(20ms);
-              sibling_finished = true;
-            });
-            try {
-              co_await failing;
-            } catch (const boom& e) {
-              seen = e.n;
-            }
-            co_return 11;
-          });
+      const int value = co_await weir::with_scope({.failure = weir::failure::isolate},
+                                                  [&](weir::scope& s) -> weir::task<int> {
+                                                    auto failing = s.spawn(fails_after(5ms, 3));
+                                                    s.spawn([&]() -> weir::task<> {
+                                                      co_await weir::sleep(20ms);
+                                                      sibling_finished = true;
+                                                    });
+                                                    try {
+                                                      co_await failing;
+                                                    } catch (const boom& e) {
+                                                      seen = e.n;
+                                                    }
+                                                    co_return 11;
+                                                  });
       EXPECT_EQ(value, 11);
       EXPECT_EQ(seen, 3);
       EXPECT_TRUE(sibling_finished);
@@ -287,15 +287,15 @@ TEST(scope_failure, errors_first_rethrows_the_first_error_unwrapped_and_suppress
   for_each_seed([](weir::sim::options options) {
     weir::sim::run(options, []() -> weir::task<> {
       text_log events;
-      auto observer = weir::on_event(
-          [&](const weir::event_info& event) { events.emplace_back(event.name); });
-      auto ended = co_await weir::settle(weir::with_scope(
-          {.failure = weir::failure::wait_for_all}, [](weir::scope& s) -> weir::task<> {
-            s.spawn(fails_after(10ms, 2));
-            s.spawn(fails_after(5ms, 1));
-            s.spawn(fails_after(15ms, 3));
-            co_return;
-          }));
+      auto observer =
+          weir::on_event([&](const weir::event_info& event) { events.emplace_back(event.name); });
+      auto ended = co_await weir::settle(weir::with_scope({.failure = weir::failure::wait_for_all},
+                                                          [](weir::scope& s) -> weir::task<> {
+                                                            s.spawn(fails_after(10ms, 2));
+                                                            s.spawn(fails_after(5ms, 1));
+                                                            s.spawn(fails_after(15ms, 3));
+                                                            co_return;
+                                                          }));
       EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 1);
       EXPECT_EQ(booms_of(ended.suppressed()), (std::vector<int>{2, 3}));
       EXPECT_EQ(counted(events, "suppressed"), 2);
@@ -323,8 +323,8 @@ TEST(scope_failure, errors_all_makes_a_group_of_one_for_one_failure) {
   for_each_seed([](weir::sim::options options) {
     text_log log;
     weir::sim::run(options, [&]() -> weir::task<> {
-      auto ended = co_await weir::settle(weir::with_scope(
-          {.errors = weir::errors::all}, [&](weir::scope& s) -> weir::task<> {
+      auto ended = co_await weir::settle(
+          weir::with_scope({.errors = weir::errors::all}, [&](weir::scope& s) -> weir::task<> {
             s.spawn(fails_after(5ms, 1));
             s.spawn(park(log, "sibling"));
             co_await s.join();
@@ -341,15 +341,15 @@ TEST(scope_failure, errors_all_makes_a_group_of_one_for_one_failure) {
 TEST(scope_failure, errors_all_lists_body_and_children_in_the_order_of_their_ends) {
   for_each_seed([](weir::sim::options options) {
     weir::sim::run(options, []() -> weir::task<> {
-      auto ended = co_await weir::settle(weir::with_scope(
-          {.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
-          [](weir::scope& s) -> weir::task<> {
-            s.spawn(fails_after(20ms, 3));
-            s.spawn(fails_after(5ms, 1));
-            s.spawn(sleep_for(30ms));
-            co_await weir::sleep(10ms);
-            throw boom(2);
-          }));
+      auto ended = co_await weir::settle(
+          weir::with_scope({.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
+                           [](weir::scope& s) -> weir::task<> {
+                             s.spawn(fails_after(20ms, 3));
+                             s.spawn(fails_after(5ms, 1));
+                             s.spawn(sleep_for(30ms));
+                             co_await weir::sleep(10ms);
+                             throw boom(2);
+                           }));
       EXPECT_TRUE(ended.is_error());
       EXPECT_EQ(group_of(ended.error()), (std::vector<int>{1, 2, 3}));
     });
@@ -360,8 +360,8 @@ TEST(scope_failure, errors_all_lists_body_and_children_in_the_order_of_their_end
 TEST(scope_failure, errors_all_keeps_what_failed_while_it_was_being_cancelled) {
   for_each_seed([](weir::sim::options options) {
     weir::sim::run(options, []() -> weir::task<> {
-      auto ended = co_await weir::settle(weir::with_scope(
-          {.errors = weir::errors::all}, [](weir::scope& s) -> weir::task<> {
+      auto ended = co_await weir::settle(
+          weir::with_scope({.errors = weir::errors::all}, [](weir::scope& s) -> weir::task<> {
             s.spawn(fails_when_stopped(15ms, 2));
             co_await weir::sleep(5ms);
             throw boom(1);
@@ -390,12 +390,12 @@ TEST(scope_failure, a_child_that_fails_after_the_scope_was_cancelled_gives_its_e
 TEST(scope_failure, all_children_failing_in_one_instant_are_each_reported_once) {
   for_each_seed([](weir::sim::options options) {
     weir::sim::run(options, []() -> weir::task<> {
-      auto ended = co_await weir::settle(weir::with_scope(
-          {.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
-          [](weir::scope& s) -> weir::task<> {
-            for (int i = 1; i <= 5; ++i) s.spawn(fails_after(5ms, i));
-            co_return;
-          }));
+      auto ended = co_await weir::settle(
+          weir::with_scope({.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
+                           [](weir::scope& s) -> weir::task<> {
+                             for (int i = 1; i <= 5; ++i) s.spawn(fails_after(5ms, i));
+                             co_return;
+                           }));
       EXPECT_TRUE(ended.is_error());
       auto numbers = group_of(ended.error());
       std::sort(numbers.begin(), numbers.end());

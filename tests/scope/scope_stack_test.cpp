@@ -84,25 +84,23 @@ weir::task<int> recurse_and_park(int depth) {
 
 weir::task<int> nest_scopes(int depth, std::optional<weir::future<void>>* deepest, long& alive) {
   counted_frame frame(alive);
-  const int below =
-      co_await weir::with_scope([&](weir::scope& s) -> weir::task<int> {
-        if (depth == 1) {
-          if (deepest == nullptr) co_return 0;
-          *deepest = s.spawn(sleep_for(1000h));
-          co_await weir::sleep(1000h);
-        }
-        const int inner = co_await nest_scopes(depth - 1, deepest, alive);
-        co_return inner;
-      });
+  const int below = co_await weir::with_scope([&](weir::scope& s) -> weir::task<int> {
+    if (depth == 1) {
+      if (deepest == nullptr) co_return 0;
+      *deepest = s.spawn(sleep_for(1000h));
+      co_await weir::sleep(1000h);
+    }
+    const int inner = co_await nest_scopes(depth - 1, deepest, alive);
+    co_return inner;
+  });
   co_return below + 1;
 }
 
 weir::task<> nest_failing_scopes(int depth) {
-  co_await weir::with_scope({.errors = weir::errors::all},
-                            [&](weir::scope&) -> weir::task<> {
-                              if (depth == 1) throw boom(7);
-                              co_await nest_failing_scopes(depth - 1);
-                            });
+  co_await weir::with_scope({.errors = weir::errors::all}, [&](weir::scope&) -> weir::task<> {
+    if (depth == 1) throw boom(7);
+    co_await nest_failing_scopes(depth - 1);
+  });
 }
 
 std::exception_ptr nest_groups(int depth) {
@@ -334,9 +332,8 @@ TEST(scope_stack, scopes_nested_10000_deep_are_cancelled_from_the_top_with_the_w
 
 TEST(scope_stack, error_groups_of_scopes_nested_10000_deep_are_built_and_destroyed) {
   on_a_small_stack([] {
-    auto error = thrown_by([] {
-      weir::run([]() -> weir::task<> { co_await nest_failing_scopes(nested_groups); });
-    });
+    auto error = thrown_by(
+        [] { weir::run([]() -> weir::task<> { co_await nest_failing_scopes(nested_groups); }); });
     EXPECT_EQ(depth_of(error), nested_groups);
     error = nullptr;
   });

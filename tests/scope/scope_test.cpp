@@ -102,9 +102,7 @@ TEST(scope, an_empty_scope_is_joined_at_once) {
       });
       co_await weir::yield();
       const int before = turns;
-      co_await weir::with_scope([](weir::scope& empty) -> weir::task<> {
-        co_await empty.join();
-      });
+      co_await weir::with_scope([](weir::scope& empty) -> weir::task<> { co_await empty.join(); });
       co_await weir::with_scope([](weir::scope&) -> weir::task<> { co_return; });
       EXPECT_LE(turns - before, 2);
       ticker.cancel();
@@ -316,27 +314,28 @@ TEST(scope, many_fibers_await_one_child_and_get_the_same_outcome) {
     weir::sim::run(options, [&]() -> weir::task<> {
       co_await weir::with_scope({.failure = weir::failure::isolate},
                                 [&](weir::scope& s) -> weir::task<> {
-        auto good = s.spawn([]() -> weir::task<std::string> {
-          co_await weir::sleep(5ms);
-          co_return std::string(100, 'x');
-        });
-        auto bad = s.spawn(fails_after(5ms, 3));
-        for (int i = 0; i < 4; ++i) {
-          s.spawn([&]() -> weir::task<> {
-            const std::string& text = co_await good;
-            seen.push_back(&text);
-            try {
-              co_await bad;
-            } catch (const boom& e) {
-              errors += e.n;
-            }
-          });
-        }
-        co_await s.join();
-        EXPECT_EQ(seen.size(), 4u);
-        for (const std::string* text : seen) EXPECT_EQ(text, &good.peek()->value());
-        EXPECT_EQ(errors, 12);
-      });
+                                  auto good = s.spawn([]() -> weir::task<std::string> {
+                                    co_await weir::sleep(5ms);
+                                    co_return std::string(100, 'x');
+                                  });
+                                  auto bad = s.spawn(fails_after(5ms, 3));
+                                  for (int i = 0; i < 4; ++i) {
+                                    s.spawn([&]() -> weir::task<> {
+                                      const std::string& text = co_await good;
+                                      seen.push_back(&text);
+                                      try {
+                                        co_await bad;
+                                      } catch (const boom& e) {
+                                        errors += e.n;
+                                      }
+                                    });
+                                  }
+                                  co_await s.join();
+                                  EXPECT_EQ(seen.size(), 4u);
+                                  for (const std::string* text : seen)
+                                    EXPECT_EQ(text, &good.peek()->value());
+                                  EXPECT_EQ(errors, 12);
+                                });
     });
   });
 }
@@ -379,9 +378,8 @@ TEST(scope, a_dump_shows_names_waits_and_every_frame_of_a_parked_child) {
       co_await s.join();
     });
   });
-  for (const char* part : {"warehouse", "forklift", "foreman", "sleep", "future",
-                           "innermost_frame", "frame_in_the_middle", "outermost_frame",
-                           "scope_test.cpp:"}) {
+  for (const char* part : {"warehouse", "forklift", "foreman", "sleep", "future", "innermost_frame",
+                           "frame_in_the_middle", "outermost_frame", "scope_test.cpp:"}) {
     EXPECT_TRUE(contains(text, part)) << "no '" << part << "' in\n" << text;
   }
   EXPECT_LT(text.find("warehouse"), text.find("forklift")) << text;
@@ -449,18 +447,17 @@ TEST(scope, a_limit_of_zero_children_refuses_the_first_one) {
 TEST(scope, a_failing_child_frees_its_place) {
   weir::sim::run({.seed = 1}, []() -> weir::task<> {
     int failed = 0;
-    co_await weir::with_scope(
-        {.failure = weir::failure::isolate, .max_children = 1},
-        [&](weir::scope& s) -> weir::task<> {
-          for (int i = 1; i <= 100; ++i) {
-            auto f = s.spawn(fails_after(1ms, i));
-            try {
-              co_await f;
-            } catch (const boom& e) {
-              failed += e.n == i;
-            }
-          }
-        });
+    co_await weir::with_scope({.failure = weir::failure::isolate, .max_children = 1},
+                              [&](weir::scope& s) -> weir::task<> {
+                                for (int i = 1; i <= 100; ++i) {
+                                  auto f = s.spawn(fails_after(1ms, i));
+                                  try {
+                                    co_await f;
+                                  } catch (const boom& e) {
+                                    failed += e.n == i;
+                                  }
+                                }
+                              });
     EXPECT_EQ(failed, 100);
   });
 }
@@ -484,11 +481,10 @@ TEST(scope, an_error_that_is_no_std_exception_is_kept_and_grouped) {
     EXPECT_EQ(caught, 42);
     std::vector<std::exception_ptr> leaves;
     try {
-      co_await weir::with_scope({.errors = weir::errors::all},
-                                [&](weir::scope& s) -> weir::task<> {
-                                  s.spawn(throw_int);
-                                  co_return;
-                                });
+      co_await weir::with_scope({.errors = weir::errors::all}, [&](weir::scope& s) -> weir::task<> {
+        s.spawn(throw_int);
+        co_return;
+      });
     } catch (const weir::error_group& g) {
       leaves = g.flatten();
     }
