@@ -136,6 +136,7 @@ class counting_governor : private detail::permit_source {
   void grant_waiters() noexcept;
   void unlink(detail::acquire_wait& w) noexcept;
   void tell_idle() noexcept;
+  std::string names_of_waiters() const;
   void require_capacity(std::int64_t capacity) const;
 
   /// Whether giving back is more than counting.

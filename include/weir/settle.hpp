@@ -88,14 +88,23 @@ class finally : public detail::policy {
  public:
   explicit finally(F fn) : fn_(std::move(fn)) {}
   template <class Op>
-  auto operator()(Op&& op) const {
-    using plain = detail::held_t<Op>;
-    using region = detail::finally_region<F>;
-    return detail::run_region<detail::result_t<plain>, region, plain>(typename region::setup(fn_),
-                                                                      std::forward<Op>(op));
+  auto operator()(Op&& op) const& {
+    return run(F(fn_), std::forward<Op>(op));
+  }
+  template <class Op>
+  auto operator()(Op&& op) && {
+    return run(std::move(fn_), std::forward<Op>(op));
   }
 
  private:
+  template <class Op>
+  static auto run(F fn, Op&& op) {
+    using plain = detail::held_t<Op>;
+    using region = detail::finally_region<F>;
+    return detail::run_region<detail::result_t<plain>, region, plain>(
+        typename region::setup(std::move(fn)), std::forward<Op>(op));
+  }
+
   F fn_;
 };
 

@@ -103,6 +103,8 @@ class suspend_wait_base : public wait {
 template <class T = void>
 class resumer {
  public:
+  /// Answers nobody.
+  resumer() noexcept = default;
   resumer(const resumer& other) noexcept : state_(other.state_) { hold(); }
   resumer(resumer&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   resumer& operator=(resumer other) noexcept {
@@ -143,7 +145,7 @@ class resumer {
     state_->add_ref();
     state_->add_resumer();
   }
-  detail::suspend_state<T>* state_;
+  detail::suspend_state<T>* state_ = nullptr;
 };
 
 namespace detail {

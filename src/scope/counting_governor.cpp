@@ -141,10 +141,20 @@ counting_governor::counting_governor(std::int64_t capacity, governor_options opt
 
 counting_governor::~counting_governor() {
   if (first_ != nullptr)
-    detail::fatal("governor " + quoted(name_.view()) + " destroyed while fibers wait for it");
+    detail::fatal("governor " + quoted(name_.view()) +
+                  " destroyed while fibers wait for it:" + names_of_waiters());
   if (active() > 0)
     detail::fatal("governor " + quoted(name_.view()) + " destroyed while " +
                   std::to_string(active()) + " units are out");
+}
+
+std::string counting_governor::names_of_waiters() const {
+  std::string names;
+  for (const detail::acquire_wait* w = first_; w != nullptr; w = w->next_) {
+    const detail::fiber* f = detail::region::fiber_of(*w->waiting_strand()->top);
+    names.append(" ").append(quoted(f == nullptr || f->name == nullptr ? "" : f->name));
+  }
+  return names;
 }
 
 void counting_governor::require_capacity(std::int64_t capacity) const {

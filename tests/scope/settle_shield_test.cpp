@@ -440,3 +440,14 @@ TEST(guards, a_normal_exit_inside_a_destructor_that_runs_for_an_exception_is_a_s
   EXPECT_EQ(boom_of(error), 1);
   EXPECT_EQ(joined(log), "success");
 }
+
+TEST(finally, its_function_may_be_move_only) {
+  text_log log;
+  weir::sim::run({.seed = 1}, [&]() -> weir::task<> {
+    auto word = std::make_unique<std::string>("cleaned");
+    auto tell = [&log, word = std::move(word)] { log.push_back(*word); };
+    auto op = weir::sleep(1ms) | weir::finally(std::move(tell));
+    co_await std::move(op);
+  });
+  EXPECT_EQ(joined(log), "cleaned");
+}

@@ -26,13 +26,12 @@ class piped {
   piped(O&& op, Q&& p) : op_(std::forward<O>(op)), policy_(std::forward<Q>(p)) {}
 
   task<result_t<Op>> operator()() const { return run(this->policy_, this->op_); }
-  auto weir_await() && { return run_owned(std::move(*this)).weir_await(); }
+  auto weir_await() && { return run(std::move(policy_), std::move(op_)).weir_await(); }
 
  private:
   static task<result_t<Op>> run(P policy, Op op) {
-    co_return co_await policy([&]() { return detail::as_task(op, this_context()); });
+    co_return co_await std::move(policy)([&]() { return detail::as_task(op, this_context()); });
   }
-  static task<result_t<Op>> run_owned(piped self) { co_return co_await self(); }
 
   Op op_;
   P policy_;
@@ -47,7 +46,7 @@ template <detail::operation Op, detail::any_policy P>
 auto operator|(Op&& op, P&& policy) {
   using plain = detail::held_t<Op>;
   if constexpr (detail::direct_op<plain>) {
-    return policy(std::forward<Op>(op));
+    return std::forward<P>(policy)(std::forward<Op>(op));
   } else {
     return detail::piped<plain, std::remove_cvref_t<P>>(std::forward<Op>(op),
                                                         std::forward<P>(policy));
