@@ -119,18 +119,40 @@ decltype(auto) arm_args(arm_children& children, A&& a, std::source_location site
   }
 }
 
-/// Runs arms of which some are tasks or callables: those become fibers in a scope of their own.
+/// The inputs of a combinator, kept until its coroutine runs.
 template <rule R, class... As>
-auto run_arms(arm_input<As>... as)
-    -> task<typename pack_wait<R, typename arm_for<R, As>::type...>::result> {
+class pack_inputs {
+ public:
   using wait_type = pack_wait<R, typename arm_for<R, As>::type...>;
+
+  template <class... Given>
+  explicit pack_inputs(std::in_place_t, Given&&... given)
+      : inputs_(as_input(std::forward<Given>(given))...) {}
+  void check() const {
+    std::apply([](const auto&... in) { (require_callable(in), ...); }, inputs_);
+  }
+  typename wait_type::args start(arm_children& children) {
+    return std::apply(
+        [&](auto&... in) {
+          return typename wait_type::args{arm_args(children, std::move(in), caller_site())...};
+        },
+        inputs_);
+  }
+
+ private:
+  std::tuple<arm_input<As>...> inputs_;
+};
+
+/// Runs inputs of which some are tasks or callables: those become fibers in a scope of their own.
+template <rule R, class Inputs>
+task<typename Inputs::wait_type::result> run_children(Inputs inputs) {
+  using wait_type = typename Inputs::wait_type;
   using value = typename wait_type::result;
-  (require_callable(as), ...);
+  inputs.check();
   scope s(region_kind::arms, rule_name(R));
   enter_region(s);
   arm_children children(s);
-  typename wait_type::args args{arm_args(children, std::move(as), caller_site())...};
-  pending<wait_type> first(std::move(args));
+  pending<wait_type> first(inputs.start(children));
   outcome<value> out;
   try {
     if constexpr (std::is_void_v<value>) {
@@ -153,7 +175,8 @@ auto run_arms(arm_input<As>... as)
 template <rule R, class... As>
 auto combine(As&&... as) {
   if constexpr ((needs_fiber<As> || ...)) {
-    return run_arms<R, As...>(as_input(std::forward<As>(as))...);
+    using inputs = pack_inputs<R, As...>;
+    return run_children<R, inputs>(inputs(std::in_place, std::forward<As>(as)...));
   } else {
     using wait_type = pack_wait<R, typename arm_for<R, As>::type...>;
     return pending<wait_type>(typename wait_type::args{observed_args(std::forward<As>(as))...});
@@ -165,47 +188,46 @@ template <class Range>
 concept op_range = std::ranges::input_range<Range> && !operation<Range> &&
                    operation<std::ranges::range_value_t<Range>>;
 
-/// Elements are used up if the range is given as an rvalue, or cannot be copied.
 template <class Range>
 using range_element = std::ranges::range_value_t<Range>;
 
-/// Runs a range of which the elements become fibers in a scope of their own.
+/// A range of tasks or callables. Elements are moved out of a container that is kept here; those of
+/// a view are copied if they can be.
 template <rule R, class Range>
-auto run_range(Range range)
-    -> task<typename range_wait<R, take_wait<result_t<range_element<Range>>>>::result> {
-  using wait_type = range_wait<R, take_wait<result_t<range_element<Range>>>>;
-  using value = typename wait_type::result;
-  for (auto&& op : range) require_callable(op);
-  scope s(region_kind::arms, rule_name(R));
-  enter_region(s);
-  arm_children children(s);
-  typename wait_type::args args;
-  for (auto&& op : range) args.push_back(children.start(std::move(op), caller_site()));
-  pending<wait_type> first(std::move(args));
-  outcome<value> out;
-  try {
-    if constexpr (std::is_void_v<value>) {
-      co_await std::move(first);
-      out.emplace();
-    } else {
-      out.emplace(co_await std::move(first));
-    }
-  } catch (...) {
-    out.set_error(std::current_exception());
+class range_inputs {
+  using element = range_element<Range>;
+  static constexpr bool copies = std::ranges::view<Range> && std::is_copy_constructible_v<element>;
+
+ public:
+  using wait_type = range_wait<R, take_wait<result_t<element>>>;
+
+  template <class Given>
+  range_inputs(std::in_place_t, Given&& range) : range_(std::forward<Given>(range)) {}
+  void check() {
+    for (auto&& op : range_) require_callable(op);
   }
-  children.cancel_losers(R);
-  co_await children.joined();
-  children.count_unseen();
-  leave_region(s);
-  co_await detail::finish_as(out);
-  co_return out.take();
-}
+  typename wait_type::args start(arm_children& children) {
+    typename wait_type::args args;
+    for (auto&& op : range_) {
+      if constexpr (copies) {
+        args.push_back(children.start(element(op), caller_site()));
+      } else {
+        args.push_back(children.start(std::move(op), caller_site()));
+      }
+    }
+    return args;
+  }
+
+ private:
+  Range range_;
+};
 
 template <rule R, class Range>
 auto combine_range(Range&& range) {
   using element = range_element<std::remove_cvref_t<Range>>;
   if constexpr (needs_fiber<element>) {
-    return run_range<R, std::remove_cvref_t<Range>>(std::forward<Range>(range));
+    using inputs = range_inputs<R, std::remove_cvref_t<Range>>;
+    return run_children<R, inputs>(inputs(std::in_place, std::forward<Range>(range)));
   } else {
     // Waits and futures hang on one composite wait. An rvalue range of futures is taken.
     using input = std::conditional_t<std::is_lvalue_reference_v<Range>, element&, element>;
