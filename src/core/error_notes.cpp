@@ -49,6 +49,8 @@ note_table& table() {
 void* object_of(const std::exception_ptr& error) noexcept {
   void* object = nullptr;
   static_assert(sizeof error == sizeof object);
+  // An exception_ptr is the address of its object; there is no other way to it.
+  // NOLINTNEXTLINE(bugprone-*)
   std::memcpy(&object, &error, sizeof object);
   return object;
 }
@@ -88,7 +90,7 @@ void add(const std::exception_ptr& error, error_note note) noexcept {
     const auto known = [&](const error_note& n) { return same_place(n, note); };
     if (std::none_of(kept.notes.begin(), kept.notes.end(), known))
       kept.notes.push_back(std::move(note));
-  } catch (...) {
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
     // No memory for a note: the error itself is what matters.
   }
 }

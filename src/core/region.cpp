@@ -159,7 +159,7 @@ bool region::withdraw_parked(strand& s) noexcept {
 
 // A walk over the tree without recursion and without a stack of its own: down to the first child,
 // then to the next sibling, then to the body's region, then up.
-void region::cancel(context& root, reason_ref why, bool force) {
+void region::cancel(context& root, const reason_ref& why, bool force) {
   const bool first = !root.reason_;
   if (!mark(root, why, force)) return;
   if (first)

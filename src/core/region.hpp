@@ -36,7 +36,7 @@ struct region {
   static void enter(strand& s, context& c);
   static void leave(strand& s, context& c) noexcept;
   /// Asks `root` and everything in it to stop. First reason wins; `force` opens shields.
-  static void cancel(context& root, reason_ref why, bool force);
+  static void cancel(context& root, const reason_ref& why, bool force);
   /// Asks the wait that the strand of `c` is parked on, if `c` is its innermost region.
   static void ask(context& c);
   static bool withdraw_parked(strand& s) noexcept;

@@ -55,9 +55,9 @@ bool loop::step(strand& s) {
 
 // The wait that the strand gave up its turn for is started now. True: it is complete.
 bool loop::start_parked(strand& s) {
-  wait* const pending = s.parked;
+  wait& pending = *s.parked;  // NOLINT(clang-analyzer-core.*): needs_start implies it
   const bool refused = region::cancelled(s);
-  if (!refused && pending->poll()) {
+  if (!refused && pending.poll()) {
     s.parked = nullptr;
     return true;
   }
@@ -66,7 +66,7 @@ bool loop::start_parked(strand& s) {
     s.unwinding = true;
     return false;
   }
-  pending->link();
+  pending.link();
   cancel_if_asked(s);
   return false;
 }

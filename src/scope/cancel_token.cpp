@@ -55,7 +55,7 @@ class cancel_state {
     for (const auto& r : waiting_) r->home->ring();
   }
 
-  void fire(cancel_reason reason) {
+  void fire(const cancel_reason& reason) {
     std::vector<std::shared_ptr<token_registration>> told;
     {
       const std::lock_guard lock(mutex_);
@@ -215,7 +215,7 @@ cancel_source::~cancel_source() {
 }
 
 void cancel_source::cancel(cancel_reason reason) {
-  if (state_ != nullptr) state_->fire(std::move(reason));
+  if (state_ != nullptr) state_->fire(reason);
 }
 bool cancel_source::cancel_requested() const noexcept {
   return state_ != nullptr && state_->fired();

@@ -342,12 +342,13 @@ void region::collect_unobserved(scope& s) {
     found.push_back(f->result().error());
     remove_unobserved(*f);
   }
-  failures* f = found.empty() ? nullptr : &problems(s);
+  if (found.empty()) return;
+  failures& f = problems(s);
   for (auto e = found.rbegin(); e != found.rend(); ++e) {
-    if (s.errors_ == errors::all || f->raised.empty()) {
-      f->raised.push_back(*e);
+    if (s.errors_ == errors::all || f.raised.empty()) {
+      f.raised.push_back(*e);
     } else {
-      f->suppressed.push_back(*e);
+      f.suppressed.push_back(*e);
       s.loop_->emit("suppressed", s.name(), 0, s.id_);
     }
   }

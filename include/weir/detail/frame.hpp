@@ -63,7 +63,7 @@ void deallocate_frame(void* memory, std::size_t bytes) noexcept;
 /// pointer needs no room in the frame of the awaiting coroutine, which g++ gives to class types.
 using place_pointer = decltype(__builtin_source_location());
 inline std::source_location as_location(place_pointer place) noexcept {
-  static_assert(sizeof(std::source_location) == sizeof place);
+  static_assert(sizeof(std::source_location) == sizeof(void*));
   return std::bit_cast<std::source_location>(place);
 }
 
