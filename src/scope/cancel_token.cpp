@@ -214,6 +214,8 @@ cancel_source::~cancel_source() {
   if (state_ != nullptr) state_->drop_source();
 }
 
+// By value like scope::cancel and child::cancel.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 void cancel_source::cancel(cancel_reason reason) {
   if (state_ != nullptr) state_->fire(reason);
 }

@@ -75,6 +75,7 @@ scope::~scope() {
   if (entered_) detail::region::leave(*strand_, *this);
   while (unobserved_ != nullptr) detail::region::remove_unobserved(*unobserved_);
   while (detail::entry* rest = entries_) {
+    // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete): unlinked before it is deleted
     detail::region::unlink_entry(*this, *rest);
     delete rest;
   }
