@@ -1,52 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Bounded stack: nothing that weir does grows the machine stack with the length or depth of what
 // the program does. Every test runs on a thread with 256 KB of stack, 1 MB under a sanitizer.
-#include <pthread.h>
-
 #include <sstream>
 
 #include "scope_support.hpp"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define WEIR_TEST_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define WEIR_TEST_SANITIZED 1
-#endif
-#endif
+#include "support/small_stack.hpp"
 
 using namespace weir_test;
+using aid::on_a_small_stack;
 
 namespace {
-
-#ifdef WEIR_TEST_SANITIZED
-constexpr std::size_t stack_bytes = 1024 * 1024;
-#else
-constexpr std::size_t stack_bytes = 256 * 1024;
-#endif
 
 constexpr int sequential_awaits = 1'000'000;
 constexpr int recursion_depth = 200'000;
 constexpr int chained_fibers = 100'000;
 constexpr int nested_scopes = 10'000;
 constexpr int nested_groups = 10'000;
-
-/// Runs `f` to its end on a thread with a small stack.
-template <class F>
-void on_a_small_stack(F f) {
-  pthread_attr_t attributes;
-  ASSERT_EQ(pthread_attr_init(&attributes), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&attributes, stack_bytes), 0);
-  auto entry = [](void* argument) -> void* {
-    auto error = thrown_by(*static_cast<F*>(argument));
-    EXPECT_TRUE(error == nullptr) << what_of(error);
-    return nullptr;
-  };
-  pthread_t thread;
-  ASSERT_EQ(pthread_create(&thread, &attributes, entry, &f), 0);
-  EXPECT_EQ(pthread_join(thread, nullptr), 0);
-  EXPECT_EQ(pthread_attr_destroy(&attributes), 0);
-}
 
 class counted_frame {
  public:
