@@ -49,6 +49,17 @@ task<> list_first() {
   say("sum " + std::to_string(co_await sum(std::move(numbers))));
 }
 
+task<bool> is_open(int tries) {
+  co_await weir::sleep(1ms);
+  co_return tries == 2;
+}
+
+// The result of an await has a name before it is a condition.
+task<> in_a_condition(int& tries) {
+  const bool open = co_await is_open(tries);
+  if (open) say("open after " + std::to_string(tries) + " tries");
+}
+
 struct alignas(64) cache_line {
   std::int64_t counters[8] = {};
 };
@@ -64,6 +75,8 @@ task<> program() {
   co_await named_closure("hello");
   co_await by_reference("hello");
   co_await list_first();
+  int tries = 2;
+  co_await in_a_condition(tries);
   co_await over_aligned();
 }
 

@@ -77,6 +77,10 @@ reason_ref make_reason(cancel_reason reason);
 reason_ref nested_reason(const reason_ref& outer, scope_id here, std::string_view name,
                          time_point when);
 
+/// What the other side of a remote call is told: kind `remote`, with the caller's reason (if it has
+/// one) as the next link.
+reason_ref remote_reason(const reason_ref& outer, time_point when);
+
 }  // namespace detail
 
 /// Why something was cancelled, and through which scopes the request came.
@@ -102,6 +106,7 @@ class cancel_reason {
  private:
   friend detail::reason_ref detail::nested_reason(const detail::reason_ref&, scope_id,
                                                   std::string_view, time_point);
+  friend detail::reason_ref detail::remote_reason(const detail::reason_ref&, time_point);
   friend void detail::release(detail::reason_record*) noexcept;
   detail::reason_ref outer_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <source_location>
@@ -44,6 +45,10 @@ struct entry {
   entry(const entry&) = delete;
   entry& operator=(const entry&) = delete;
   virtual ~entry() = default;
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
   /// Starts a defer: a task to be awaited, or an empty one if it ran to its end.
   virtual task<> run(const outcome_view&) { return task<>(nullptr); }
 
@@ -57,6 +62,7 @@ inline constexpr bool takes_view = std::is_invocable_v<F&, const outcome_view&>;
 
 template <class F>
 struct defer_entry final : entry {
+  static_assert(alignof(F) <= 16, "the function is over-aligned; keep what needs it elsewhere");
   template <class G>
   explicit defer_entry(G&& g) : entry(sort::defer), fn(std::forward<G>(g)) {}
   task<> run(const outcome_view& how) override {

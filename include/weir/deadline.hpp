@@ -135,14 +135,22 @@ auto with_deadline(std::chrono::time_point<std::chrono::steady_clock, Duration> 
 }
 
 /// `op | timeout(d)`: as with_timeout, as a policy.
-class timeout : public detail::policy {
+class timeout : public detail::policy_of<timeout> {
  public:
   template <class Rep, class Period>
   explicit timeout(std::chrono::duration<Rep, Period> d) noexcept
       : length_(detail::saturating_cast(d)) {}
-  template <class Op>
-  auto operator()(Op&& op) const {
-    return with_timeout(length_, std::forward<Op>(op));
+
+  // Below: for the library.
+  template <class T, class P, class Op>
+  static task<T> run(P policy, Op op) {
+    return detail::run_region<T, detail::timeout_region, Op>({policy.length_, {}, false},
+                                                             std::forward<Op>(op));
+  }
+  /// A wait under a time limit is a wait.
+  template <class W>
+  auto on_wait(detail::pending<W>&& wait) const {
+    return with_timeout(length_, std::move(wait));
   }
 
  private:

@@ -42,6 +42,12 @@ enum class errc {
   leak,
   always_violated,
   trace_mismatch,
+  group_waiting,
+  circuit_open,
+  restart_limit,
+  chaos_fault,
+  pool_full,
+  pool_closed,
 };
 
 const std::error_category& error_category() noexcept;

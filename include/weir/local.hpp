@@ -23,7 +23,7 @@ struct binding {
 void* find_local(const void* key) noexcept;
 
 struct local_region_base : plain_region {
-  local_region_base(const void* key, void* value);
+  local_region_base(const void* key, void* value, const char* name = "with_local");
   binding bound;
 };
 

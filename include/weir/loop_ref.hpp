@@ -62,7 +62,8 @@ class loop_ref {
       : index_(index), serial_(serial) {}
 
   /// Calls `fn` on the loop's thread between two turns, in order of posting. False if the loop is
-  /// gone: `fn` is then destroyed without being called.
+  /// gone: `fn` is then destroyed without being called. A simulated loop takes messages from its
+  /// own thread only (errc::wrong_loop).
   template <class F>
   bool post(F&& fn) const {
     return detail::post_to(

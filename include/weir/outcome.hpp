@@ -93,7 +93,10 @@ class outcome_base {
   [[noreturn]] void rethrow_problem() const;
 
  protected:
-  void copy_problem(const outcome_base& other);
+  void copy_problem(const outcome_base& other) {
+    if (other.state_ >= outcome_state::error || other.noted_) [[unlikely]]
+      copy_all(other);
+  }
   /// Leaves state `taken`, without problem and notes.
   void clear_problem() noexcept {
     if (state_ >= outcome_state::error || noted_) [[unlikely]]
@@ -107,6 +110,7 @@ class outcome_base {
   void mark_taken() noexcept { state_ = outcome_state::taken; }
 
  private:
+  void copy_all(const outcome_base& other);
   void clear_all() noexcept;
   const outcome_notes* notes_or_null() const noexcept {
     return noted_ ? &noted_problem_->notes : nullptr;

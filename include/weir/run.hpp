@@ -22,20 +22,11 @@ struct run_options {
 
 namespace detail {
 
-class environment;
-
+/// Throws errc::nested_run if this thread runs a loop.
+void require_no_loop();
 /// Runs `root` to its end on a new loop of this thread. Throws what is not the root's own outcome:
 /// nested_run, deadlock.
-void run_root(const run_options& options, environment* env, fiber& root, std::source_location site);
-
-template <class Op>
-auto run_on(const run_options& options, environment* env, Op&& op, std::source_location site) {
-  using value = result_t<Op>;
-  auto* root = scope::make(std::forward<Op>(op));
-  core_ref keep(root);
-  run_root(options, env, *root, site);
-  return static_cast<outcome<value>&>(root->result()).take();
-}
+void run_root(const run_options& options, fiber& root, std::source_location site);
 
 }  // namespace detail
 
@@ -45,11 +36,15 @@ auto run_on(const run_options& options, environment* env, Op&& op, std::source_l
 template <detail::operation Op>
 auto run(const run_options& options, Op&& op,
          std::source_location site = std::source_location::current()) {
-  return detail::run_on(options, nullptr, std::forward<Op>(op), site);
+  using value = detail::result_t<Op>;
+  auto* root = scope::make(std::forward<Op>(op));
+  const detail::core_ref keep(root);
+  detail::run_root(options, *root, site);
+  return static_cast<outcome<value>&>(root->result()).take();
 }
 template <detail::operation Op>
 auto run(Op&& op, std::source_location site = std::source_location::current()) {
-  return detail::run_on({}, nullptr, std::forward<Op>(op), site);
+  return run(run_options{}, std::forward<Op>(op), site);
 }
 
 }  // namespace weir

@@ -17,6 +17,7 @@
 #include <weir/detail/timer.hpp>
 #include <weir/duration.hpp>
 #include <weir/future.hpp>
+#include <weir/loop_ref.hpp>
 #include <weir/name.hpp>
 
 namespace weir {
@@ -53,6 +54,7 @@ namespace detail {
 
 class join_wait;
 struct binding;
+struct guided_scope;
 struct scope_setup;
 
 /// What a scope remembers of its failures.
@@ -102,6 +104,11 @@ class scope : public context {
         adopt(make(std::forward<Op>(op)), options, site, launch::ordinary));
   }
 
+  /// A remote child: runs `op` on another loop, see weir/on.hpp.
+  template <detail::operation Op>
+  child<detail::result_t<Op>> spawn_on(loop_ref there, Op&& op, spawn_options options = {},
+                                       std::source_location site = std::source_location::current());
+
   /// As spawn, but empty at `max_children`.
   template <detail::operation Op>
   std::optional<child<detail::result_t<Op>>> try_spawn(
@@ -134,7 +141,7 @@ class scope : public context {
   /// wins. O(live descendants), runs no user code.
   void cancel(cancel_reason reason);
   void cancel(std::string_view text) { cancel(cancel_reason(cancel_kind::user, text)); }
-  void cancel(const char* text) { cancel(std::string_view(text)); }
+  void cancel(const char* text) { cancel(std::string_view(text == nullptr ? "" : text)); }
   void cancel() { cancel(cancel_reason()); }
 
   /// Waits until no ordinary child is left and closes the scope; errors as its page says.
@@ -151,6 +158,8 @@ class scope : public context {
   scope(detail::scope_setup&& setup, detail::region_kind kind);
   scope(detail::region_kind kind, const char* name);
   ~scope();
+  /// errc::scope_closed.
+  void require_open(const char* what) const;
   /// errc::scope_closed, errc::scope_full.
   void admit(const char* what) const;
   enum class launch : std::uint8_t { ordinary, background, starting, hidden };
@@ -175,9 +184,9 @@ class scope : public context {
   friend class context;
   friend class detail::join_wait;
   friend struct detail::overdue_watch;
+  friend struct detail::guided_scope;
 
   static void require_task(bool there);
-  void require_open(const char* what) const;
   bool full() const;
 
   detail::loop* loop_;
@@ -200,6 +209,7 @@ class scope : public context {
   duration grace_ = std::chrono::seconds(30);
   weir::failure failure_ = failure::cancel_siblings;
   weir::errors errors_ = errors::first;
+  bool guided_ = false;  // it is a guided_scope
   bool closed_ = false;
   bool joined_for_good_ = false;  // cancelled and without children: it gets no new ones
 };
@@ -224,6 +234,7 @@ class join_wait : public simple_wait<join_wait> {
   void arm() noexcept;
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
+  void blockers(blocker_list& list) const override;
   void take();
 
  private:
@@ -265,9 +276,20 @@ bool apply_verdict(const verdict& v, outcome<T>& out) {
   return v.what != verdict::action::unwind;
 }
 
-template <class T, class F>
-task<T> run_scope(scope_setup setup, F fn) {
-  scope s(std::move(setup), region_kind::scope);
+/// A scope whose owner says what a failing child means, instead of `failure`: a group.
+struct guided_scope : scope {
+  guided_scope(scope_setup&& setup, region_kind kind) : scope(std::move(setup), kind) {
+    guided_ = true;
+  }
+  virtual void child_failed(fiber& f) = 0;
+
+ protected:
+  ~guided_scope() = default;
+};
+
+template <class T, class Scope = scope, class Setup, class F>
+task<T> run_scope(Setup setup, F fn) {
+  Scope s(std::move(setup), region_kind::scope);
   outcome<T> out;
   auto body = [&] { return fn(s); };
   co_await detail::inside(s, out, body);

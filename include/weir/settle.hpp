@@ -22,14 +22,20 @@ struct plain_region : scope {
 };
 
 template <class T, class Op>
+struct settle_coroutine {
+  static task<outcome<T>> run(Op op) {
+    plain_region r(region_kind::settle, "settle");
+    outcome<T> out;
+    auto call = [&] { return detail::as_task(op, r); };
+    co_await detail::inside(r, out, call);
+    if (has_entries(r)) co_await detail::quietly(end_region(r, out));
+    if (!detail::apply_verdict(r.judge(out), out)) co_await keep_unwinding{};
+    co_return std::move(out);
+  }
+};
+template <class T, class Op>
 task<outcome<T>> run_settle(Op op) {
-  plain_region r(region_kind::settle, "settle");
-  outcome<T> out;
-  auto call = [&] { return detail::as_task(op, r); };
-  co_await detail::inside(r, out, call);
-  if (has_entries(r)) co_await detail::quietly(end_region(r, out));
-  if (!detail::apply_verdict(r.judge(out), out)) co_await keep_unwinding{};
-  co_return std::move(out);
+  return settle_coroutine<T, Op>::run(std::forward<Op>(op));
 }
 
 struct shield_region final : limited_region {
@@ -51,6 +57,17 @@ struct finally_region final : plain_region {
   explicit finally_region(setup s) : plain_region(region_kind::settle, "finally") {
     defer(std::move(s.fn));
   }
+};
+
+/// Calls a function that stays where it is.
+template <class F>
+struct function_ref {
+  template <class... Args>
+    requires std::is_invocable_v<F&, Args...>
+  decltype(auto) operator()(Args&&... args) const {
+    return (*fn)(std::forward<Args>(args)...);
+  }
+  F* fn;
 };
 
 }  // namespace detail
@@ -84,27 +101,25 @@ auto shield(std::chrono::duration<Rep, Period> limit, Op&& op) {
 /// `op | finally(fn)`: `fn`, plain or a task, runs after value, error and cancellation alike,
 /// shielded, within the scope's grace. An error in it counts only after a value.
 template <class F>
-class finally : public detail::policy {
+class finally : public detail::policy_of<finally<F>> {
  public:
   explicit finally(F fn) : fn_(std::move(fn)) {}
-  template <class Op>
-  auto operator()(Op&& op) const& {
-    return run(F(fn_), std::forward<Op>(op));
-  }
-  template <class Op>
-  auto operator()(Op&& op) && {
-    return run(std::move(fn_), std::forward<Op>(op));
+
+  // Below: for the library.
+  template <class T, class P, class Op>
+  static task<T> run(P policy, Op op) {
+    using kept = std::conditional_t<std::is_reference_v<P>, detail::function_ref<F>, F>;
+    using region = detail::finally_region<kept>;
+    if constexpr (std::is_reference_v<P>) {
+      return detail::run_region<T, region, Op>(typename region::setup(kept{&policy.fn_}),
+                                               std::forward<Op>(op));
+    } else {
+      return detail::run_region<T, region, Op>(typename region::setup(std::move(policy.fn_)),
+                                               std::forward<Op>(op));
+    }
   }
 
  private:
-  template <class Op>
-  static auto run(F fn, Op&& op) {
-    using plain = detail::held_t<Op>;
-    using region = detail::finally_region<F>;
-    return detail::run_region<detail::result_t<plain>, region, plain>(
-        typename region::setup(std::move(fn)), std::forward<Op>(op));
-  }
-
   F fn_;
 };
 

@@ -1,105 +1,158 @@
 // SPDX-License-Identifier: MIT
-// Simulation: the production scheduler on virtual time, with a seeded choice of what runs next.
+// Simulation: the production scheduler on virtual time, under a seeded, replayable adversary.
+//
+// `run` runs a program once, `explore` runs it many times and looks for a run that fails, `replay`
+// repeats one exactly. A run depends on seed, strategy and program only.
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <iosfwd>
 #include <source_location>
 #include <string>
+#include <type_traits>
 #include <utility>
 
-#include <weir/detail/op.hpp>
-#include <weir/duration.hpp>
-#include <weir/error.hpp>
 #include <weir/run.hpp>
+#include <weir/sim_trace.hpp>
+#include <weir/sim_world.hpp>
+#include <weir/test_clock.hpp>
 
 namespace weir {
 
 namespace detail {
-struct test_clock_state;
+class explorer;
 }
-
-/// A clock that is moved by hand, for a real loop: `weir::run({.clock = &clock}, op)`.
-///
-/// `advance` may be called by the program or by another thread and returns at once; the clock then
-/// moves timer by timer, each when nothing is ready, and straight to the target if no timer lies
-/// before it.
-class test_clock {
- public:
-  test_clock();
-  test_clock(const test_clock&) = delete;
-  test_clock& operator=(const test_clock&) = delete;
-  ~test_clock();
-
-  /// Lets `d` pass; a negative one is errc::invalid_argument.
-  void advance(duration d);
-  /// Jumps to the next timer whenever nothing is ready.
-  void auto_advance(bool on);
-  time_point now() const;
-
-  detail::test_clock_state& state() noexcept { return *state_; }
-
- private:
-  std::shared_ptr<detail::test_clock_state> state_;
-};
 
 namespace sim {
 
-/// How the next thing to run is chosen.
-struct strategy {
-  enum class sort : std::uint8_t { fifo, random };
-  sort kind = sort::fifo;
-  friend bool operator==(const strategy&, const strategy&) = default;
-};
-/// In the order of production.
-inline constexpr strategy fifo{strategy::sort::fifo};
-/// Any ready fiber, drawn from the seed; every await may give up the turn.
-inline constexpr strategy random{strategy::sort::random};
-
-struct options {
-  std::uint64_t seed = 0;
-  sim::strategy strategy = sim::fifo;
-  std::int64_t max_steps = unbounded;
-  wall_time start_time = std::chrono::sys_days(std::chrono::year(2000) / 1 / 1);
+struct explore_options {
+  std::int64_t runs = 1000;
+  sim::strategy strategy = sim::random;
+  std::uint64_t seed = 0;              // run i has seed + i
+  std::int64_t max_steps = 1'000'000;  // of one run; more is a livelock
+  std::int64_t jobs = 1;               // processes
+  std::int64_t check_every = 100;      // so many seeds apart, one runs twice
 };
 
-/// The run itself failed, rather than the program: deadlock, livelock. The tree is in `what()`.
-class failure : public error {
+/// What `explore` found.
+class report {
  public:
-  failure(errc code, const std::string& what) : error(code, what) {}
+  report() = default;
+
+  bool ok() const noexcept { return ok_; }
+  /// Runs made, without those of shrinking and of the self-check.
+  std::int64_t runs() const noexcept { return runs_; }
+  /// Failing runs: 0 or 1, because `explore` stops at the first.
+  std::int64_t failures() const noexcept { return failures_; }
+  /// True if dfs has made every run with at most so many preemptions.
+  bool exhausted() const noexcept { return exhausted_; }
+  /// Steps of fibers and deliveries of messages in all these runs.
+  std::int64_t steps() const noexcept { return steps_; }
+  /// Of the failing run; `run` with it and the strategy fails again.
+  std::uint64_t seed() const noexcept { return trace_.seed(); }
+  /// Of the failing run, shrunk.
+  const sim::trace& trace() const noexcept { return trace_; }
+  /// What failed; empty if nothing did.
+  const std::string& message() const noexcept { return message_; }
+  /// The tree at the moment of the failure, as weir::dump prints it.
+  const std::string& tree() const noexcept { return tree_; }
+
+  friend std::ostream& operator<<(std::ostream& out, const report& r);
+
+ private:
+  friend class detail::explorer;
+  bool ok_ = true;
+  bool exhausted_ = false;
+  bool livelock_ = false;
+  std::int64_t runs_ = 0;
+  std::int64_t failures_ = 0;
+  std::int64_t steps_ = 0;
+  sim::trace trace_;
+  std::string message_;
+  std::string tree_;
 };
 
 }  // namespace sim
 
 namespace detail {
 
-/// A simulated world for one run; defined in src/sim.
-class sim_environment;
-struct delete_sim_environment {
-  void operator()(sim_environment* env) const noexcept;
+/// A program that can be run again and again, each time in a world of its own.
+class program {
+ public:
+  program() = default;
+  program(const program&) = delete;
+  program& operator=(const program&) = delete;
+  virtual void run(sim::world& in) = 0;
+
+ protected:
+  ~program() = default;
 };
-using sim_environment_ptr = std::unique_ptr<sim_environment, delete_sim_environment>;
-sim_environment_ptr make_sim_environment(const sim::options& options);
-environment* as_environment(sim_environment& env) noexcept;
-void rethrow_as_sim_failure();
+
+template <class F>
+class program_of final : public program {
+ public:
+  program_of(F& fn, std::source_location site) : fn_(fn), site_(site) {
+    if (is_empty_callable(fn)) raise_empty_job();
+  }
+  // By reference: what the callable keeps from one run to the next is its own affair.
+  void run(sim::world& in) override {
+    if constexpr (std::is_invocable_v<F&>) {
+      (void)in.run([this] { return fn_(); }, site_);
+    } else if constexpr (std::is_invocable_v<F&, context&>) {
+      (void)in.run([this](context& c) { return fn_(c); }, site_);
+    } else {
+      (void)in.run(fn_, site_);
+    }
+  }
+
+ private:
+  F& fn_;
+  std::source_location site_;
+};
+
+sim::report explore(const sim::explore_options& options, program& what);
+/// Both worlds repeat: the first what a trace says, the second a seed whatever the environment
+/// says.
+sim::world make_replay(const sim::trace& trace);
+sim::world make_replay(std::uint64_t seed, sim::strategy strategy);
 
 }  // namespace detail
 
 namespace sim {
 
 /// Runs `op` like weir::run, on virtual time: sleeping for a day takes microseconds. Time jumps to
-/// the next timer when nothing is ready. The same seed, strategy and program give the same run.
-template <detail::operation Op>
+/// the next timer when nothing is ready. Throws the program's error, or sim::failure.
+template <detail::simulated_program Op>
 auto run(const sim::options& options, Op&& op,
          std::source_location site = std::source_location::current()) {
-  const auto env = detail::make_sim_environment(options);
-  try {
-    return detail::run_on({.name = "sim"}, detail::as_environment(*env), std::forward<Op>(op),
-                          site);
-  } catch (const error&) {
-    detail::rethrow_as_sim_failure();
-    throw;
-  }
+  return world(options).run(std::forward<Op>(op), site);
+}
+
+/// Runs the program `.runs` times, or until a run fails; the failing run is shrunk to fewer
+/// preemptions. `op` is a callable that makes an operation (it may take the sim::world& of its
+/// run). Never throws for what the program does; bad options are errc::invalid_argument.
+template <class F>
+  requires detail::simulated_program<F&>
+report explore(const explore_options& options, F&& op,
+               std::source_location site = std::source_location::current()) {
+  static_assert(std::is_invocable_v<F&> || std::is_invocable_v<F&, context&> ||
+                    std::is_invocable_v<F&, world&>,
+                "sim::explore runs its program many times: give a callable that makes the task");
+  detail::program_of<std::remove_reference_t<F>> what(op, site);
+  return detail::explore(options, what);
+}
+
+/// Repeats a run exactly; returns and throws like `run`. A trace that does not fit the program any
+/// more: errc::trace_mismatch.
+template <detail::simulated_program Op>
+auto replay(const sim::trace& trace, Op&& op,
+            std::source_location site = std::source_location::current()) {
+  return detail::make_replay(trace).run(std::forward<Op>(op), site);
+}
+template <detail::simulated_program Op>
+auto replay(std::uint64_t seed, sim::strategy strategy, Op&& op,
+            std::source_location site = std::source_location::current()) {
+  return detail::make_replay(seed, strategy).run(std::forward<Op>(op), site);
 }
 
 }  // namespace sim

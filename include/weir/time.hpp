@@ -40,6 +40,7 @@ class yield_wait : public simple_wait<yield_wait> {
   using result = void;
   explicit yield_wait(args&&) noexcept {}
   bool try_now() const noexcept { return false; }
+  static constexpr bool gives_way = true;  // it gives up the turn by itself
   void arm() noexcept { complete(); }
   cancel_result withdraw() noexcept override { return cancel_result::done; }
   void describe(dump_line& line) const override;

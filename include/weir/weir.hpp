@@ -2,8 +2,13 @@
 // Everything of weir from core to agents. Simulation is in <weir/sim.hpp>.
 #pragma once
 
+#include <weir/backoff.hpp>
+#include <weir/blocking.hpp>
+#include <weir/bulkhead.hpp>
 #include <weir/cancel_reason.hpp>
 #include <weir/cancel_token.hpp>
+#include <weir/chaos.hpp>
+#include <weir/circuit_breaker.hpp>
 #include <weir/combinators.hpp>
 #include <weir/context.hpp>
 #include <weir/counting_governor.hpp>
@@ -12,18 +17,31 @@
 #include <weir/duration.hpp>
 #include <weir/error.hpp>
 #include <weir/event.hpp>
+#include <weir/every.hpp>
+#include <weir/fallback.hpp>
 #include <weir/future.hpp>
 #include <weir/governor.hpp>
+#include <weir/group.hpp>
 #include <weir/guard.hpp>
+#include <weir/hedge.hpp>
 #include <weir/local.hpp>
 #include <weir/loop_ref.hpp>
+#include <weir/loop_thread.hpp>
 #include <weir/name.hpp>
+#include <weir/on.hpp>
+#include <weir/operation.hpp>
 #include <weir/outcome.hpp>
 #include <weir/parallel_map.hpp>
+#include <weir/pool.hpp>
+#include <weir/retry.hpp>
+#include <weir/retry_budget.hpp>
 #include <weir/run.hpp>
 #include <weir/scope.hpp>
 #include <weir/settle.hpp>
 #include <weir/start.hpp>
+#include <weir/stats.hpp>
+#include <weir/supervise.hpp>
 #include <weir/suspend.hpp>
 #include <weir/task.hpp>
 #include <weir/time.hpp>
+#include <weir/trace.hpp>

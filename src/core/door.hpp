@@ -37,6 +37,8 @@ class door {
   bool post(message& m) noexcept;
   /// Any thread, and signal handlers: makes a sleeping loop look round.
   void ring() noexcept;
+  /// Of a simulated loop, which sleeps without a thread: whether it rang since this was last asked.
+  bool rang() noexcept { return rang_.exchange(false, std::memory_order_acq_rel); }
   /// The loop's thread: sleeps until something is posted, it rings, or `nanoseconds` have passed
   /// (negative: without limit).
   void sleep(std::int64_t nanoseconds) noexcept;
@@ -49,16 +51,18 @@ class door {
   counter scopes;
   counter fibers;
   counter timers;
-  std::atomic<std::int64_t> kept_alive{0};  // keep_alive guards, any thread
-  std::atomic<int> interrupts{0};           // SIGINT and SIGTERM seen, for this loop
-  std::atomic<int> dump_requests{0};        // SIGQUIT seen
-  std::atomic<std::uint64_t> late{0};       // answers of resumers that came too late
+  std::atomic<std::int64_t> kept_alive{0};       // keep_alive guards, any thread
+  std::atomic<int> interrupts{0};                // SIGINT and SIGTERM seen, for this loop
+  std::atomic<int> dump_requests{0};             // SIGQUIT seen
+  std::atomic<std::int64_t> remote_children{0};  // asked for and not answered yet
+  std::atomic<std::uint64_t> late{0};            // answers of resumers that came too late
   const std::thread::id thread = std::this_thread::get_id();
 
  private:
   std::string name_;
   std::uint32_t serial_;
   bool simulated_;
+  std::atomic<bool> rang_{false};
   int bell_;  // an eventfd
 };
 

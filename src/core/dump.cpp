@@ -132,6 +132,13 @@ struct place_in_tree {
   std::size_t depth;
 };
 
+/// The service that is being joined in a cleanup region: it is in no list any more.
+fiber* stopping_in(const context& c) noexcept {
+  if (region::kind(c) != region_kind::cleanup) return nullptr;
+  fiber* service = static_cast<const grace_region&>(static_cast<const scope&>(c)).joining;
+  return service == nullptr || service->ended ? nullptr : service;
+}
+
 // Pushes what lies directly inside `c`, last first, so that it is printed in order.
 void push_below(std::vector<place_in_tree>& open, const place_in_tree& from) {
   const context& c = *from.at;
@@ -141,11 +148,25 @@ void push_below(std::vector<place_in_tree>& open, const place_in_tree& from) {
       below.push_back({f, from.depth + 1});
   for (entry* e = region::entries(const_cast<context&>(c)); e != nullptr; e = e->below)
     if (e->kind == entry::sort::background) below.push_back({background_of(*e), from.depth + 1});
+  if (fiber* stopping = stopping_in(c)) below.push_back({stopping, from.depth + 1});
   if (region::inner(c) != nullptr) below.push_back({region::inner(c), from.depth + 1});
   open.insert(open.end(), below.rbegin(), below.rend());
 }
 
 }  // namespace
+
+std::vector<fiber*> fibers_of(loop& here) {
+  std::vector<fiber*> found;
+  std::vector<place_in_tree> open{{here.root_scope(), 0}};
+  while (!open.empty()) {
+    const place_in_tree next = open.back();
+    open.pop_back();
+    if (region::kind(*next.at) == region_kind::fiber)
+      found.push_back(const_cast<fiber*>(static_cast<const fiber*>(next.at)));
+    push_below(open, next);
+  }
+  return found;
+}
 
 std::string dump_of(loop& here) {
   std::string out = "loop '" + here.own_door().name() +
@@ -244,9 +265,13 @@ void dump(std::ostream& out) {
   for (const detail::door_ref& d : detail::door_table::all()) {
     any = true;
     if (here != nullptr && d->serial() == here->serial()) {
-      out << detail::dump_of(*here);
+      out << here->env().dump(*here);
     } else if (d->simulated()) {
-      out << "loop '" << d->name() << "' is simulated on another thread\n";
+      if (d->thread != std::this_thread::get_id()) {
+        out << "loop '" << d->name() << "' is simulated on another thread\n";
+      } else if (here == nullptr) {
+        out << "loop '" << d->name() << "' is simulated and does not run now\n";
+      }
     } else {
       out << detail::ask_for_dump(*d);
     }

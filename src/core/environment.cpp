@@ -3,7 +3,9 @@
 
 #include <random>
 
+#include "core/dump_tree.hpp"
 #include "core/loop.hpp"
+#include "core/served_loop.hpp"
 
 namespace weir::detail {
 
@@ -44,6 +46,10 @@ std::uint64_t random_numbers::below(std::uint64_t n) noexcept {
     if (drawn >= unfair) return drawn % n;
   }
 }
+
+void environment::start(const std::shared_ptr<served_loop>& made) { made->start_thread(); }
+
+std::string environment::dump(loop& here) { return dump_of(here); }
 
 time_point real_environment::now() {
   return std::chrono::time_point_cast<duration>(std::chrono::steady_clock::now());

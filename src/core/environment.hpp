@@ -4,24 +4,28 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <memory>
 #include <optional>
+#include <string>
 
 #include <weir/duration.hpp>
 
 namespace weir::detail {
 
 class loop;
+class served_loop;
 
 /// Picks among things that could happen next. In production there is none and the first one wins.
 class chooser {
  public:
-  chooser() = default;
-  chooser(const chooser&) = delete;
-  chooser& operator=(const chooser&) = delete;
   /// 0 <= result < options; options > 1.
   virtual std::size_t choose(std::size_t options) = 0;
 
  protected:
+  chooser() = default;
+  chooser(const chooser&) = default;
+  chooser& operator=(const chooser&) = default;
   ~chooser() = default;
 };
 
@@ -40,11 +44,20 @@ class environment {
   virtual void park(loop& here, std::optional<time_point> until) = 0;
   /// Called between turns, before timers are looked at.
   virtual void between_turns(loop&) {}
-  /// A step of a fiber is about to be made; true if the run must stop (too many steps).
-  virtual bool count_step() { return false; }
-  virtual chooser* choices() noexcept { return nullptr; }
-  /// True if other threads may wake this loop.
-  virtual bool hears_threads() const noexcept { return true; }
+  /// How many strands may run before timers and messages are looked at.
+  virtual int turn_limit() const noexcept { return 64; }
+  /// How many awaits a fiber may make before it gives up its turn. 0: every await may.
+  virtual int budget() const noexcept { return 256; }
+  /// An exception is leaving a frame.
+  virtual void frame_failed(const std::exception_ptr&) noexcept {}
+  /// An exception has left a function that was posted.
+  virtual void post_failed(const std::exception_ptr&) noexcept {}
+  /// What weir::dump says of the loops that this environment runs on this thread.
+  virtual std::string dump(loop& here);
+  /// Runs a loop that serves others: on a thread of its own, unless the environment hosts it.
+  virtual void start(const std::shared_ptr<served_loop>& made);
+  /// True if it drives its loops itself, on one thread; otherwise they hear other threads.
+  virtual bool simulated() const noexcept { return false; }
 };
 
 /// A small, fast generator with 256 bits of state (xoshiro256**), seeded from one number.

@@ -64,6 +64,18 @@ class weir_category final : public std::error_category {
         return "an assertion did not hold";
       case errc::trace_mismatch:
         return "the trace does not fit the program";
+      case errc::group_waiting:
+        return "the group takes no more jobs";
+      case errc::circuit_open:
+        return "the circuit breaker lets no call through";
+      case errc::restart_limit:
+        return "failed too often in too short a time";
+      case errc::chaos_fault:
+        return "a fault was injected";
+      case errc::pool_full:
+        return "the pool has no room";
+      case errc::pool_closed:
+        return "the pool is closed";
     }
     return "unknown error of weir";
   }
@@ -182,7 +194,7 @@ outcome_notes& outcome_base::notes() {
   return noted_problem_->notes;
 }
 
-void outcome_base::copy_problem(const outcome_base& other) {
+void outcome_base::copy_all(const outcome_base& other) {
   if (other.is_error()) set_error(other.error());
   if (other.is_cancelled()) set_cancelled(other.reason_reference());
   if (const outcome_notes* theirs = other.notes_or_null()) notes() = *theirs;

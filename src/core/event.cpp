@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/counters.hpp"
 #include "core/event_ring.hpp"
 #include "core/fatal.hpp"
 #include "core/loop.hpp"
@@ -42,6 +43,8 @@ void event_ring::emit(time_point when, std::string_view name, std::string_view o
 }
 
 void event_ring::keep(const event_info& e) noexcept {
+  counters::count(e.object, e.name);
+  if (e.name == "cancel") counters::count_cancel(static_cast<cancel_kind>(e.number));
   cell& c = (*cells_)[emitted_++ % capacity];
   c.name = e.name.data();  // names of events are literals
   c.name_size = e.name.size();

@@ -74,6 +74,10 @@ cancel_result future_wait::withdraw() noexcept {
 
 void future_wait::describe(dump_line& line) const { core_.get()->describe(line); }
 
+void future_wait::blockers(blocker_list& list) const {
+  if (const fiber* f = core_.get()->runner()) list.fibers.push_back(f);
+}
+
 void raise_empty_future() {
   raise(errc::invalid_argument, "empty future: it was default-constructed or moved from");
 }
@@ -148,10 +152,7 @@ bool fiber_ended(fiber& f) {
     f.cleaning = true;
     if (begin_cleanup(f)) return true;
   }
-  while (entry* rest = region::entries(f)) {
-    region::unlink_entry(f, *rest);
-    delete rest;
-  }
+  region::delete_entries(f);
   if (f.result().is_error()) note_fiber(f.result().error(), f);
   f.drop_operation();
   f.ended = true;

@@ -8,6 +8,7 @@
 #include <weir/detail/wait.hpp>
 #include <weir/time.hpp>
 
+#include "core/deadlock.hpp"
 #include "core/dump_tree.hpp"
 #include "core/fatal.hpp"
 #include "core/region.hpp"
@@ -18,8 +19,6 @@ constinit thread_local loop* current_loop = nullptr;
 
 namespace {
 
-constexpr int production_budget = 256;
-constexpr int turn_limit = 64;
 constexpr auto spin_limit = std::chrono::microseconds(20);
 constexpr unsigned spin_after_messages = 16;  // turns during which spinning is worth it
 
@@ -31,14 +30,15 @@ loop& require_fiber(const char* what) {
 }
 
 loop::loop(environment& env, std::string name)
-    : env_(env), choices_(env.choices()), budget_(choices_ == nullptr ? production_budget : 0) {
-  door_ = door_table::add(std::move(name), !env.hears_threads(), index_);
+    : env_(env), budget_(env.budget()), turn_limit_(env.turn_limit()) {
+  door_ = door_table::add(std::move(name), env.simulated(), index_);
   serial_ = door_->serial();
 }
 
 // First nobody finds the door any more, then it closes, then what came too late is refused: whoever
 // is refused and looks again sees that the loop is gone.
-loop::~loop() {
+void loop::close() noexcept {
+  if (std::exchange(closed_, true)) return;
   door_table::remove(index_);
   *put_off_end_ = door_->messages.close();
   for (message* refused = put_off_; refused != nullptr;) {
@@ -48,16 +48,15 @@ loop::~loop() {
   }
 }
 
-void loop::run(scope& root_scope, fiber& root) {
-  root_scope_ = &root_scope;
-  root_ = &root;
-  while (!root.ended) {
+loop::~loop() { close(); }
+
+void loop::run() {
+  while (!finished()) {
     run_ready();
-    if (root.ended) break;
+    if (finished()) break;
     take_inbox();
     request_stops();
-    look_at_signals();
-    look_at_late_answers();
+    look_around(nothing_ready());
     env_.between_turns(*this);
     fire_timers();
     if (nothing_ready()) park();
@@ -65,28 +64,32 @@ void loop::run(scope& root_scope, fiber& root) {
   request_stops();
 }
 
-strand* loop::take_ready() noexcept {
-  strand* before = nullptr;
-  strand* taken = head_;
-  if (choices_ != nullptr && ready_ > 1) {
-    for (std::size_t skip = choices_->choose(ready_); skip > 0; --skip) {
-      before = taken;
-      taken = taken->next;
-    }
-  }
-  (before == nullptr ? head_ : before->next) = taken->next;
-  if (tail_ == taken) tail_ = before;
-  --ready_;
-  return taken;
-}
-
 void loop::run_ready() {
-  for (int i = 0; i < turn_limit && head_ != nullptr; ++i) {
-    if (env_.count_step()) give_up(ending::livelock, "livelock");
+  for (int i = 0; i < turn_limit_ && head_ != nullptr; ++i) {
     if (!stops_.empty()) request_stops();  // before the strands that were cancelled are unwound
     run_strand(*take_ready());
   }
   now_read_ = false;
+}
+
+void loop::look_around(bool idle) {
+  look_at_signals(idle);
+  look_at_late_answers();
+}
+
+void loop::collect_messages() noexcept {
+  *put_off_end_ = door_->messages.take();
+  while (*put_off_end_ != nullptr) put_off_end_ = &(*put_off_end_)->next;
+}
+
+bool loop::deliver_one() noexcept {
+  collect_messages();
+  message* oldest = put_off_;
+  if (oldest == nullptr) return false;
+  put_off_ = oldest->next;
+  if (put_off_ == nullptr) put_off_end_ = &put_off_;
+  oldest->deliver(*this);
+  return true;
 }
 
 void loop::take_inbox() noexcept {
@@ -111,11 +114,13 @@ bool loop::spin_for_messages() noexcept {
   return false;
 }
 
-void loop::fire_timers() noexcept {
-  if (timers_.size() == 0 && deadlines_.size() == 0) return;
+bool loop::fire_timers(chooser* order) noexcept {
+  if (timers_.size() + deadlines_.size() == 0) return false;
+  bool fired = false;
   const time_point pass = now();
-  while (timer_node* due = timers_.pop_due(ticks(pass))) {
+  while (timer_node* due = timers_.pop_due(ticks(pass), order)) {
     door_->timers.add(-1);
+    fired = true;
     fire_sleep(*due);
   }
   // A deadline waits until what else happened at its instant has run: for an empty ready queue at
@@ -124,10 +129,12 @@ void loop::fire_timers() noexcept {
     while (timer_node* due = deadlines_.pop_due(ticks(last_pass_))) {
       auto& deadline = *static_cast<deadline_node*>(due);
       if (deadline.counted) door_->timers.add(-1);
+      fired = true;
       deadline.expired();
     }
   }
   last_pass_ = pass;
+  return fired;
 }
 
 void loop::request_stops() noexcept {
@@ -162,8 +169,7 @@ void loop::arm_watch(deadline_node& node, time_point when) noexcept {
 }
 
 bool loop::can_wake() const noexcept {
-  if (!env_.hears_threads()) return false;
-  return !suspends_.empty() || tokens_.can_fire() ||
+  return serves_ || answers_due_ > 0 || !suspends_.empty() || tokens_.can_fire() ||
          door_->kept_alive.load(std::memory_order_acquire) > 0;
 }
 
@@ -182,34 +188,41 @@ void loop::look_at_late_answers() noexcept {
 
 void loop::park() {
   if (timers_.size() + deadlines_.size() == 0 && !root_overdue_at_) {
-    if (!can_wake() && !door_->messages.has_messages() && put_off_ == nullptr)
-      return give_up(ending::deadlock, "deadlock");
+    if (!can_wake() && !has_messages()) return give_up();
     env_.park(*this, std::nullopt);
   } else {
-    time_point until = next_timer();
-    if (root_overdue_at_) until = std::min(until, *root_overdue_at_);
-    env_.park(*this, until);
+    env_.park(*this, next_look());
   }
   now_read_ = false;
 }
 
-// Nothing can ever go on (or too much goes on): everything is cancelled at once, without grace.
-void loop::give_up(ending how, const char* message) {
-  if (ending_ != ending::normal) {
-    if (how == ending::livelock || suspends_.abandon_all()) return;
-    fatal(std::string(message) + " while everything was being cancelled: a wait refuses to end");
+// Nothing can ever go on.
+void loop::give_up() {
+  if (!deadlock_.empty()) {
+    if (suspends_.abandon_all()) return;
+    fatal("deadlock while everything was being cancelled: a wait refuses to end");
   }
-  ending_ = how;
-  tree_ = dump_of(*this);
-  cancel_reason why(how == ending::deadlock ? cancel_kind::shutdown : cancel_kind::evicted,
-                    message);
-  why.source = root_scope_->id();
-  why.when = now();
-  region::cancel(*root_scope_, make_reason(std::move(why)), true);
+  loop* const stuck[] = {this};
+  deadlock_ = deadlock_text(stuck);
+  cancel_everything("deadlock", true);
 }
 
-void loop::look_at_signals() {
-  if (root_overdue_at_ && now() >= *root_overdue_at_) root_overdue();
+bool loop::finished() {
+  if (!root_->ended) return false;
+  if (root_scope_->size() == 0) return true;
+  if (!std::exchange(ending_, true)) cancel_everything("the loop has ended", false);
+  return false;
+}
+
+void loop::cancel_everything(const char* message, bool force) {
+  cancel_reason why(cancel_kind::shutdown, message);
+  why.source = root_scope_->id();
+  why.when = now();
+  region::cancel(*root_scope_, make_reason(std::move(why)), force);
+}
+
+void loop::look_at_signals(bool idle) {
+  if (root_overdue_at_ && now() >= *root_overdue_at_) root_overdue(idle);
   if (!handles_signals_) return;
   const int interrupts = door_->interrupts.load(std::memory_order_acquire);
   const int dumps = door_->dump_requests.load(std::memory_order_acquire);
@@ -230,7 +243,7 @@ void loop::look_at_signals() {
 
 // The grace of the root is over. First everything that still runs is forced to end; whoever is
 // left when nothing is ready any more is named, and the process ends.
-void loop::root_overdue() {
+void loop::root_overdue(bool idle) {
   if (!root_is_overdue_) {
     root_is_overdue_ = true;
     cancel_reason why(cancel_kind::signal, "the grace of the program is over");
@@ -239,7 +252,7 @@ void loop::root_overdue() {
     region::cancel(*root_scope_, make_reason(std::move(why)), true);
     return;
   }
-  if (!nothing_ready()) return;
+  if (!idle) return;
   emit("cancel_overdue", root_scope_->name(), 0, root_scope_->id());
   std::fputs("weir: still running after the grace:\n", stderr);
   std::fputs(dump_of(*this).c_str(), stderr);

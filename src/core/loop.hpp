@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <weir/context.hpp>
@@ -58,8 +59,10 @@ class suspend_list {
 /// 1. Fibers are resumed only by `run_strand`; everything else enqueues. So at most one runs.
 /// 2. A strand is in the ready queue at most once (`queued`).
 /// 3. One turn: ready strands (at most `turn_limit`), then the whole inbox, then due timers; if
-///    nothing is ready then, the environment parks.
+///    nothing is ready then, the environment parks. A simulated loop does not turn by itself: the
+///    simulation makes its steps one by one, in an order of its own, by the same functions.
 /// 4. Deadlines fire one pass after the waits' timers of the same instant (see deadline_node).
+/// 5. A dead loop (see evict) runs nothing any more, and nothing of it reaches other loops.
 class loop {
  public:
   loop(environment& env, std::string name);
@@ -69,8 +72,20 @@ class loop {
 
   /// The loop of this thread, or null.
   static loop* here() noexcept;
-  /// Runs until `root`, a child of `root_scope`, has ended.
-  void run(scope& root_scope, fiber& root);
+  /// Its only tree: `root` is a child of `root_scope`.
+  void set_root(scope& root_scope, fiber& root) noexcept {
+    root_scope_ = &root_scope;
+    root_ = &root;
+  }
+  /// Turns until the root has ended, and what others have started on this loop with it.
+  void run();
+  /// The root has ended and nothing is left of what others have started here. When the root has
+  /// just ended, the rest is told to end.
+  bool finished();
+  /// It lives for others: that nothing can wake it is no deadlock.
+  void serve() noexcept { serves_ = true; }
+  /// Something on another loop will answer (or has answered): until then this one may be woken.
+  void expect_answer(int more) noexcept { answers_due_ += more; }
 
   void push(strand& s) noexcept {
     s.queued = true;
@@ -81,9 +96,51 @@ class loop {
       tail_->next = &s;
     }
     tail_ = &s;
-    ++ready_;
   }
   bool nothing_ready() const noexcept { return head_ == nullptr; }
+  /// O(n); for clocks that are moved by hand.
+  std::uint64_t count_ready() const noexcept {
+    std::uint64_t n = 0;
+    for (const strand* s = head_; s != nullptr; s = s->next) ++n;
+    return n;
+  }
+
+  // The steps of a turn, for run() and for a simulation.
+
+  /// Takes what has been ready longest; null if nothing is.
+  strand* take_ready() noexcept {
+    strand* first = head_;
+    if (first == nullptr) return nullptr;
+    head_ = first->next;
+    if (head_ == nullptr) tail_ = nullptr;
+    return first;
+  }
+  void run_strand(strand& s);
+  /// Asks the std::stop_sources of what was cancelled; before that is unwound.
+  void request_stops() noexcept;
+  /// Delivers the oldest message; false if there is none.
+  bool deliver_one() noexcept;
+  bool has_messages() const noexcept {
+    return put_off_ != nullptr || door_->messages.has_messages();
+  }
+  /// Signals, late answers, and an overdue root; `idle` if nothing is ready anywhere.
+  void look_around(bool idle);
+  /// Fires what is due; of waits due at the same time, `order` says which is first. False if
+  /// nothing was.
+  bool fire_timers(chooser* order = nullptr) noexcept;
+  /// The time has changed since it was last asked for.
+  void clock_moved() noexcept { now_read_ = false; }
+  /// When to look again if nothing else happens; time_point::max(): never.
+  time_point next_look() const noexcept {
+    const time_point timer = next_timer();
+    return root_overdue_at_ ? std::min(timer, *root_overdue_at_) : timer;
+  }
+  /// Asks everything to end; `force`: at once, without grace.
+  void cancel_everything(const char* message, bool force);
+  /// Destroys all fibers on the spot, as if the process had died: no defer, no catch edge, no
+  /// message. Iterative, children before parents. REQUIRES: nothing of this loop runs.
+  void evict(const reason_ref& why);
+  bool dead() const noexcept { return dead_; }
 
   time_point now() {
     if (!now_read_) {
@@ -134,9 +191,8 @@ class loop {
   int budget() const noexcept { return budget_; }
   /// Turns of strands so far.
   std::uint64_t steps() const noexcept { return steps_; }
-  const std::string& deadlock_tree() const noexcept { return tree_; }
-  enum class ending : std::uint8_t { normal, deadlock, livelock };
-  ending how_it_ended() const noexcept { return ending_; }
+  /// What to say about a deadlock; empty if there was none.
+  const std::string& deadlock() const noexcept { return deadlock_; }
 
   /// The grace for the cleanup of the root is over; whoever is left is named.
   void root_grace_over() { root_overdue_at_ = now(); }
@@ -147,32 +203,33 @@ class loop {
   }
 
  private:
-  strand* take_ready() noexcept;
+  void close() noexcept;
   void run_ready();
-  void run_strand(strand& s);
   bool step(strand& s);
   bool finish_base(strand& s);
   bool start_parked(strand& s);
+  void collect_messages() noexcept;
   void take_inbox() noexcept;
-  void fire_timers() noexcept;
-  void request_stops() noexcept;
-  void look_at_signals();
+  void look_at_signals(bool idle);
   void look_at_late_answers() noexcept;
   void park();
-  void give_up(ending how, const char* message);
+  void give_up();
   bool can_wake() const noexcept;
-  void root_overdue();
+  void root_overdue(bool idle);
 
   environment& env_;
-  chooser* choices_;
   strand* head_ = nullptr;
   strand* tail_ = nullptr;
-  std::size_t ready_ = 0;
   int budget_;
+  int turn_limit_;
   bool now_read_ = false;
   bool handles_signals_ = false;
   bool root_is_overdue_ = false;
-  ending ending_ = ending::normal;
+  bool dead_ = false;
+  bool serves_ = false;
+  bool ending_ = false;
+  int answers_due_ = 0;
+  bool closed_ = false;
   time_point now_{};
   time_point last_pass_ = time_point::min();
   std::uint32_t last_order_ = 0;
@@ -190,7 +247,7 @@ class loop {
   message* put_off_ = nullptr;  // taken by answer_dumps, to be delivered before the inbox
   message** put_off_end_ = &put_off_;
   std::vector<std::stop_source> stops_;
-  std::string tree_;
+  std::string deadlock_;
   token_list tokens_;
   suspend_list suspends_;
   std::uint64_t late_seen_ = 0;
@@ -204,6 +261,26 @@ class loop {
 extern constinit thread_local loop* current_loop;
 
 inline loop* loop::here() noexcept { return current_loop; }
+
+/// Makes a loop the one of this thread while it lives.
+class active_loop {
+ public:
+  explicit active_loop(loop& l) noexcept
+      : before_(std::exchange(current_loop, &l)), serial_(std::exchange(loop_serial, l.serial())) {}
+  active_loop(const active_loop&) = delete;
+  active_loop& operator=(const active_loop&) = delete;
+  ~active_loop() {
+    current_loop = before_;
+    loop_serial = serial_;
+  }
+
+ private:
+  loop* before_;
+  std::uint32_t serial_;
+};
+
+/// True in destructors that run because a crash destroys their frames: nothing may get out.
+inline bool in_dead_world() noexcept { return current_loop != nullptr && current_loop->dead(); }
 /// The running loop; throws errc::no_current_fiber outside a fiber.
 loop& require_fiber(const char* what);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <weir/loop_ref.hpp>
 
+#include <thread>
+
 #include "core/loop.hpp"
 
 namespace weir {
@@ -16,6 +18,7 @@ struct post_message final : message {
       call->call();
     } catch (...) {
       here.emit("post_failed", here.own_door().name());
+      here.env().post_failed(std::current_exception());
     }
     delete this;
   }
@@ -26,7 +29,11 @@ struct post_message final : message {
 }  // namespace
 
 bool post_to(const loop_ref& to, std::unique_ptr<posted_call> call) {
+  if (in_dead_world()) return false;
   const door_ref home = door_table::find(to.index(), to.serial());
+  if (home != nullptr && home->simulated() && home->thread != std::this_thread::get_id())
+    raise(errc::wrong_loop, "post to simulated loop '" + home->name() +
+                                "' on another thread; simulated programs run on one");
   return home != nullptr && home->post(*new post_message(std::move(call)));
 }
 

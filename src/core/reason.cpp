@@ -57,6 +57,14 @@ reason_ref nested_reason(const reason_ref& outer, scope_id here, std::string_vie
   return make_reason(std::move(nested));
 }
 
+reason_ref remote_reason(const reason_ref& outer, time_point when) {
+  cancel_reason sent(cancel_kind::remote);
+  sent.when = when;
+  sent.outer_ = outer;
+  if (outer) sent.message = outer->message;
+  return make_reason(std::move(sent));
+}
+
 }  // namespace detail
 
 std::vector<cancel_reason> cancel_reason::chain() const {

@@ -157,14 +157,25 @@ bool region::withdraw_parked(strand& s) noexcept {
   return false;
 }
 
-// A walk over the tree without recursion and without a stack of its own: down to the first child,
-// then to the next sibling, then to the body's region, then up.
 void region::cancel(context& root, const reason_ref& why, bool force) {
   const bool first = !root.reason_;
   if (!mark(root, why, force)) return;
   if (first)
     loop::here()->emit("cancel", root.name(), static_cast<std::uint64_t>(why->kind),
                        root.scope_id());
+  spread(root, force);
+}
+
+void region::cancel_children(scope& s, const reason_ref& why) {
+  s.loop_->emit("cancel", s.name(), static_cast<std::uint64_t>(why->kind), s.id_);
+  watch(s);
+  for (fiber* f = s.first_; f != nullptr; f = f->following)
+    if (mark(*f, why, false)) spread(*f, false);
+}
+
+// A walk over the tree without recursion and without a stack of its own: down to the first child,
+// then to the next sibling, then to the body's region, then up.
+void region::spread(context& root, bool force) {
   context* at = &root;
   bool down = true;
   for (;;) {

@@ -37,6 +37,8 @@ struct region {
   static void leave(strand& s, context& c) noexcept;
   /// Asks `root` and everything in it to stop. First reason wins; `force` opens shields.
   static void cancel(context& root, const reason_ref& why, bool force);
+  /// Asks the children of `s`, but neither its body nor its services.
+  static void cancel_children(scope& s, const reason_ref& why);
   /// Asks the wait that the strand of `c` is parked on, if `c` is its innermost region.
   static void ask(context& c);
   static bool withdraw_parked(strand& s) noexcept;
@@ -44,6 +46,10 @@ struct region {
   static bool unwind(strand& s);
   /// Arms the timers of all time limits that the strand entered since it last gave up its turn.
   static void arm_deadlines(strand& s) noexcept;
+  /// A crash: `why` replaces every reason in the fiber.
+  static void mark_evicted(fiber& f, const reason_ref& why) noexcept {
+    for (context* c = &f; c != nullptr; c = c->inner_) c->reason_ = why;
+  }
   /// Fires every deadline around the running strand that has passed; for `checkpoint`.
   static void expire_passed(strand& s);
 
@@ -64,6 +70,7 @@ struct region {
   static fiber* first_child(const scope& s) noexcept { return s.first_; }
   static entry*& entries(context& c) noexcept { return c.entries_; }
   static loop& loop_of(const scope& s) noexcept { return *s.loop_; }
+  static strand* body_strand(const scope& s) noexcept { return s.strand_; }
   static binding*& locals(scope& s) noexcept { return s.locals_; }
   /// The grace of the nearest with_scope (or root) around `c`.
   static duration grace_around(const context& c) noexcept;
@@ -73,7 +80,16 @@ struct region {
   }
   static failures* problems_or_null(const scope& s) noexcept { return s.failures_.get(); }
   static void fail(scope& s, const std::exception_ptr& error, std::string_view who);
+  /// Keeps an error to be raised at the end of `s`, or as a suppressed one if it comes too late.
+  static void keep_error(scope& s, const std::exception_ptr& error, std::string_view who);
+  /// The reason for which those beside a failure are cancelled.
+  static cancel_reason blame(const std::exception_ptr& error, std::string_view who);
+  /// `why`, with `s` as the one who asks.
+  static reason_ref signed_by(const scope& s, cancel_reason why);
+  /// Whether the running code belongs to a child of `s` (not to its body).
+  static bool runs_in_child_of(const scope& s) noexcept;
   static void unlink_entry(context& c, entry& e) noexcept;
+  static void delete_entries(context& c) noexcept;
   static void force(context& c) noexcept { c.forced_ = true; }
   static void remove_unobserved(fiber& f) noexcept;
   static task<> end(scope& s, outcome_base& out);
@@ -86,6 +102,7 @@ struct region {
   friend class join_wait;
   static bool mark(context& c, const reason_ref& why, bool force);
   static bool mark_below(context& c, bool force);
+  static void spread(context& root, bool force);
   static void tell_stop_source(context& c);
   static void watch(scope& s) noexcept;
   static context* first_below(context& c) noexcept;

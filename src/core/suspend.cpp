@@ -31,8 +31,10 @@ suspend_core::suspend_core() : shared_(std::make_unique<shared>(*this)) {}
 suspend_core::~suspend_core() = default;
 
 bool suspend_core::claim() {
+  if (in_dead_world()) return false;
   const door& home = *shared_->home;
-  if (home.simulated() && home.thread != std::this_thread::get_id())
+  if (home.simulated() && home.thread != std::this_thread::get_id() &&
+      phase_.load(std::memory_order_acquire) == phase::waiting)
     raise(errc::wrong_loop, "a suspend of simulated loop '" + home.name() +
                                 "' answered on another thread; simulated programs run on one");
   phase expected = phase::waiting;
@@ -55,10 +57,14 @@ void suspend_core::arrived() noexcept {
 
 void suspend_core::drop_resumer() noexcept {
   if (resumers_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const bool crashed = in_dead_world();
+  if (crashed && shared_->home->serial() == loop::here()->serial()) return;
   phase expected = phase::waiting;
   if (!phase_.compare_exchange_strong(expected, phase::answered, std::memory_order_acq_rel)) return;
   error = std::make_exception_ptr(
-      weir::error(errc::abandoned, "suspend: the last resumer was destroyed without an answer"));
+      crashed ? weir::error(errc::loop_gone, "suspend: the loop that was to answer has crashed")
+              : weir::error(errc::abandoned,
+                            "suspend: the last resumer was destroyed without an answer"));
   hand_over();
 }
 
@@ -121,7 +127,7 @@ cancel_result suspend_wait_base::withdraw() noexcept {
   if (core_->answered()) return cancel_result::no;  // the answer is on its way: deliver it
   cancel_result answer = cancel_result::done;
   try {
-    answer = call_canceller();
+    if (!in_dead_world()) answer = call_canceller();
   } catch (...) {
     fatal("the canceller of a suspend threw; cancellers must not throw");
   }

@@ -2,6 +2,7 @@
 #include "core/test_clock.hpp"
 
 #include <mutex>
+#include <optional>
 
 #include "core/loop.hpp"
 
@@ -16,6 +17,9 @@ struct test_clock_state {
   time_point target{};
   bool automatic = false;
   door_ref watcher;  // the loop that runs on this clock
+  /// Whoever was ready when the clock was advanced or a timer fired has had its turn when the loop
+  /// has made this many steps; only then it goes on to the target. Empty: not counted yet.
+  std::optional<std::uint64_t> had_their_turn;
 };
 
 namespace {
@@ -36,13 +40,17 @@ class test_clock_environment final : public real_environment {
     return state_.now;
   }
   wall_time wall_now() override { return wall_start_ + now().time_since_epoch(); }
+  int turn_limit() const noexcept override { return 1; }
 
   // Straight to the target if no timer lies before it.
   void between_turns(loop& here) override {
     const time_point next = here.next_timer();
     const std::lock_guard lock(state_.mutex);
     state_.watcher = here.shared_door();
-    if (state_.now < state_.target && next > state_.target) state_.now = state_.target;
+    if (next <= state_.now) state_.had_their_turn.reset();  // it is about to fire
+    if (state_.now >= state_.target || next <= state_.target) return;
+    if (!state_.had_their_turn) state_.had_their_turn = here.steps() + here.count_ready();
+    if (here.steps() >= *state_.had_their_turn) state_.now = state_.target;
   }
 
   // Nothing is ready: on to the next timer, if the clock may go that far.
@@ -62,6 +70,8 @@ class test_clock_environment final : public real_environment {
     }
     here.own_door().sleep(-1);
   }
+
+  bool runs_on(const test_clock_state& clock) const noexcept { return &state_ == &clock; }
 
  private:
   test_clock_state& state_;
@@ -88,6 +98,12 @@ void test_clock::advance(duration d) {
     const std::lock_guard lock(state_->mutex);
     state_->target = detail::saturating_add(std::max(state_->target, state_->now), d);
     watcher = state_->watcher;
+    state_->had_their_turn.reset();
+    detail::loop* const here = detail::loop::here();
+    const auto* env =
+        here == nullptr ? nullptr : dynamic_cast<detail::test_clock_environment*>(&here->env());
+    if (env != nullptr && env->runs_on(*state_))
+      state_->had_their_turn = here->steps() + here->count_ready();
   }
   if (watcher != nullptr) watcher->ring();
 }

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include <weir/sim.hpp>
+#include <weir/test_clock.hpp>
 
 #include "core/environment.hpp"
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/environment.hpp"
+
 namespace weir::detail {
 
 namespace {
@@ -94,7 +96,18 @@ void timer_wheel::move_down(std::size_t level, std::size_t slot) noexcept {
   }
 }
 
-timer_node* timer_wheel::pop_due(std::uint64_t now) noexcept {
+// Only the first few are asked about: the strands that they wake are chosen among anyway.
+timer_node* timer_wheel::choose(timer_node& head, chooser& order) noexcept {
+  std::size_t count = 0;
+  for (timer_node* node = head.next; node != &head && count < choice_limit; node = node->next)
+    ++count;
+  timer_node* chosen = head.next;
+  if (count > 1)
+    for (std::size_t skip = order.choose(count); skip > 0; --skip) chosen = chosen->next;
+  return chosen;
+}
+
+timer_node* timer_wheel::pop_due(std::uint64_t now, chooser* order) noexcept {
   std::size_t level = 0;
   std::size_t slot = 0;
   while (first_slot(level, slot)) {
@@ -102,7 +115,7 @@ timer_node* timer_wheel::pop_due(std::uint64_t now) noexcept {
     if (start > now) break;
     elapsed_ = std::max(elapsed_, start);
     if (level == 0) {
-      timer_node* due = heads_[slot].next;
+      timer_node* due = order == nullptr ? heads_[slot].next : choose(heads_[slot], *order);
       cancel(*due);
       return due;
     }

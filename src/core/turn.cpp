@@ -17,6 +17,7 @@ void loop::run_strand(strand& s) {
   current = &s;
   ++steps_;
   s.queued = false;
+  s.preempted = false;
   s.nesting = 0;
   s.budget = region::cancelled(s) ? 0 : budget_;
   now_read_ = false;
@@ -83,6 +84,7 @@ bool give_up_turn(strand& s, frame& me, frame& child) {
     return true;
   }
   s.leaf = &child;
+  s.preempted = true;
   region::arm_deadlines(s);
   loop::here()->push(s);
   return true;
@@ -102,6 +104,7 @@ void give_up_turn(strand& s, wait& w) {
   w.belongs_to(s);
   s.parked = &w;
   s.needs_start = true;
+  s.preempted = true;
   region::arm_deadlines(s);
   loop::here()->push(s);
 }
@@ -158,6 +161,7 @@ void frame_failed(frame& me) noexcept {
   strand& s = *current;
   if (s.destroying) fatal_destructor(s);
   me.out->set_error(std::current_exception());
+  loop::here()->env().frame_failed(me.out->error());
   note_frame(me.out->error(), me);
 }
 

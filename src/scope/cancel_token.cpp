@@ -5,6 +5,8 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <thread>
 
 #include "core/loop.hpp"
 #include "core/region.hpp"
@@ -56,10 +58,12 @@ class cancel_state {
   }
 
   void fire(const cancel_reason& reason) {
+    if (in_dead_world()) return;
     std::vector<std::shared_ptr<token_registration>> told;
     {
       const std::lock_guard lock(mutex_);
       if (reason_) return;
+      refuse_foreign();
       reason_ = reason;
       order_ = next_order.fetch_add(1, std::memory_order_relaxed);
       fired_.store(true, std::memory_order_release);
@@ -113,6 +117,15 @@ class cancel_state {
   }
 
  private:
+  /// A simulated program runs on one thread, and so must whoever cancels it.
+  void refuse_foreign() const {
+    for (const auto& r : waiting_)
+      if (r->home->simulated() && r->home->thread != std::this_thread::get_id())
+        raise(errc::wrong_loop,
+              "cancel of a token that simulated loop '" + r->home->name() +
+                  "' waits for, on another thread; simulated programs run on one");
+  }
+
   mutable std::mutex mutex_;
   std::optional<cancel_reason> reason_;
   std::uint64_t order_ = 0;

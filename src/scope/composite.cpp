@@ -113,6 +113,12 @@ void arms_wait::arm_completed(arm_link& arm) noexcept {
   finish_if_decided();
 }
 
+void arms_wait::blockers(blocker_list& list) const {
+  auto& self = const_cast<arms_wait&>(*this);
+  for (std::size_t i = 0; i < arm_count(); ++i)
+    if (self.link_at(i).state == arm_link::phase::armed) self.arm_at(i).blockers(list);
+}
+
 cancel_result arms_wait::withdraw() noexcept {
   if (decided_) return cancel_result::no;  // only waits for losers that must finish
   const std::size_t before = completed_;

@@ -128,8 +128,8 @@ verdict shield_region::judge(outcome_base& out) {
   return {};
 }
 
-local_region_base::local_region_base(const void* key, void* value)
-    : plain_region(region_kind::local, "with_local"), bound{key, value, nullptr} {}
+local_region_base::local_region_base(const void* key, void* value, const char* name)
+    : plain_region(region_kind::local, name), bound{key, value, nullptr} {}
 
 void* find_local(const void* key) noexcept {
   if (current == nullptr) return nullptr;

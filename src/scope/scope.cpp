@@ -74,11 +74,7 @@ scope::~scope() {
   if (watch_.armed()) loop_->cancel_deadline(watch_);
   if (entered_) detail::region::leave(*strand_, *this);
   while (unobserved_ != nullptr) detail::region::remove_unobserved(*unobserved_);
-  while (detail::entry* rest = entries_) {
-    // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete): unlinked before it is deleted
-    detail::region::unlink_entry(*this, *rest);
-    delete rest;
-  }
+  detail::region::delete_entries(*this);
   if (kind_ == detail::region_kind::scope) loop_->own_door().scopes.add(-1);
 }
 
@@ -90,6 +86,7 @@ void scope::require_task(bool there) {
 }
 
 void scope::require_open(const char* what) const {
+  if (detail::in_dead_world()) return;  // adopt gives a cancelled child
   require_home(what);
   if (closed_)
     detail::raise(errc::scope_closed, std::string(what) + " on closed scope " +
@@ -105,7 +102,7 @@ bool scope::full() const {
 
 void scope::admit(const char* what) const {
   require_open(what);
-  if (static_cast<std::int64_t>(size()) >= max_children_)
+  if (static_cast<std::int64_t>(size()) >= max_children_ && !detail::in_dead_world())
     detail::raise(errc::scope_full,
                   "scope full: " + detail::quoted(name_.view()) + " holds " +
                       std::to_string(size()) + " of " + std::to_string(max_children_) +
@@ -162,10 +159,7 @@ detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
 void scope::cancel(cancel_reason reason) {
   require_home("cancel");
   if (reason_) return;
-  reason.source = id_;
-  reason.scope_name = name_.view();
-  reason.when = loop_->now();
-  detail::region::cancel(*this, detail::make_reason(std::move(reason)), false);
+  detail::region::cancel(*this, detail::region::signed_by(*this, std::move(reason)), false);
 }
 
 namespace {
@@ -173,11 +167,10 @@ namespace {
 // A child that waits for its own scope would wait for itself.
 void refuse_own_child(const scope& s, const char* what) {
   if (detail::current == nullptr) detail::raise_no_current_fiber(what);
-  for (const context* c = detail::current->top; c != nullptr; c = detail::region::parent(*c))
-    if (detail::region::kind(*c) == detail::region_kind::fiber && detail::region::parent(*c) == &s)
-      detail::raise(errc::would_deadlock,
-                    std::string(what) + " of scope " + detail::quoted(s.name()) +
-                        " called from one of its own children, which would wait for itself");
+  if (detail::region::runs_in_child_of(s))
+    detail::raise(errc::would_deadlock,
+                  std::string(what) + " of scope " + detail::quoted(s.name()) +
+                      " called from one of its own children, which would wait for itself");
 }
 
 }  // namespace
@@ -224,6 +217,10 @@ void join_wait::unlink() noexcept {
   }
 }
 
+void join_wait::blockers(blocker_list& list) const {
+  for (const fiber* f = scope_->first_; f != nullptr; f = f->following) list.fibers.push_back(f);
+}
+
 cancel_result join_wait::withdraw() noexcept {
   if (use_ == use::end) return cancel_result::no;
   unlink();
@@ -244,7 +241,20 @@ void join_wait::take() {
   std::rethrow_exception(error);
 }
 
-// ------------------------------------------------------------------ children that end
+// ------------------------------------------------------------------ children
+
+reason_ref region::signed_by(const scope& s, cancel_reason why) {
+  why.source = s.id_;
+  why.scope_name = s.name_.view();
+  why.when = s.loop_->now();
+  return make_reason(std::move(why));
+}
+
+bool region::runs_in_child_of(const scope& s) noexcept {
+  for (const context* c = current->top; c != nullptr; c = c->parent_)
+    if (c->kind_ == region_kind::fiber && c->parent_ == &s) return true;
+  return false;
+}
 
 void region::add_child(scope& s, fiber& f) noexcept {
   f.previous = s.last_;
@@ -280,7 +290,9 @@ void overdue_watch::expired() noexcept {
 
 void region::child_ended(scope& s, fiber& f) {
   if (f.result().is_error() && !f.starting && s.kind_ == region_kind::scope) {
-    if (s.failure_ != failure::isolate) {
+    if (s.guided_) {
+      static_cast<guided_scope&>(s).child_failed(f);
+    } else if (s.failure_ != failure::isolate && !f.isolated) {
       fail(s, f.result().error(), name_of(f));
     } else if (!f.observed && !f.awaited_by_user()) {
       f.unobserved = true;
@@ -320,8 +332,7 @@ void region::remove_unobserved(fiber& f) noexcept {
   f.release();
 }
 
-// A child or the body failed.
-void region::fail(scope& s, const std::exception_ptr& error, std::string_view who) {
+void region::keep_error(scope& s, const std::exception_ptr& error, std::string_view who) {
   failures& f = problems(s);
   const bool too_late = s.parent_ != nullptr && s.parent_->reason_ && !s.parent_->lenient_;
   if (too_late || (s.errors_ == errors::first && !f.raised.empty())) {
@@ -330,10 +341,18 @@ void region::fail(scope& s, const std::exception_ptr& error, std::string_view wh
   } else {
     f.raised.push_back(error);
   }
-  if (s.failure_ != failure::cancel_siblings || s.reason_) return;
+}
+
+cancel_reason region::blame(const std::exception_ptr& error, std::string_view who) {
   cancel_reason why(cancel_kind::sibling_failed, quoted(who) + " failed");
   why.cause = error;
-  s.cancel(std::move(why));
+  return why;
+}
+
+// A child or the body failed.
+void region::fail(scope& s, const std::exception_ptr& error, std::string_view who) {
+  keep_error(s, error, who);
+  if (s.failure_ == failure::cancel_siblings && !s.reason_) s.cancel(blame(error, who));
 }
 
 void region::collect_unobserved(scope& s) {
@@ -365,6 +384,14 @@ void region::unlink_entry(context& c, entry& e) noexcept {
   (e.above == nullptr ? c.entries_ : e.above->below) = e.below;
   if (e.below != nullptr) e.below->above = e.above;
   e.above = e.below = nullptr;
+}
+
+void region::delete_entries(context& c) noexcept {
+  while (entry* rest = c.entries_) {
+    // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete): unlinked before it is deleted
+    unlink_entry(c, *rest);
+    delete rest;
+  }
 }
 
 // ------------------------------------------------------------------ the end of a scope

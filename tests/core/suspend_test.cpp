@@ -71,9 +71,9 @@ TEST(suspend, it_can_be_completed_before_the_start_function_returns) {
 }
 
 TEST(suspend, it_parks_until_somebody_completes_it) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       foreign f;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         s.spawn(waiter(f, log));
@@ -90,16 +90,18 @@ TEST(suspend, it_parks_until_somebody_completes_it) {
 }
 
 TEST(suspend, completing_only_wakes_and_never_runs_the_waiter_inside_the_call) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    foreign f;
-    text_log log;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      s.spawn(waiter(f, log));
-      co_await weir::sleep(1ms);
-      f.pending->complete(1);
-      EXPECT_TRUE(log.empty());
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      foreign f;
+      text_log log;
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        s.spawn(waiter(f, log));
+        co_await weir::sleep(1ms);
+        f.pending->complete(1);
+        EXPECT_TRUE(log.empty());
+      });
+      EXPECT_FALSE(log.empty());
     });
-    EXPECT_FALSE(log.empty());
   });
 }
 
@@ -114,9 +116,9 @@ TEST(suspend, it_can_fail) {
 }
 
 TEST(suspend, only_the_first_answer_counts) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       foreign f;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         s.spawn(waiter(f, log));
@@ -162,13 +164,11 @@ TEST(suspend, an_error_of_the_start_function_is_thrown_at_the_await) {
 
 // C011
 TEST(suspend, a_canceller_that_answers_done_lets_the_fiber_go_at_once) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
     foreign f;
     f.answer = cancel_result::done;
-    weir::sim::run(options, [&]() -> task<> {
-      co_await cancelled_waiter(f, log, [&] { f.pending->complete(1); });
-    });
+    w.run([&]() -> task<> { co_await cancelled_waiter(f, log, [&] { f.pending->complete(1); }); });
     EXPECT_EQ(joined(log), "gone,10 ms");
     EXPECT_EQ(f.stops, 1);
   });
@@ -176,24 +176,22 @@ TEST(suspend, a_canceller_that_answers_done_lets_the_fiber_go_at_once) {
 
 // C011
 TEST(suspend, after_the_answer_no_the_result_is_delivered_and_the_next_await_unwinds) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
     foreign f;
     f.answer = cancel_result::no;
-    weir::sim::run(options, [&]() -> task<> {
-      co_await cancelled_waiter(f, log, [&] { f.pending->complete(7); });
-    });
+    w.run([&]() -> task<> { co_await cancelled_waiter(f, log, [&] { f.pending->complete(7); }); });
     EXPECT_EQ(joined(log), "10 ms,got 7,gone");
     EXPECT_EQ(f.stops, 1);
   });
 }
 
 TEST(suspend, after_the_answer_no_an_error_is_delivered_too) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
     foreign f;
     f.answer = cancel_result::no;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       co_await cancelled_waiter(f, log, [&] { f.pending->fail(std::make_exception_ptr(boom(4))); });
     });
     EXPECT_EQ(joined(log), "10 ms,failed 4,gone");
@@ -201,11 +199,11 @@ TEST(suspend, after_the_answer_no_an_error_is_delivered_too) {
 }
 
 TEST(suspend, after_the_answer_later_the_next_completion_only_confirms) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log, events;
     foreign f;
     f.answer = cancel_result::later;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       auto sub = weir::on_event([&](const weir::event_info& e) { events.emplace_back(e.name); });
       co_await cancelled_waiter(f, log, [&] { f.pending->complete(7); });
     });
@@ -216,11 +214,11 @@ TEST(suspend, after_the_answer_later_the_next_completion_only_confirms) {
 }
 
 TEST(suspend, after_the_answer_later_a_failure_confirms_as_well) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
     foreign f;
     f.answer = cancel_result::later;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       co_await cancelled_waiter(f, log, [&] { f.pending->fail(std::make_exception_ptr(boom(4))); });
     });
     EXPECT_EQ(joined(log), "10 ms,gone");
@@ -229,9 +227,9 @@ TEST(suspend, after_the_answer_later_a_failure_confirms_as_well) {
 
 // C013
 TEST(suspend, a_value_that_came_before_the_cancellation_is_delivered) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       foreign f;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         auto child = s.spawn(waiter(f, log));
@@ -246,8 +244,8 @@ TEST(suspend, a_value_that_came_before_the_cancellation_is_delivered) {
 }
 
 TEST(suspend, when_the_last_resumer_is_gone_unanswered_it_ends_as_abandoned) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       foreign f;
       std::exception_ptr error;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -268,8 +266,8 @@ TEST(suspend, when_the_last_resumer_is_gone_unanswered_it_ends_as_abandoned) {
 }
 
 TEST(suspend, it_is_a_wait_that_a_timeout_or_a_race_withdraws) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       foreign f;
       auto t0 = weir::now();
       auto error = co_await error_of(weir::with_timeout(5ms, weir::suspend<int>(f.start())));
@@ -285,8 +283,8 @@ TEST(suspend, it_is_a_wait_that_a_timeout_or_a_race_withdraws) {
 
 // C033
 TEST(suspend, one_that_cannot_stop_holds_back_the_result_of_a_race) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       foreign f;
       f.answer = cancel_result::no;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -319,4 +317,67 @@ TEST(suspend, the_dump_says_where_it_waits) {
   EXPECT_EQ(code_of(error), weir::errc::deadlock);
   EXPECT_TRUE(contains(what_of(error), "listener")) << what_of(error);
   EXPECT_TRUE(contains(what_of(error), "suspend")) << what_of(error);
+}
+
+namespace {
+
+/// Counts how often it is made; a resumer makes its value only if the answer counts.
+struct letter {
+  explicit letter(int& made) { ++made; }
+};
+
+}  // namespace
+
+TEST(suspend, an_answer_of_another_loop_that_counts_is_delivered_although_a_cancellation_meets_it) {
+  int answers = 0;
+  int cancellations = 0;
+  for_each_order([&](weir::sim::world& w) {
+    int accepted = 0;
+    int delivered = 0;
+    w.run([&]() -> task<> {
+      auto peer = w.loop("peer");
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        auto child = s.spawn([&]() -> task<> {
+          (void)co_await weir::suspend<letter>([&](weir::resumer<letter> r) {
+            peer.post([r, &accepted]() mutable { r.complete(accepted); });
+            return [] { return cancel_result::done; };
+          });
+          ++delivered;
+        });
+        for (int i = 0; i < 5; ++i) co_await weir::yield();
+        child.cancel("stop");
+      });
+    });
+    EXPECT_EQ(delivered, accepted);
+    ++(accepted == 1 ? answers : cancellations);
+  });
+  EXPECT_GT(answers, 0);
+  EXPECT_GT(cancellations, 0);
+}
+
+TEST(suspend, a_confirmation_by_another_loop_unwinds_the_fiber) {
+  for_each_order([](weir::sim::world& w) {
+    text_log log;
+    w.run([&]() -> task<> {
+      auto peer = w.loop("peer");
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        auto child = s.spawn([&]() -> task<> {
+          note gone(log, "gone");
+          (void)co_await weir::suspend<int>([&](weir::resumer<int> r) {
+            return [&, r] {
+              log.push_back("asked");
+              peer.post([r]() mutable { r.complete(1); });
+              return cancel_result::later;
+            };
+          });
+          log.push_back("WENT ON");
+        });
+        co_await weir::sleep(1ms);
+        child.cancel("stop");
+        co_await s.idle();
+        log.push_back("joined");
+      });
+    });
+    EXPECT_EQ(joined(log), "asked,gone,joined");
+  });
 }

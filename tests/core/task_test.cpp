@@ -183,9 +183,9 @@ TEST(task, an_error_passes_through_every_frame_and_can_be_caught_in_any) {
 }
 
 TEST(task, a_parked_frame_that_is_cancelled_is_destroyed_innermost_first) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       auto inner = [&]() -> task<> {
         note gone(log, "inner");
         co_await weir::sleep(1h);

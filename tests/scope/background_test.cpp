@@ -26,9 +26,9 @@ weir::task<> service(text_log& log, std::string name) {
 // S028, S029
 TEST(background, services_and_defers_are_one_stack_popped_after_body_and_children) {
   for (auto how : {ending::value, ending::error, ending::cancelled}) {
-    for_each_seed([&](weir::sim::options options) {
+    for_each_order([&](weir::sim::world& w) {
       text_log log;
-      weir::sim::run(options, [&]() -> weir::task<> {
+      w.run([&]() -> weir::task<> {
         auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<int> {
           s.defer([&] { log.push_back("defer 1"); });
           s.background(service(log, "service 1"));
@@ -60,10 +60,10 @@ TEST(background, services_and_defers_are_one_stack_popped_after_body_and_childre
 
 // S028
 TEST(background, a_service_is_cancelled_only_when_body_and_children_are_done) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
     std::optional<weir::future<void>> kept;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       const int value = co_await weir::with_scope([&](weir::scope& s) -> weir::task<int> {
         kept = s.background(park(log, "service"), {.name = "service"});
@@ -86,11 +86,11 @@ TEST(background, a_service_is_cancelled_only_when_body_and_children_are_done) {
 
 TEST(background, a_service_sees_no_cancellation_of_its_scope_until_it_is_popped) {
   for (bool from_outside : {false, true}) {
-    for_each_seed([&](weir::sim::options options) {
+    for_each_order([&](weir::sim::world& w) {
       text_log log;
       int turns = 0;
       bool popped = false;  // a ready service runs on to its next await after it was popped
-      weir::sim::run(options, [&]() -> weir::task<> {
+      w.run([&]() -> weir::task<> {
         auto run_scope = [&]() -> weir::task<> {
           co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
             s.background([&](weir::context& context) -> weir::task<> {
@@ -122,9 +122,9 @@ TEST(background, a_service_sees_no_cancellation_of_its_scope_until_it_is_popped)
 }
 
 TEST(background, the_failure_of_a_service_counts_like_that_of_any_child) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
         s.background(fails_after(5ms, 1));
@@ -140,8 +140,8 @@ TEST(background, the_failure_of_a_service_counts_like_that_of_any_child) {
 }
 
 TEST(background, a_service_that_ends_by_itself_changes_nothing) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       const int sum = co_await weir::with_scope([](weir::scope& s) -> weir::task<int> {
         auto quick = s.background(after(5ms, 3));
         auto child = s.spawn(after(10ms, 4));
@@ -154,9 +154,9 @@ TEST(background, a_service_that_ends_by_itself_changes_nothing) {
 }
 
 TEST(background, join_does_not_wait_for_services_and_closes_the_scope_before_they_are_popped) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         auto running = s.background(park(log, "service"));
@@ -174,9 +174,9 @@ TEST(background, join_does_not_wait_for_services_and_closes_the_scope_before_the
 }
 
 TEST(background, the_grace_starts_with_the_first_pop_and_ends_shields_and_defers) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       auto ended = co_await weir::settle(
           weir::with_scope({.grace = 5s}, [&](weir::scope& s) -> weir::task<> {
@@ -197,9 +197,9 @@ TEST(background, the_grace_starts_with_the_first_pop_and_ends_shields_and_defers
 }
 
 TEST(background, a_child_may_register_a_service_and_a_defer_which_are_popped_like_the_bodys) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         s.defer([&] { log.push_back("defer 1"); });
         s.spawn([&]() -> weir::task<> {
@@ -217,8 +217,8 @@ TEST(background, a_child_may_register_a_service_and_a_defer_which_are_popped_lik
 
 // S014
 TEST(start, the_caller_goes_on_with_the_value_when_the_child_says_that_it_is_up) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       const auto start = weir::now();
       bool child_finished = false;
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
@@ -241,9 +241,9 @@ TEST(start, the_caller_goes_on_with_the_value_when_the_child_says_that_it_is_up)
 
 // S014
 TEST(start, a_child_may_be_up_without_a_value) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         co_await s.start([&](weir::started<>& up) -> weir::task<> {
           co_await weir::sleep(1ms);
@@ -259,8 +259,8 @@ TEST(start, a_child_may_be_up_without_a_value) {
 
 // S014: after it is up the child is an ordinary one, so its failure fails the scope.
 TEST(start, a_child_that_fails_after_it_was_up_fails_the_scope) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       int value = 0;
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
         value = co_await s.start([](weir::started<int>& up) -> weir::task<> {
@@ -278,8 +278,8 @@ TEST(start, a_child_that_fails_after_it_was_up_fails_the_scope) {
 
 // S015
 TEST(start, a_child_that_fails_before_it_is_up_gives_its_error_to_the_caller_only) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       bool sibling_finished = false;
       int caught = 0;
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
@@ -306,8 +306,8 @@ TEST(start, a_child_that_fails_before_it_is_up_gives_its_error_to_the_caller_onl
 
 // S016
 TEST(start, a_child_that_ends_without_being_up_is_never_started) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       std::error_code code;
       const int value = co_await weir::with_scope([&](weir::scope& s) -> weir::task<int> {
         try {
@@ -325,8 +325,8 @@ TEST(start, a_child_that_ends_without_being_up_is_never_started) {
 
 // S017
 TEST(start, a_child_that_is_up_twice_gets_already_started) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       std::error_code code;
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         const int value = co_await s.start([&](weir::started<int>& up) -> weir::task<> {
@@ -344,9 +344,9 @@ TEST(start, a_child_that_is_up_twice_gets_already_started) {
 
 // S019
 TEST(start, cancelling_the_caller_cancels_the_child_that_is_not_up_yet_and_nothing_else) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         auto sibling = s.spawn(after(20ms, 3));
         auto caller = s.spawn([&]() -> weir::task<> {
@@ -372,8 +372,8 @@ TEST(start, cancelling_the_caller_cancels_the_child_that_is_not_up_yet_and_nothi
 
 // S014, S019: once the child is up it belongs to the scope, and the caller's end is its own affair.
 TEST(start, cancelling_the_caller_later_leaves_the_started_child_alone) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       bool child_finished = false;
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         auto caller = s.spawn([&]() -> weir::task<> {
@@ -395,17 +395,19 @@ TEST(start, cancelling_the_caller_later_leaves_the_started_child_alone) {
 
 // S008
 TEST(start, on_a_cancelled_scope_the_child_never_starts) {
-  bool ran = false;
-  weir::sim::run({.seed = 1}, [&]() -> weir::task<> {
-    auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
-      s.cancel();
-      co_await s.start([&](weir::started<>& up) -> weir::task<> {
-        ran = true;
-        up();
-        co_return;
-      });
-    }));
-    EXPECT_TRUE(ended.is_cancelled());
+  for_each_order([](weir::sim::world& w) {
+    bool ran = false;
+    w.run([&]() -> weir::task<> {
+      auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
+        s.cancel();
+        co_await s.start([&](weir::started<>& up) -> weir::task<> {
+          ran = true;
+          up();
+          co_return;
+        });
+      }));
+      EXPECT_TRUE(ended.is_cancelled());
+    });
+    EXPECT_FALSE(ran);
   });
-  EXPECT_FALSE(ran);
 }

@@ -61,9 +61,9 @@ TEST(cancel_reason_DeathTest, a_canceller_that_throws_ends_the_program_and_names
 
 // C018: nothing but cancellations happened.
 TEST(cancel_reason, an_outer_cancellation_without_any_error_unwinds_the_caller) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& outer) -> weir::task<> {
         outer.spawn([&]() -> weir::task<> {
           co_await weir::sleep(5ms);
@@ -88,9 +88,9 @@ TEST(cancel_reason, an_outer_cancellation_without_any_error_unwinds_the_caller) 
 
 // C018, C044: an error from before the cancellation is thrown, and the next await unwinds.
 TEST(cancel_reason, an_error_from_before_the_outer_cancellation_is_thrown_and_then_it_unwinds) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       co_await weir::with_scope([&](weir::scope& outer) -> weir::task<> {
         auto caller = outer.spawn([&]() -> weir::task<> {
@@ -119,10 +119,10 @@ TEST(cancel_reason, an_error_from_before_the_outer_cancellation_is_thrown_and_th
 
 // C018: an error from after the cancellation is suppressed and the caller unwinds.
 TEST(cancel_reason, an_error_from_after_the_outer_cancellation_is_suppressed) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
     text_log events;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto observer =
           weir::on_event([&](const weir::event_info& event) { events.emplace_back(event.name); });
       co_await weir::with_scope([&](weir::scope& outer) -> weir::task<> {
@@ -150,8 +150,8 @@ TEST(cancel_reason, an_error_from_after_the_outer_cancellation_is_suppressed) {
 
 // C021
 TEST(cancel_reason, the_message_reaches_who_awaits_the_cancelled_child) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       std::string message;
       std::error_code code;
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
@@ -177,44 +177,46 @@ TEST(cancel_reason, the_message_reaches_who_awaits_the_cancelled_child) {
 // C022: the page names the event only; that it comes one grace after the cancellation and names the
 // fiber is the line's. The await chain is in the dump.
 TEST(cancel_reason, a_fiber_that_does_not_stop_within_the_grace_is_reported) {
-  weir::sim::run({.seed = 1}, []() -> weir::task<> {
-    std::vector<std::string> objects;
-    std::vector<weir::time_point> times;
-    auto observer = weir::on_event([&](const weir::event_info& event) {
-      if (event.name != "cancel_overdue") return;
-      objects.emplace_back(event.object);
-      times.push_back(event.when);
-    });
-    const auto start = weir::now();
-    std::optional<weir::resumer<void>> slot;
-    co_await weir::with_scope([&](weir::scope& outer) -> weir::task<> {
-      outer.spawn([&]() -> weir::task<> {
-        co_await weir::sleep(20s);
-        EXPECT_FALSE(objects.empty());
-        slot->complete();
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
+      std::vector<std::string> objects;
+      std::vector<weir::time_point> times;
+      auto observer = weir::on_event([&](const weir::event_info& event) {
+        if (event.name != "cancel_overdue") return;
+        objects.emplace_back(event.object);
+        times.push_back(event.when);
       });
-      auto ended = co_await weir::settle(
-          weir::with_scope({.grace = 5s}, [&](weir::scope& s) -> weir::task<> {
-            s.spawn(park_uncancellable(slot), {.name = "stubborn"});
-            co_await weir::sleep(1s);
-            s.cancel();
-            co_await weir::checkpoint();
-          }));
-      EXPECT_TRUE(ended.is_cancelled());
+      const auto start = weir::now();
+      std::optional<weir::resumer<void>> slot;
+      co_await weir::with_scope([&](weir::scope& outer) -> weir::task<> {
+        outer.spawn([&]() -> weir::task<> {
+          co_await weir::sleep(20s);
+          EXPECT_FALSE(objects.empty());
+          slot->complete();
+        });
+        auto ended = co_await weir::settle(
+            weir::with_scope({.grace = 5s}, [&](weir::scope& s) -> weir::task<> {
+              s.spawn(park_uncancellable(slot), {.name = "stubborn"});
+              co_await weir::sleep(1s);
+              s.cancel();
+              co_await weir::checkpoint();
+            }));
+        EXPECT_TRUE(ended.is_cancelled());
+      });
+      EXPECT_TRUE(!objects.empty() && contains(objects.front(), "stubborn"));
+      EXPECT_TRUE(!times.empty() && times.front() == start + 6s);
     });
-    EXPECT_TRUE(!objects.empty() && contains(objects.front(), "stubborn"));
-    EXPECT_TRUE(!times.empty() && times.front() == start + 6s);
   });
 }
 
 // C026
 TEST(cancel_reason, the_chain_goes_from_the_origin_to_here_and_never_loses_a_hop) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     std::optional<weir::future<void>> direct;
     std::optional<weir::future<void>> deep;
     std::optional<weir::scope_id> origin;
     std::string story;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       auto ended = co_await weir::settle(
           weir::with_scope({.name = "outer"}, [&](weir::scope& outer) -> weir::task<> {
@@ -305,8 +307,8 @@ TEST(cancel_reason_DeathTest, a_third_signal_aborts) {
 
 // C042, C045
 TEST(cancel_reason, the_cancellation_among_siblings_does_not_leak_out_of_their_scope) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       int caught = 0;
       try {
         co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
@@ -328,9 +330,9 @@ TEST(cancel_reason, the_cancellation_among_siblings_does_not_leak_out_of_their_s
 
 // C043
 TEST(cancel_reason, an_inner_handler_sees_inner_errors_only_and_the_outer_one_comes_after) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       try {
         co_await weir::with_scope([&](weir::scope& outer) -> weir::task<> {
           outer.spawn(fails_after(10ms, 2));
@@ -357,8 +359,8 @@ TEST(cancel_reason, an_inner_handler_sees_inner_errors_only_and_the_outer_one_co
 
 // An op that lets a cancelled_error escape ended with an error, not cancelled.
 TEST(cancel_reason, an_op_that_lets_a_cancelled_error_escape_ended_with_an_error) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       auto ended = co_await weir::settle([]() -> weir::task<> {
         try {
           co_await weir::with_scope([](weir::scope& s) -> weir::task<> {

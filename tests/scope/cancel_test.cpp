@@ -67,28 +67,30 @@ weir::task<bool> goes_on_when_cancelled(awaited what) {
 
 // C001
 TEST(cancel, the_first_reason_of_a_scope_wins_and_is_kept) {
-  weir::sim::run({.seed = 1}, []() -> weir::task<> {
-    auto ended = co_await weir::settle(weir::with_scope([](weir::scope& s) -> weir::task<> {
-      EXPECT_FALSE(s.cancel_requested());
-      EXPECT_EQ(s.reason(), nullptr);
-      s.cancel("first");
-      s.cancel();
-      s.cancel(weir::cancel_reason(cancel_kind::custom, "third"));
-      EXPECT_TRUE(s.cancel_requested());
-      EXPECT_TRUE(s.reason() != nullptr && s.reason()->kind == cancel_kind::user);
-      EXPECT_EQ(message_of(*s.reason()), "first");
-      co_await weir::checkpoint();
-    }));
-    EXPECT_TRUE(ended.is_cancelled());
-    EXPECT_EQ(message_of(ended.reason()), "first");
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
+      auto ended = co_await weir::settle(weir::with_scope([](weir::scope& s) -> weir::task<> {
+        EXPECT_FALSE(s.cancel_requested());
+        EXPECT_EQ(s.reason(), nullptr);
+        s.cancel("first");
+        s.cancel();
+        s.cancel(weir::cancel_reason(cancel_kind::custom, "third"));
+        EXPECT_TRUE(s.cancel_requested());
+        EXPECT_TRUE(s.reason() != nullptr && s.reason()->kind == cancel_kind::user);
+        EXPECT_EQ(message_of(*s.reason()), "first");
+        co_await weir::checkpoint();
+      }));
+      EXPECT_TRUE(ended.is_cancelled());
+      EXPECT_EQ(message_of(ended.reason()), "first");
+    });
   });
 }
 
 // C001
 TEST(cancel, the_first_reason_of_a_child_wins) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     std::optional<weir::future<void>> stopped;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         auto child = s.spawn(sleep_for(1h));
         stopped = child;
@@ -105,8 +107,8 @@ TEST(cancel, the_first_reason_of_a_child_wins) {
 
 // C002: every kind of await that begins after the cancellation unwinds, also a ready one.
 TEST(cancel, every_await_that_begins_after_the_cancellation_unwinds_the_fiber) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       for (awaited what : every_await) {
         const bool went_on = co_await goes_on_when_cancelled(what);
         EXPECT_FALSE(went_on) << "await number " << static_cast<int>(what);
@@ -117,9 +119,9 @@ TEST(cancel, every_await_that_begins_after_the_cancellation_unwinds_the_fiber) {
 
 // C002: level-triggered, so a shielded part does not use the cancellation up.
 TEST(cancel, the_await_after_each_shielded_part_unwinds) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
         s.cancel("stop");
         co_await weir::shield(sleep_for(1ms));
@@ -138,9 +140,9 @@ TEST(cancel, the_await_after_each_shielded_part_unwinds) {
 // C003. The page unwinds at the next await, which is the one that would enter the scope; the line
 // lets the body run up to its first await. Both run no line behind that await.
 TEST(cancel, a_fiber_cancelled_before_it_enters_a_scope_gets_no_further_than_the_first_await) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
         s.cancel("stop");
         log.push_back("before");
@@ -158,8 +160,8 @@ TEST(cancel, a_fiber_cancelled_before_it_enters_a_scope_gets_no_further_than_the
 
 // C004
 TEST(cancel, a_scope_cancelled_by_its_own_cancel_throws_and_the_code_after_it_runs) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       std::string message;
       try {
         co_await weir::with_scope([](weir::scope& s) -> weir::task<int> {
@@ -180,9 +182,9 @@ TEST(cancel, a_scope_cancelled_by_its_own_cancel_throws_and_the_code_after_it_ru
 
 // C004, C005 (the page has no cancelled_caught; the value is what is observed)
 TEST(cancel, a_body_that_finished_keeps_its_value_when_the_scope_is_cancelled) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const int late = co_await weir::with_scope([&](weir::scope& s) -> weir::task<int> {
         s.spawn(park(log, "child"));
         s.spawn([&]() -> weir::task<> {
@@ -206,9 +208,9 @@ TEST(cancel, a_body_that_finished_keeps_its_value_when_the_scope_is_cancelled) {
 
 // C006
 TEST(cancel, an_inner_cancel_leaves_outer_code_alone_and_an_outer_one_reaches_all_inner_scopes) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& outer) -> weir::task<> {
         note outer_body(log, "outer body");
         auto cancelled =
@@ -243,8 +245,8 @@ TEST(cancel, an_inner_cancel_leaves_outer_code_alone_and_an_outer_one_reaches_al
 
 // C009
 TEST(cancel, a_timeout_fires_inside_a_shield_though_the_outer_cancellation_does_not_reach_it) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       const auto start = weir::now();
       bool timed_out = false;
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
@@ -268,9 +270,9 @@ TEST(cancel, a_timeout_fires_inside_a_shield_though_the_outer_cancellation_does_
 
 // C011
 TEST(cancel, a_wait_that_cannot_be_cancelled_delivers_its_result_and_the_next_await_unwinds) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       std::optional<weir::resumer<int>> slot;
       const auto start = weir::now();
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
@@ -303,8 +305,8 @@ TEST(cancel, a_wait_that_cannot_be_cancelled_delivers_its_result_and_the_next_aw
 
 // C013: whichever comes first, the value is either delivered or still in its future.
 TEST(cancel, a_value_and_a_cancellation_in_one_instant_never_lose_the_value) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       int delivered = 0;
       bool went_on = false;
       const int sum = co_await weir::with_scope([&](weir::scope& s) -> weir::task<int> {
@@ -333,8 +335,8 @@ TEST(cancel, a_value_and_a_cancellation_in_one_instant_never_lose_the_value) {
 
 // C014
 TEST(cancel, cancelling_one_child_leaves_siblings_and_scope_alone) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       const int value = co_await weir::with_scope([](weir::scope& s) -> weir::task<int> {
         auto stopped = s.spawn(sleep_for(1h));
         auto sibling = s.spawn(after(10ms, 4));
@@ -353,9 +355,9 @@ TEST(cancel, cancelling_one_child_leaves_siblings_and_scope_alone) {
 
 // C023
 TEST(cancel, no_catch_block_sees_a_cancellation_and_frames_go_innermost_first) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         auto child = s.spawn([&]() -> weir::task<> {
           note outermost(log, "outermost");
@@ -372,8 +374,8 @@ TEST(cancel, no_catch_block_sees_a_cancellation_and_frames_go_innermost_first) {
 
 // C025
 TEST(cancel, a_timeout_is_an_error_also_for_code_that_was_unwound_by_it) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       std::optional<cancel_kind> seen;
       auto op = [&]() -> weir::task<> {
         auto look = weir::scope_exit([&] {
@@ -416,9 +418,9 @@ TEST(cancel, ten_thousand_sleepers_are_gone_in_the_instant_of_the_cancellation) 
 
 // C030, C039
 TEST(cancel, a_child_that_cancels_its_own_scope_runs_on_to_its_next_await) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
         s.spawn([&](weir::context& context) -> weir::task<> {
           note frame(log, "frame");
@@ -442,10 +444,10 @@ TEST(cancel, a_child_that_cancels_its_own_scope_runs_on_to_its_next_await) {
 
 // C031
 TEST(cancel, a_child_cancelled_before_its_first_turn_never_runs) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     bool ran = false;
     auto held = std::make_shared<int>(1);
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         auto callable = [held, &ran]() -> weir::task<> {
           ran = true;
@@ -465,8 +467,8 @@ TEST(cancel, a_child_cancelled_before_its_first_turn_never_runs) {
 
 // C033
 TEST(cancel, an_arm_that_cannot_be_cancelled_holds_back_the_result_of_its_race) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       const auto start = weir::now();
       std::optional<weir::resumer<void>> slot;
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {

@@ -146,8 +146,8 @@ std::error_code how_run_ends(Op op) {
 // ------------------------------------------------------------------ overdue defers
 
 TEST(cleanup_force, an_overdue_defer_is_unwound_where_a_composite_would_park) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       co_await is_cut_short([] { return weir::race(weir::sleep(5s), weir::sleep(6s)); });
       co_await is_cut_short([] { return weir::any(weir::sleep(5s), weir::sleep(6s)); });
       co_await is_cut_short([] { return weir::all(weir::sleep(5s), weir::sleep(6s)); });
@@ -159,8 +159,8 @@ TEST(cleanup_force, an_overdue_defer_is_unwound_where_a_composite_would_park) {
 }
 
 TEST(cleanup_force, an_overdue_defer_is_unwound_where_a_task_in_it_would_park) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       co_await is_cut_short([]() -> task<> { co_await weir::sleep(5s); });
       co_await is_cut_short(
           []() -> task<> { co_await weir::race(weir::sleep(5s), weir::sleep(6s)); });
@@ -179,8 +179,8 @@ TEST(cleanup_force, an_overdue_defer_is_unwound_where_a_task_in_it_would_park) {
 }
 
 TEST(cleanup_force, an_overdue_defer_does_not_start_what_would_park) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       weir::counting_governor none(0);
       int started = 0;
       co_await is_cut_short([&] { return none.acquire(); });
@@ -194,8 +194,8 @@ TEST(cleanup_force, an_overdue_defer_does_not_start_what_would_park) {
 }
 
 TEST(cleanup_force, in_an_overdue_defer_waits_that_are_ready_still_succeed) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       weir::counting_governor g(1), none(0);
       co_await still_succeeds([&] { return g.acquire(); });
       co_await still_succeeds([&] { return weir::with_timeout(3s, g.acquire()); });
@@ -215,8 +215,8 @@ TEST(cleanup_force, in_an_overdue_defer_waits_that_are_ready_still_succeed) {
 }
 
 TEST(cleanup_force, in_an_overdue_defer_tasks_that_never_park_still_succeed) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       weir::counting_governor g(1);
       co_await still_succeeds([] { return ready(1); });
       co_await still_succeeds([] { return weir::with_timeout(3s, ready(1)); });
@@ -233,8 +233,8 @@ TEST(cleanup_force, in_an_overdue_defer_tasks_that_never_park_still_succeed) {
 }
 
 TEST(cleanup_force, an_overdue_defer_of_an_operation_is_started_as_well) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       text_log log;
       const auto t0 = weir::now();
       auto error = co_await error_of(weir::with_scope({.grace = 1s}, [&](weir::scope& s) -> task<> {
@@ -266,8 +266,8 @@ TEST(cleanup_force, an_overdue_defer_of_an_operation_is_started_as_well) {
 // ------------------------------------------------------------------ services that are being joined
 
 TEST(cleanup_force, the_end_of_an_outer_grace_reaches_a_service_that_an_inner_scope_joins) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       text_log log;
       const auto t0 = weir::now();
       const auto service = [&]() -> task<> {
@@ -296,8 +296,8 @@ TEST(cleanup_force, the_end_of_an_outer_grace_reaches_a_service_that_an_inner_sc
 }
 
 TEST(cleanup_force, an_isolated_service_that_fails_while_it_is_stopped_is_raised) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       auto error = co_await error_of(
           weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
             s.background([]() -> task<> { co_await weir::shield(fails_after(2s, 3)); });
@@ -309,8 +309,8 @@ TEST(cleanup_force, an_isolated_service_that_fails_while_it_is_stopped_is_raised
 }
 
 TEST(cleanup_force, an_isolated_service_that_was_awaited_keeps_its_failure_in_its_future) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       auto error = co_await error_of(
           weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
             auto service = s.background(fails_after(1s, 3));
@@ -405,8 +405,8 @@ TEST(cleanup_force, a_value_before_a_destructor_that_throws_does_not_leak) {
 }
 
 TEST(cleanup_force, a_child_that_says_it_is_up_and_ends_at_once_gives_its_value) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       co_await weir::with_scope([](weir::scope& s) -> task<> {
         const std::string long_text(60, 'x');
         std::string text = co_await s.start([&](weir::started<std::string>& up) -> task<> {
@@ -430,8 +430,8 @@ TEST(cleanup_force, a_child_that_says_it_is_up_and_ends_at_once_gives_its_value)
 }
 
 TEST(cleanup_force, a_start_that_is_awaited_in_a_defer_finds_the_scope_closed) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       bool ran = false;
       auto error = co_await error_of(weir::with_scope([&](weir::scope& s) -> task<> {
         auto start = std::make_shared<task<>>(s.start([&](weir::started<>& up) -> task<> {

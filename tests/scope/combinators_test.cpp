@@ -36,8 +36,8 @@ std::vector<int> group_numbers(const std::exception_ptr& error) {
 
 // K001
 TEST(all, the_values_are_a_tuple_in_input_order_with_unit_for_void) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       auto t0 = weir::now();
       auto number = []() -> task<int> {
         co_await weir::sleep(20ms);
@@ -59,8 +59,8 @@ TEST(all, the_values_are_a_tuple_in_input_order_with_unit_for_void) {
 
 // K001
 TEST(all, a_range_gives_a_vector_in_input_order_whatever_the_order_of_completion) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       auto t0 = weir::now();
       std::vector<int> values = co_await weir::all(sleepers(20));
       EXPECT_EQ(weir::now() - t0, 20ms);
@@ -71,36 +71,38 @@ TEST(all, a_range_gives_a_vector_in_input_order_whatever_the_order_of_completion
 }
 
 TEST(all, a_range_may_hold_callables_futures_or_void_tasks) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    std::vector<std::function<task<int>()>> callables;
-    for (int i = 0; i < 3; ++i) callables.push_back([i] { return after(1ms, i); });
-    std::vector<int> called = co_await weir::all(callables);
-    EXPECT_EQ(called, (std::vector<int>{0, 1, 2}));
-    std::vector<task<>> tasks;
-    int ran = 0;
-    auto count = [&]() -> task<> {
-      ++ran;
-      co_return;
-    };
-    for (int i = 0; i < 3; ++i) tasks.push_back(count());
-    (void)co_await weir::all(std::move(tasks));
-    EXPECT_EQ(ran, 3);
-    co_await weir::with_scope([](weir::scope& s) -> task<> {
-      std::vector<weir::future<int>> futures;
-      for (int i = 0; i < 3; ++i) futures.push_back(s.spawn(after(1ms, i)));
-      std::vector<int> copies = co_await weir::all(futures);
-      EXPECT_EQ(copies, (std::vector<int>{0, 1, 2}));
-      int still = co_await futures[1];
-      EXPECT_EQ(still, 1);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      std::vector<std::function<task<int>()>> callables;
+      for (int i = 0; i < 3; ++i) callables.push_back([i] { return after(1ms, i); });
+      std::vector<int> called = co_await weir::all(callables);
+      EXPECT_EQ(called, (std::vector<int>{0, 1, 2}));
+      std::vector<task<>> tasks;
+      int ran = 0;
+      auto count = [&]() -> task<> {
+        ++ran;
+        co_return;
+      };
+      for (int i = 0; i < 3; ++i) tasks.push_back(count());
+      (void)co_await weir::all(std::move(tasks));
+      EXPECT_EQ(ran, 3);
+      co_await weir::with_scope([](weir::scope& s) -> task<> {
+        std::vector<weir::future<int>> futures;
+        for (int i = 0; i < 3; ++i) futures.push_back(s.spawn(after(1ms, i)));
+        std::vector<int> copies = co_await weir::all(futures);
+        EXPECT_EQ(copies, (std::vector<int>{0, 1, 2}));
+        int still = co_await futures[1];
+        EXPECT_EQ(still, 1);
+      });
     });
   });
 }
 
 // K002, R6, R14, R16, X12
 TEST(all, the_first_failure_cancels_and_joins_the_rest_and_is_thrown) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       auto t0 = weir::now();
       auto error = co_await error_of(
           weir::all(slow_to_stop(log, "a"), fails_after(5ms, 6), slow_to_stop(log, "b")));
@@ -115,40 +117,45 @@ TEST(all, the_first_failure_cancels_and_joins_the_rest_and_is_thrown) {
 
 // R6
 TEST(all, a_failing_future_behind_a_slow_one_fails_at_once_and_cancels_no_future) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    co_await weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
-      auto slow = s.spawn(after(400ms, 3));
-      auto bad = s.spawn(fails_after(5ms, 8));
-      auto t0 = weir::now();
-      auto error = co_await error_of(weir::all(slow, bad));
-      EXPECT_EQ(boom_of(error), 8);
-      EXPECT_EQ(weir::now() - t0, 5ms);
-      EXPECT_FALSE(slow.done());
-      int value = co_await slow;
-      EXPECT_EQ(value, 3);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      co_await weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
+        auto slow = s.spawn(after(400ms, 3));
+        auto bad = s.spawn(fails_after(5ms, 8));
+        auto t0 = weir::now();
+        auto error = co_await error_of(weir::all(slow, bad));
+        EXPECT_EQ(boom_of(error), 8);
+        EXPECT_EQ(weir::now() - t0, 5ms);
+        EXPECT_FALSE(slow.done());
+        int value = co_await slow;
+        EXPECT_EQ(value, 3);
+      });
     });
   });
 }
 
 TEST(all, lvalue_futures_give_references_and_rvalue_ones_are_taken) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    co_await weir::with_scope([](weir::scope& s) -> task<> {
-      auto make = []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(4); };
-      auto seen = s.spawn(make);
-      auto taken = s.spawn(make);
-      auto values = co_await weir::all(seen, std::move(taken));
-      static_assert(std::is_same_v<decltype(values),
-                                   std::tuple<const std::unique_ptr<int>&, std::unique_ptr<int>>>);
-      const std::unique_ptr<int>& same = co_await seen;
-      EXPECT_EQ(&std::get<0>(values), &same);
-      EXPECT_EQ(*std::get<1>(values), 4);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      co_await weir::with_scope([](weir::scope& s) -> task<> {
+        auto make = []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(4); };
+        auto seen = s.spawn(make);
+        auto taken = s.spawn(make);
+        auto values = co_await weir::all(seen, std::move(taken));
+        static_assert(
+            std::is_same_v<decltype(values),
+                           std::tuple<const std::unique_ptr<int>&, std::unique_ptr<int>>>);
+        const std::unique_ptr<int>& same = co_await seen;
+        EXPECT_EQ(&std::get<0>(values), &same);
+        EXPECT_EQ(*std::get<1>(values), 4);
+      });
     });
   });
 }
 
 TEST(all, waits_tasks_callables_and_futures_can_be_mixed) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       co_await weir::with_scope([](weir::scope& s) -> task<> {
         auto t0 = weir::now();
         auto f = s.spawn(after(4ms, 4));
@@ -178,22 +185,24 @@ TEST(all, of_nothing_is_empty_at_once) {
 }
 
 TEST(all, a_cancelled_input_future_is_thrown_as_cancelled_error) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    co_await weir::with_scope([](weir::scope& s) -> task<> {
-      auto stopped = s.spawn(after(1h, 1));
-      auto fine = s.spawn(after(2ms, 2));
-      co_await weir::sleep(1ms);
-      stopped.cancel("enough");
-      auto error = co_await error_of(weir::all(fine, stopped));
-      EXPECT_TRUE(holds<weir::cancelled_error>(error)) << what_of(error);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      co_await weir::with_scope([](weir::scope& s) -> task<> {
+        auto stopped = s.spawn(after(1h, 1));
+        auto fine = s.spawn(after(2ms, 2));
+        co_await weir::sleep(1ms);
+        stopped.cancel("enough");
+        auto error = co_await error_of(weir::all(fine, stopped));
+        EXPECT_TRUE(holds<weir::cancelled_error>(error)) << what_of(error);
+      });
     });
   });
 }
 
 // K003
 TEST(all_settled, it_never_cancels_and_gives_an_outcome_per_input) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       auto t0 = weir::now();
       std::vector<task<int>> ops;
       ops.push_back(fails_after(1ms, 1));
@@ -213,26 +222,28 @@ TEST(all_settled, it_never_cancels_and_gives_an_outcome_per_input) {
 
 // K003
 TEST(all_settled, different_inputs_give_a_tuple_of_outcomes) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    auto stops = []() -> task<std::string> {
-      co_return co_await weir::with_scope([](weir::scope& s) -> task<std::string> {
-        s.cancel("enough");
-        co_await weir::checkpoint();
-        co_return "never";
-      });
-    };
-    auto outcomes = co_await weir::all_settled(after(1ms, 1), weir::sleep(2ms), stops);
-    EXPECT_EQ(std::get<0>(outcomes).value(), 1);
-    EXPECT_TRUE(std::get<1>(outcomes).is_value());
-    EXPECT_FALSE(std::get<2>(outcomes).is_value());
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      auto stops = []() -> task<std::string> {
+        co_return co_await weir::with_scope([](weir::scope& s) -> task<std::string> {
+          s.cancel("enough");
+          co_await weir::checkpoint();
+          co_return "never";
+        });
+      };
+      auto outcomes = co_await weir::all_settled(after(1ms, 1), weir::sleep(2ms), stops);
+      EXPECT_EQ(std::get<0>(outcomes).value(), 1);
+      EXPECT_TRUE(std::get<1>(outcomes).is_value());
+      EXPECT_FALSE(std::get<2>(outcomes).is_value());
+    });
   });
 }
 
 // R7
 TEST(all_settled, a_cancelled_caller_unwinds_after_its_inputs_are_joined) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       auto t0 = weir::now();
       auto o = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
         s.spawn([&]() -> task<> {
@@ -253,9 +264,9 @@ TEST(all_settled, a_cancelled_caller_unwinds_after_its_inputs_are_joined) {
 
 // K005, X20
 TEST(any, the_first_value_wins_over_earlier_errors) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       auto t0 = weir::now();
       int value =
           co_await weir::any(fails_after(1ms, 1), after(10ms, 2), slow_to_stop(log, "loser"));
@@ -268,8 +279,8 @@ TEST(any, the_first_value_wins_over_earlier_errors) {
 
 // K005
 TEST(any, when_all_fail_the_errors_are_grouped_in_input_order) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       auto error = co_await error_of(
           weir::any(fails_after(30ms, 1), fails_after(10ms, 2), fails_after(20ms, 3)));
       EXPECT_EQ(group_numbers(error), (std::vector<int>{1, 2, 3}));
@@ -284,23 +295,25 @@ TEST(any, when_all_fail_the_errors_are_grouped_in_input_order) {
 
 // K005
 TEST(any, equal_types_give_the_value_different_ones_a_variant_and_all_void_nothing) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    auto text = []() -> task<std::string> {
-      co_await weir::sleep(2ms);
-      co_return "text";
-    };
-    auto mixed = co_await weir::any(fails_after(1ms, 1), text, weir::sleep(1h));
-    static_assert(std::is_same_v<decltype(mixed), std::variant<int, std::string, weir::unit>>);
-    EXPECT_EQ(mixed.index(), 1u);
-    auto nothing = []() -> task<> { co_await weir::sleep(1ms); };
-    co_await weir::any(nothing(), nothing());
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      auto text = []() -> task<std::string> {
+        co_await weir::sleep(2ms);
+        co_return "text";
+      };
+      auto mixed = co_await weir::any(fails_after(1ms, 1), text, weir::sleep(1h));
+      static_assert(std::is_same_v<decltype(mixed), std::variant<int, std::string, weir::unit>>);
+      EXPECT_EQ(mixed.index(), 1u);
+      auto nothing = []() -> task<> { co_await weir::sleep(1ms); };
+      co_await weir::any(nothing(), nothing());
+    });
   });
 }
 
 // K007
 TEST(any, a_caller_cancelled_after_some_inputs_failed_is_cancelled) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       bool caught = false;
       std::optional<weir::future<void>> caller;
       (void)co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
@@ -331,24 +344,26 @@ TEST(any, of_nothing_fails_at_once_with_empty_input) {
 }
 
 TEST(any, futures_are_observed_and_their_values_copied) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    co_await weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
-      auto bad = s.spawn(fails_after(1ms, 1));
-      auto good = s.spawn(after(5ms, 2));
-      auto slow = s.spawn(after(50ms, 3));
-      int value = co_await weir::any(bad, good, slow);
-      EXPECT_EQ(value, 2);
-      EXPECT_FALSE(slow.done());
-      int same = co_await good;
-      int later = co_await slow;
-      EXPECT_EQ(same * 10 + later, 23);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      co_await weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
+        auto bad = s.spawn(fails_after(1ms, 1));
+        auto good = s.spawn(after(5ms, 2));
+        auto slow = s.spawn(after(50ms, 3));
+        int value = co_await weir::any(bad, good, slow);
+        EXPECT_EQ(value, 2);
+        EXPECT_FALSE(slow.done());
+        int same = co_await good;
+        int later = co_await slow;
+        EXPECT_EQ(same * 10 + later, 23);
+      });
     });
   });
 }
 
 TEST(select, it_gives_the_index_of_the_first_settled_future_and_unwraps_nothing) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       co_await weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
         auto slow = s.spawn(after(50ms, 1));
         auto bad = s.spawn(fails_after(5ms, 2));
@@ -367,8 +382,8 @@ TEST(select, it_gives_the_index_of_the_first_settled_future_and_unwraps_nothing)
 
 // K008, R9
 TEST(select, of_several_that_are_settled_the_lowest_index_wins) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       co_await weir::with_scope([](weir::scope& s) -> task<> {
         auto never = s.spawn(after(1h, 0));
         auto late = s.spawn(after(5ms, 1));

@@ -36,8 +36,8 @@ using job = std::function<task<int>()>;
 // ------------------------------------------------------------------ time limits
 
 TEST(composite_cancel, a_timeout_over_a_wait_that_answers_later_is_told_when_that_confirms) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       held<int> answers;
       event_count discarded("value_discarded");
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -61,8 +61,8 @@ TEST(composite_cancel, a_timeout_over_a_wait_that_answers_later_is_told_when_tha
 }
 
 TEST(composite_cancel, a_timeout_over_a_wait_that_answers_no_gives_its_value_as_late) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       held<int> answers;
       event_count late("late");
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -86,8 +86,8 @@ TEST(composite_cancel, a_timeout_over_a_wait_that_answers_no_gives_its_value_as_
 }
 
 TEST(composite_cancel, a_timeout_over_a_wait_that_answers_no_throws_its_error) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       held<int> answers;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         s.spawn([&]() -> task<> {
@@ -103,8 +103,8 @@ TEST(composite_cancel, a_timeout_over_a_wait_that_answers_no_throws_its_error) {
 }
 
 TEST(composite_cancel, of_limits_over_waits_at_one_instant_the_outer_one_is_reported) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       auto words = co_await timeout_words(
           weir::with_deadline(in_a_second(), weir::with_timeout(1s, weir::sleep(5s))));
       EXPECT_TRUE(contains(words, words_of_deadline)) << words;
@@ -116,8 +116,8 @@ TEST(composite_cancel, of_limits_over_waits_at_one_instant_the_outer_one_is_repo
 }
 
 TEST(composite_cancel, of_limits_over_tasks_at_one_instant_the_outer_one_is_reported) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       auto words = co_await timeout_words(
           weir::with_deadline(in_a_second(), weir::with_timeout(1s, five_seconds())));
       EXPECT_TRUE(contains(words, words_of_deadline)) << words;
@@ -129,8 +129,8 @@ TEST(composite_cancel, of_limits_over_tasks_at_one_instant_the_outer_one_is_repo
 }
 
 TEST(composite_cancel, of_a_limit_over_a_task_and_one_over_a_wait_the_outer_one_is_reported) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       const auto inside = []() -> task<> { co_await weir::with_timeout(1s, weir::sleep(5s)); };
       auto words = co_await timeout_words(weir::with_deadline(in_a_second(), inside));
       EXPECT_TRUE(contains(words, words_of_deadline)) << words;
@@ -155,8 +155,8 @@ TEST(composite_cancel, a_checkpoint_among_the_arms_that_finds_the_limit_passed_e
 // ------------------------------------------------------------------ cancellers that act at once
 
 TEST(composite_cancel, a_canceller_that_confirms_before_it_answers_later_unwinds_the_fiber) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       std::optional<weir::resumer<int>> answer;
       text_log log;
       event_count discarded("value_discarded");
@@ -183,8 +183,8 @@ TEST(composite_cancel, a_canceller_that_confirms_before_it_answers_later_unwinds
 }
 
 TEST(composite_cancel, a_canceller_that_completes_and_answers_no_delivers_its_value) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       std::optional<weir::resumer<int>> answer;
       text_log log;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -206,8 +206,8 @@ TEST(composite_cancel, a_canceller_that_completes_and_answers_no_delivers_its_va
 }
 
 TEST(composite_cancel, a_race_whose_canceller_confirms_before_it_answers_later_unwinds) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       std::optional<weir::resumer<int>> answer;
       text_log log;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -229,8 +229,8 @@ TEST(composite_cancel, a_race_whose_canceller_confirms_before_it_answers_later_u
 // ------------------------------------------------------------------ start functions that cancel
 
 TEST(composite_cancel, a_suspend_whose_start_cancels_its_own_scope_is_cancelled) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       held<void> kept;
       text_log log;
       const auto t0 = weir::now();
@@ -254,8 +254,8 @@ TEST(composite_cancel, a_suspend_whose_start_cancels_its_own_scope_is_cancelled)
 }
 
 TEST(composite_cancel, an_arm_whose_start_cancels_the_scope_ends_the_whole_race) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       held<void> kept;
       text_log log;
       const auto t0 = weir::now();
@@ -287,8 +287,8 @@ TEST(composite_cancel, an_arm_whose_start_cancels_the_scope_ends_the_whole_race)
 }
 
 TEST(composite_cancel, a_start_that_cancels_and_then_answers_no_is_waited_for) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       held<int> answers;
       text_log log;
       co_await weir::with_scope([&](weir::scope& outer) -> task<> {
@@ -319,8 +319,8 @@ TEST(composite_cancel, a_start_that_cancels_and_then_answers_no_is_waited_for) {
 // ------------------------------------------------------------------ arms that cannot be started
 
 TEST(composite_cancel, an_empty_function_as_a_later_arm_starts_nothing) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       int started = 0;
       const job full = [&]() -> task<int> {
         ++started;
@@ -343,8 +343,8 @@ TEST(composite_cancel, an_empty_function_as_a_later_arm_starts_nothing) {
 }
 
 TEST(composite_cancel, any_counts_no_failed_arm_as_a_discarded_value) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       event_count discarded("value_discarded");
       weir::counting_governor closed(1), busy(1);
       closed.close();

@@ -81,8 +81,8 @@ task<> cancel_then_answer(held<T>& answers, T value, Wait wait) {
 
 TEST(composite, a_race_waits_for_losers_that_answer_no_or_later_and_counts_their_values) {
   for (cancel_result how : {cancel_result::no, cancel_result::later}) {
-    for_each_seed([&](weir::sim::options options) {
-      weir::sim::run(options, [&]() -> task<> {
+    for_each_order([&](weir::sim::world& w) {
+      w.run([&]() -> task<> {
         held<int> answers;
         event_count discarded("value_discarded");
         const auto t0 = weir::now();
@@ -105,8 +105,8 @@ TEST(composite, a_race_waits_for_losers_that_answer_no_or_later_and_counts_their
 }
 
 TEST(composite, losers_that_complete_while_they_are_asked_do_not_hold_the_winner_back) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       std::optional<weir::resumer<int>> first, second;
       const auto t0 = weir::now();
       auto winner =
@@ -120,8 +120,8 @@ TEST(composite, losers_that_complete_while_they_are_asked_do_not_hold_the_winner
 }
 
 TEST(composite, a_cancelled_race_delivers_the_result_of_an_arm_that_answers_no) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       held<int> answers;
       text_log log;
       co_await cancel_then_answer(answers, 7, [&]() -> task<> {
@@ -137,8 +137,8 @@ TEST(composite, a_cancelled_race_delivers_the_result_of_an_arm_that_answers_no) 
 }
 
 TEST(composite, a_cancelled_race_of_waits_delivers_the_result_of_an_arm_that_answers_no) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       held<int> answers;
       text_log log;
       co_await cancel_then_answer(answers, 7, [&]() -> task<> {
@@ -155,8 +155,8 @@ TEST(composite, a_cancelled_race_of_waits_delivers_the_result_of_an_arm_that_ans
 }
 
 TEST(composite, a_cancelled_race_whose_arm_answers_later_unwinds_when_that_confirms) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       held<int> answers;
       text_log log;
       event_count discarded("value_discarded");
@@ -172,8 +172,8 @@ TEST(composite, a_cancelled_race_whose_arm_answers_later_unwinds_when_that_confi
 }
 
 TEST(composite, all_that_is_cancelled_while_one_arm_answers_no_takes_no_permit) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       weir::counting_governor g(1);
       weir::permit first = co_await g.acquire();
       held<int> answers;
@@ -193,8 +193,8 @@ TEST(composite, all_that_is_cancelled_while_one_arm_answers_no_takes_no_permit) 
 }
 
 TEST(composite, all_that_is_cancelled_while_one_arm_answers_no_gives_its_permit_back) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       weir::counting_governor g(1);
       held<int> answers;
       co_await cancel_then_answer(answers, 5, [&]() -> task<> {
@@ -207,8 +207,8 @@ TEST(composite, all_that_is_cancelled_while_one_arm_answers_no_gives_its_permit_
 }
 
 TEST(composite, all_whose_withdrawn_arm_has_no_value_delivers_nothing) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       held<std::string> unanswered, answers;
       bool went_on = false;
       co_await cancel_then_answer(answers, std::string(60, 'x'), [&]() -> task<> {
@@ -222,8 +222,8 @@ TEST(composite, all_whose_withdrawn_arm_has_no_value_delivers_nothing) {
 }
 
 TEST(composite, any_that_is_cancelled_while_one_arm_answers_no_takes_no_permit) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       weir::counting_governor g(1);
       weir::permit first = co_await g.acquire();
       held<int> answers;
@@ -243,8 +243,8 @@ TEST(composite, any_that_is_cancelled_while_one_arm_answers_no_takes_no_permit) 
 // ------------------------------------------------------------------ two arms on one governor
 
 TEST(composite, a_race_of_two_requests_to_one_governor_is_exact_in_every_order) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       using governor = weir::counting_governor;
       const auto nap = [] { return weir::sleep(1s); };
       co_await race_for_permits(
@@ -264,8 +264,8 @@ TEST(composite, a_race_of_two_requests_to_one_governor_is_exact_in_every_order) 
 }
 
 TEST(composite, a_ready_request_behind_one_that_is_not_wins_at_once) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       weir::counting_governor g(2), h(1);
       weir::permit kept = co_await g.acquire();
       const auto t0 = weir::now();
@@ -283,8 +283,8 @@ TEST(composite, a_ready_request_behind_one_that_is_not_wins_at_once) {
 }
 
 TEST(composite, requests_that_complete_one_another_are_cancelled_without_losing_a_unit) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       permits p;
       co_await p.take_all();
       bool went_on = false;
@@ -307,8 +307,8 @@ TEST(composite, requests_that_complete_one_another_are_cancelled_without_losing_
 }
 
 TEST(composite, requests_that_complete_one_another_under_a_timeout_lose_no_unit) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       permits p;
       co_await p.take_all();
       event_count late("late");
@@ -334,8 +334,8 @@ TEST(composite, requests_that_complete_one_another_under_a_timeout_lose_no_unit)
 }
 
 TEST(composite, two_arms_may_wait_for_one_scope_to_be_idle) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       co_await weir::with_scope([](weir::scope& s) -> task<> {
         const auto t0 = weir::now();
         s.spawn(sleep_for(1s));

@@ -58,9 +58,9 @@ TEST(counting_governor, it_grants_up_to_its_capacity_and_no_more) {
 
 // G7
 TEST(counting_governor, no_newcomer_overtakes_a_waiter) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       weir::counting_governor g(1);
       auto held = co_await g.acquire();
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -80,9 +80,9 @@ TEST(counting_governor, no_newcomer_overtakes_a_waiter) {
 }
 
 TEST(counting_governor, a_lighter_request_does_not_overtake_a_heavier_one) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       weir::counting_governor g(3);
       auto two = co_await g.acquire(2);
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -115,27 +115,29 @@ TEST(counting_governor, a_permit_knows_its_weight_and_gives_all_of_it_back) {
 }
 
 TEST(counting_governor, more_than_the_capacity_waits_for_a_resize) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    text_log log;
-    weir::counting_governor g(1);
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      s.spawn(user(g, log, "big", 3, 1ms));
-      co_await weir::sleep(1ms);
-      g.resize(2);
-      co_await weir::sleep(1ms);
-      EXPECT_TRUE(log.empty());
-      g.resize(3);
-      co_await weir::sleep(1ms);
-      EXPECT_EQ(joined(log), "big");
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      text_log log;
+      weir::counting_governor g(1);
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        s.spawn(user(g, log, "big", 3, 1ms));
+        co_await weir::sleep(1ms);
+        g.resize(2);
+        co_await weir::sleep(1ms);
+        EXPECT_TRUE(log.empty());
+        g.resize(3);
+        co_await weir::sleep(1ms);
+        EXPECT_EQ(joined(log), "big");
+      });
     });
   });
 }
 
 // G4, L003
 TEST(counting_governor, growing_wakes_exactly_as_many_as_it_adds) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       weir::counting_governor g(0);
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         const text_log names{"a", "b", "c", "d"};
@@ -195,8 +197,8 @@ TEST(counting_governor, capacities_outside_32_bits_are_refused) {
 
 // G2, G4
 TEST(counting_governor, cancelled_waiters_leave_and_take_nothing_with_them) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       weir::counting_governor g(0);
       text_log log;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -215,27 +217,29 @@ TEST(counting_governor, cancelled_waiters_leave_and_take_nothing_with_them) {
 }
 
 TEST(counting_governor, a_cancelled_heavy_waiter_lets_the_lighter_ones_behind_it_in) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    text_log log;
-    weir::counting_governor g(2);
-    auto one = co_await g.acquire();
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto heavy = s.spawn(user(g, log, "heavy", 2, 1ms));
-      co_await weir::sleep(1ms);
-      s.spawn(user(g, log, "light", 1, 1ms));
-      co_await weir::sleep(1ms);
-      EXPECT_TRUE(log.empty());
-      heavy.cancel();
-      co_await weir::sleep(1ms);
-      EXPECT_EQ(joined(log), "light");
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      text_log log;
+      weir::counting_governor g(2);
+      auto one = co_await g.acquire();
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        auto heavy = s.spawn(user(g, log, "heavy", 2, 1ms));
+        co_await weir::sleep(1ms);
+        s.spawn(user(g, log, "light", 1, 1ms));
+        co_await weir::sleep(1ms);
+        EXPECT_TRUE(log.empty());
+        heavy.cancel();
+        co_await weir::sleep(1ms);
+        EXPECT_EQ(joined(log), "light");
+      });
     });
   });
 }
 
 // C013: the grant and the cancellation meet in one step
 TEST(counting_governor, a_grant_that_meets_a_cancellation_is_not_lost) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       weir::counting_governor g(1);
       text_log log;
       auto held = co_await g.acquire();
@@ -254,8 +258,8 @@ TEST(counting_governor, a_grant_that_meets_a_cancellation_is_not_lost) {
 }
 
 TEST(counting_governor, acquire_for_gives_up_after_its_time) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       weir::counting_governor g(1);
       auto held = co_await g.acquire();
       auto t0 = weir::now();
@@ -276,8 +280,8 @@ TEST(counting_governor, acquire_for_gives_up_after_its_time) {
 }
 
 TEST(counting_governor, closing_fails_every_waiter_and_every_later_request) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       weir::counting_governor g(1);
       auto held = co_await g.acquire();
       int refused = 0;
@@ -303,30 +307,32 @@ TEST(counting_governor, closing_fails_every_waiter_and_every_later_request) {
 
 // L001, L002
 TEST(counting_governor, beyond_max_waiting_it_refuses_and_a_cancelled_waiter_frees_its_place) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    weir::counting_governor g(1, {.name = "db", .max_waiting = 2});
-    text_log log;
-    auto held = co_await g.acquire();
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto first = s.spawn(user(g, log, "first", 1, 1ms));
-      s.spawn(user(g, log, "second", 1, 1ms));
-      co_await weir::sleep(1ms);
-      auto full = co_await attempt([&] { return g.acquire(); });
-      EXPECT_EQ(code_of(full), weir::errc::governor_full);
-      EXPECT_TRUE(contains(what_of(full), "db")) << what_of(full);
-      first.cancel();
-      s.spawn(user(g, log, "third", 1, 1ms));
-      co_await weir::sleep(1ms);
-      held.release();
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      weir::counting_governor g(1, {.name = "db", .max_waiting = 2});
+      text_log log;
+      auto held = co_await g.acquire();
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        auto first = s.spawn(user(g, log, "first", 1, 1ms));
+        s.spawn(user(g, log, "second", 1, 1ms));
+        co_await weir::sleep(1ms);
+        auto full = co_await attempt([&] { return g.acquire(); });
+        EXPECT_EQ(code_of(full), weir::errc::governor_full);
+        EXPECT_TRUE(contains(what_of(full), "db")) << what_of(full);
+        first.cancel();
+        s.spawn(user(g, log, "third", 1, 1ms));
+        co_await weir::sleep(1ms);
+        held.release();
+      });
+      EXPECT_EQ(joined(log), "second,third");
     });
-    EXPECT_EQ(joined(log), "second,third");
   });
 }
 
 // G11, G19
 TEST(counting_governor, idle_listeners_are_called_when_nothing_is_active_and_nobody_waits) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       weir::counting_governor g(1);
       text_log log;
       int first = 0, last = 0;
@@ -355,36 +361,38 @@ TEST(counting_governor, idle_listeners_are_called_when_nothing_is_active_and_nob
 
 // G9, G10
 TEST(counting_governor, with_gives_the_permit_back_on_value_error_throw_and_cancellation) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    weir::counting_governor g(1);
-    int value = co_await g.with([&]() -> task<int> {
-      EXPECT_EQ(counts_of(g).active, 1);
-      co_return 5;
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      weir::counting_governor g(1);
+      int value = co_await g.with([&]() -> task<int> {
+        EXPECT_EQ(counts_of(g).active, 1);
+        co_return 5;
+      });
+      EXPECT_EQ(value, 5);
+      auto failed = co_await error_of(g.with(fails_after(1ms, 2)));
+      EXPECT_EQ(boom_of(failed), 2);
+      auto threw = co_await attempt([&] { return g.with([]() -> task<int> { throw boom(3); }); });
+      EXPECT_EQ(boom_of(threw), 3);
+      auto timed = co_await error_of(weir::with_timeout(5ms, g.with(after(1h, 1))));
+      EXPECT_TRUE(holds<weir::timeout_error>(timed));
+      EXPECT_EQ(counts_of(g), (counts{1, 1, 0, 0}));
+      g.close();
+      bool ran = false;
+      auto op = [&]() -> task<> {
+        ran = true;
+        co_return;
+      };
+      auto closed = co_await attempt([&] { return g.with(op); });
+      EXPECT_EQ(code_of(closed), weir::errc::governor_closed);
+      EXPECT_FALSE(ran);
     });
-    EXPECT_EQ(value, 5);
-    auto failed = co_await error_of(g.with(fails_after(1ms, 2)));
-    EXPECT_EQ(boom_of(failed), 2);
-    auto threw = co_await attempt([&] { return g.with([]() -> task<int> { throw boom(3); }); });
-    EXPECT_EQ(boom_of(threw), 3);
-    auto timed = co_await error_of(weir::with_timeout(5ms, g.with(after(1h, 1))));
-    EXPECT_TRUE(holds<weir::timeout_error>(timed));
-    EXPECT_EQ(counts_of(g), (counts{1, 1, 0, 0}));
-    g.close();
-    bool ran = false;
-    auto op = [&]() -> task<> {
-      ran = true;
-      co_return;
-    };
-    auto closed = co_await attempt([&] { return g.with(op); });
-    EXPECT_EQ(code_of(closed), weir::errc::governor_closed);
-    EXPECT_FALSE(ran);
   });
 }
 
 // G13
 TEST(counting_governor, wrapped_functions_take_the_same_arguments_and_share_the_limit) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       weir::counting_governor g(1);
       int inside = 0, most = 0;
       auto add = g.wrap([&](int a, std::unique_ptr<int> b) -> task<int> {
@@ -524,9 +532,7 @@ task<> compare_with_model(unsigned seed) {
 }  // namespace
 
 TEST(counting_governor, random_sequences_of_calls_agree_with_a_simple_model) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, [&]() -> task<> {
-      return compare_with_model(static_cast<unsigned>(options.seed));
-    });
+  for_each_order([](weir::sim::world& w) {
+    w.run([&]() -> task<> { return compare_with_model(static_cast<unsigned>(weir::random())); });
   });
 }

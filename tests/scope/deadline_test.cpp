@@ -62,34 +62,36 @@ TEST(deadline, the_effective_deadline_is_the_minimum_over_the_enclosing_ones) {
 
 // D001, S010
 TEST(deadline, a_child_has_the_deadline_of_the_scope_it_is_spawned_into) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    auto t0 = weir::now();
-    std::optional<weir::time_point> inherited, foreign;
-    co_await weir::with_scope([&](weir::scope& plain) -> task<> {
-      co_await weir::with_timeout(50ms, [&]() -> task<> {
-        co_await weir::with_scope([&](weir::scope& s) -> task<> {
-          s.spawn([&](weir::context& c) -> task<> {
-            inherited = c.deadline();
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      auto t0 = weir::now();
+      std::optional<weir::time_point> inherited, foreign;
+      co_await weir::with_scope([&](weir::scope& plain) -> task<> {
+        co_await weir::with_timeout(50ms, [&]() -> task<> {
+          co_await weir::with_scope([&](weir::scope& s) -> task<> {
+            s.spawn([&](weir::context& c) -> task<> {
+              inherited = c.deadline();
+              co_return;
+            });
             co_return;
           });
-          co_return;
-        });
-        plain.spawn([&](weir::context& c) -> task<> {
-          foreign = c.deadline();
-          co_return;
+          plain.spawn([&](weir::context& c) -> task<> {
+            foreign = c.deadline();
+            co_return;
+          });
         });
       });
+      EXPECT_EQ(inherited, std::optional(t0 + 50ms));
+      EXPECT_FALSE(foreign.has_value());
     });
-    EXPECT_EQ(inherited, std::optional(t0 + 50ms));
-    EXPECT_FALSE(foreign.has_value());
   });
 }
 
 // D003, O006; the page has no field for the outer scope's name, so who catches it is checked
 TEST(deadline, an_outer_deadline_that_comes_first_is_the_one_reported) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     int inner = 0, outer = 0;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       auto t0 = weir::now();
       std::optional<kind> seen;
       try {
@@ -112,33 +114,35 @@ TEST(deadline, an_outer_deadline_that_comes_first_is_the_one_reported) {
 
 // O006
 TEST(deadline, an_inner_deadline_that_comes_first_leaves_the_outer_one_in_force) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    auto t0 = weir::now();
-    int inner = 0, outer = 0;
-    try {
-      co_await weir::with_timeout(30ms, [&]() -> task<> {
-        try {
-          (void)co_await weir::with_timeout(10ms, after(1h, 1));
-        } catch (const weir::timeout_error&) {
-          ++inner;
-          EXPECT_EQ(weir::now() - t0, 10ms);
-        }
-        co_await weir::sleep(1h);
-      });
-    } catch (const weir::timeout_error&) {
-      ++outer;
-    }
-    EXPECT_EQ(inner, 1);
-    EXPECT_EQ(outer, 1);
-    EXPECT_EQ(weir::now() - t0, 30ms);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      auto t0 = weir::now();
+      int inner = 0, outer = 0;
+      try {
+        co_await weir::with_timeout(30ms, [&]() -> task<> {
+          try {
+            (void)co_await weir::with_timeout(10ms, after(1h, 1));
+          } catch (const weir::timeout_error&) {
+            ++inner;
+            EXPECT_EQ(weir::now() - t0, 10ms);
+          }
+          co_await weir::sleep(1h);
+        });
+      } catch (const weir::timeout_error&) {
+        ++outer;
+      }
+      EXPECT_EQ(inner, 1);
+      EXPECT_EQ(outer, 1);
+      EXPECT_EQ(weir::now() - t0, 30ms);
+    });
   });
 }
 
 // D004, D015
 TEST(deadline, of_two_deadlines_at_one_instant_the_outer_one_is_blamed_once) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     int inner = 0, outer = 0;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       auto t0 = weir::now();
       try {
         co_await weir::with_deadline(t0 + 10ms, [&]() -> task<> {
@@ -162,41 +166,45 @@ TEST(deadline, of_two_deadlines_at_one_instant_the_outer_one_is_blamed_once) {
 
 // D006
 TEST(deadline, zero_negative_and_past_deadlines_fail_without_starting_the_op) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    bool ran = false;
-    auto op = [&]() -> task<int> {
-      ran = true;
-      co_return 1;
-    };
-    auto t0 = weir::now();
-    auto zero = co_await error_of(weir::with_timeout(0ms, op));
-    auto negative = co_await error_of(weir::with_timeout(-1h, op));
-    auto past = co_await error_of(weir::with_deadline(t0 - 1s, op));
-    auto present = co_await error_of(weir::with_deadline(t0, op));
-    auto piped = co_await error_of(op | weir::timeout(0ms));
-    for (const auto& error : {zero, negative, past, present, piped})
-      EXPECT_TRUE(holds<weir::timeout_error>(error)) << what_of(error);
-    EXPECT_FALSE(ran);
-    EXPECT_EQ(weir::now(), t0);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      bool ran = false;
+      auto op = [&]() -> task<int> {
+        ran = true;
+        co_return 1;
+      };
+      auto t0 = weir::now();
+      auto zero = co_await error_of(weir::with_timeout(0ms, op));
+      auto negative = co_await error_of(weir::with_timeout(-1h, op));
+      auto past = co_await error_of(weir::with_deadline(t0 - 1s, op));
+      auto present = co_await error_of(weir::with_deadline(t0, op));
+      auto piped = co_await error_of(op | weir::timeout(0ms));
+      for (const auto& error : {zero, negative, past, present, piped})
+        EXPECT_TRUE(holds<weir::timeout_error>(error)) << what_of(error);
+      EXPECT_FALSE(ran);
+      EXPECT_EQ(weir::now(), t0);
+    });
   });
 }
 
 // D007
 TEST(deadline, a_relative_deadline_counts_from_the_await_and_not_from_its_making) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    auto waiting = weir::with_timeout(10ms, after(5ms, 7));
-    co_await weir::sleep(1h);
-    auto t0 = weir::now();
-    int value = co_await std::move(waiting);
-    EXPECT_EQ(value, 7);
-    EXPECT_EQ(weir::now() - t0, 5ms);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      auto waiting = weir::with_timeout(10ms, after(5ms, 7));
+      co_await weir::sleep(1h);
+      auto t0 = weir::now();
+      int value = co_await std::move(waiting);
+      EXPECT_EQ(value, 7);
+      EXPECT_EQ(weir::now() - t0, 5ms);
+    });
   });
 }
 
 // D009, X1, O003, O004
 TEST(deadline, a_cancellation_by_the_user_is_never_reported_as_a_timeout) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       co_await weir::with_scope([](weir::scope& s) -> task<> {
         auto child = s.spawn(weir::with_timeout(1h, after(2h, 1)));
         co_await weir::sleep(1ms);
@@ -247,18 +255,20 @@ TEST(deadline, a_fiber_that_only_passes_checkpoints_is_stopped_by_its_deadline) 
 
 // D014
 TEST(deadline, when_all_sleep_time_jumps_exactly_to_the_deadline) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    auto t0 = weir::now();
-    auto error = co_await error_of(weir::with_timeout(1234567ns, after(1000h, 1)));
-    EXPECT_TRUE(holds<weir::timeout_error>(error));
-    EXPECT_EQ(weir::now() - t0, 1234567ns);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      auto t0 = weir::now();
+      auto error = co_await error_of(weir::with_timeout(1234567ns, after(1000h, 1)));
+      EXPECT_TRUE(holds<weir::timeout_error>(error));
+      EXPECT_EQ(weir::now() - t0, 1234567ns);
+    });
   });
 }
 
 // D015
 TEST(deadline, a_value_at_the_instant_of_the_deadline_wins) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       auto t0 = weir::now();
       auto from_task = co_await weir::settle(weir::with_timeout(10ms, after(10ms, 5)));
       EXPECT_TRUE(from_task.is_value());
@@ -272,8 +282,8 @@ TEST(deadline, a_value_at_the_instant_of_the_deadline_wins) {
 
 // D016
 TEST(deadline, a_scope_that_the_timer_cancelled_is_reported_as_the_timeout) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       auto op = []() -> task<> {
         co_await weir::with_scope([](weir::scope& s) -> task<> {
           auto child = s.spawn(after(1h, 1));
@@ -289,50 +299,56 @@ TEST(deadline, a_scope_that_the_timer_cancelled_is_reported_as_the_timeout) {
 
 // C025, X25
 TEST(deadline, a_timeout_is_a_failure_with_its_own_code_and_never_a_cancellation) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    auto o = co_await weir::settle(weir::with_timeout(10ms, after(1h, 1)));
-    EXPECT_TRUE(o.is_error());
-    EXPECT_FALSE(o.is_cancelled());
-    EXPECT_TRUE(o.is_error() && code_of(o.error()) == weir::errc::timeout);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      auto o = co_await weir::settle(weir::with_timeout(10ms, after(1h, 1)));
+      EXPECT_TRUE(o.is_error());
+      EXPECT_FALSE(o.is_cancelled());
+      EXPECT_TRUE(o.is_error() && code_of(o.error()) == weir::errc::timeout);
+    });
   });
 }
 
 TEST(deadline, a_value_after_the_timer_fired_is_kept_and_told_as_late) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    text_log events;
-    auto sub = weir::on_event([&](const weir::event_info& e) { events.emplace_back(e.name); });
-    auto t0 = weir::now();
-    auto stubborn = []() -> task<int> {
-      int value = co_await weir::shield(after(30ms, 7));
-      co_return value;
-    };
-    int value = co_await weir::with_timeout(10ms, stubborn);
-    EXPECT_EQ(value, 7);
-    EXPECT_EQ(weir::now() - t0, 30ms);
-    EXPECT_EQ(counted(events, "late"), 1);
-    (void)co_await weir::with_timeout(10ms, after(5ms, 7));
-    EXPECT_EQ(counted(events, "late"), 1);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      text_log events;
+      auto sub = weir::on_event([&](const weir::event_info& e) { events.emplace_back(e.name); });
+      auto t0 = weir::now();
+      auto stubborn = []() -> task<int> {
+        int value = co_await weir::shield(after(30ms, 7));
+        co_return value;
+      };
+      int value = co_await weir::with_timeout(10ms, stubborn);
+      EXPECT_EQ(value, 7);
+      EXPECT_EQ(weir::now() - t0, 30ms);
+      EXPECT_EQ(counted(events, "late"), 1);
+      (void)co_await weir::with_timeout(10ms, after(5ms, 7));
+      EXPECT_EQ(counted(events, "late"), 1);
+    });
   });
 }
 
 TEST(deadline, an_error_while_being_cancelled_is_reported_and_the_timeout_suppressed) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    text_log events;
-    auto sub = weir::on_event([&](const weir::event_info& e) { events.emplace_back(e.name); });
-    auto breaks = []() -> task<int> { co_return co_await weir::shield(fails_after(30ms, 4)); };
-    auto o = co_await weir::settle(weir::with_timeout(10ms, breaks));
-    EXPECT_TRUE(o.is_error());
-    EXPECT_EQ(o.is_error() ? boom_of(o.error()) : 0, 4);
-    EXPECT_EQ(counted(events, "suppressed"), 1);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      text_log events;
+      auto sub = weir::on_event([&](const weir::event_info& e) { events.emplace_back(e.name); });
+      auto breaks = []() -> task<int> { co_return co_await weir::shield(fails_after(30ms, 4)); };
+      auto o = co_await weir::settle(weir::with_timeout(10ms, breaks));
+      EXPECT_TRUE(o.is_error());
+      EXPECT_EQ(o.is_error() ? boom_of(o.error()) : 0, 4);
+      EXPECT_EQ(counted(events, "suppressed"), 1);
+    });
   });
 }
 
 // O003, A8b
 TEST(deadline, an_outer_cancellation_that_came_first_wins_although_the_timer_is_passed_later) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
     bool went_on = false;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       auto t0 = weir::now();
       auto o = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
         s.spawn([&]() -> task<> {
@@ -356,19 +372,21 @@ TEST(deadline, an_outer_cancellation_that_came_first_wins_although_the_timer_is_
 
 // X3
 TEST(deadline, the_op_is_joined_before_the_timeout_is_thrown) {
-  text_log log;
-  weir::sim::run({.seed = 1}, [&]() -> task<> {
-    auto t0 = weir::now();
-    try {
-      (void)co_await weir::with_timeout(10ms, slow_to_stop(log, "op"));
-    } catch (const weir::timeout_error&) {
-      log.push_back("thrown");
-    }
-    EXPECT_EQ(weir::now() - t0, 40ms);
-    co_await weir::sleep(1ms);  // the caller itself was not cancelled
-    log.push_back("on");
+  for_each_order([](weir::sim::world& w) {
+    text_log log;
+    w.run([&]() -> task<> {
+      auto t0 = weir::now();
+      try {
+        (void)co_await weir::with_timeout(10ms, slow_to_stop(log, "op"));
+      } catch (const weir::timeout_error&) {
+        log.push_back("thrown");
+      }
+      EXPECT_EQ(weir::now() - t0, 40ms);
+      co_await weir::sleep(1ms);  // the caller itself was not cancelled
+      log.push_back("on");
+    });
+    EXPECT_EQ(joined(log), "op stopped,thrown,on");
   });
-  EXPECT_EQ(joined(log), "op stopped,thrown,on");
 }
 
 // O001, X5
@@ -393,8 +411,9 @@ TEST(deadline, the_timer_is_freed_on_value_error_and_cancellation) {
   });
 }
 
+// In the order of production, where an await that need not wait keeps its turn.
 TEST(deadline, the_timer_is_armed_when_the_op_first_gives_up_its_turn) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
+  weir::sim::run({.seed = 1, .strategy = weir::sim::fifo}, []() -> task<> {
     long before = live_timers();
     co_await weir::with_timeout(1h, [&]() -> task<> {
       EXPECT_EQ(live_timers(), before);
@@ -408,13 +427,15 @@ TEST(deadline, the_timer_is_armed_when_the_op_first_gives_up_its_turn) {
 }
 
 TEST(deadline, the_unwound_op_sees_the_kind_timeout_or_deadline) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    std::optional<kind> by_timeout, by_deadline;
-    (void)co_await error_of(weir::with_timeout(1ms, sleeps_for_ever(by_timeout)));
-    auto soon = weir::now() + 1ms;
-    (void)co_await error_of(weir::with_deadline(soon, sleeps_for_ever(by_deadline)));
-    EXPECT_EQ(by_timeout, std::optional(kind::timeout));
-    EXPECT_EQ(by_deadline, std::optional(kind::deadline));
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      std::optional<kind> by_timeout, by_deadline;
+      (void)co_await error_of(weir::with_timeout(1ms, sleeps_for_ever(by_timeout)));
+      auto soon = weir::now() + 1ms;
+      (void)co_await error_of(weir::with_deadline(soon, sleeps_for_ever(by_deadline)));
+      EXPECT_EQ(by_timeout, std::optional(kind::timeout));
+      EXPECT_EQ(by_deadline, std::optional(kind::deadline));
+    });
   });
 }
 
@@ -449,19 +470,21 @@ TEST(deadline, a_move_only_result_passes_through) {
 }
 
 TEST(deadline, a_timeout_over_a_wait_starts_no_fiber) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    long before = 0, during = 0;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      s.spawn([&]() -> task<> {
-        before = live_fibers();
-        co_await weir::sleep(2ms);
-        during = live_fibers();
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      long before = 0, during = 0;
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        s.spawn([&]() -> task<> {
+          before = live_fibers();
+          co_await weir::sleep(2ms);
+          during = live_fibers();
+        });
+        co_await weir::sleep(1ms);
+        auto error = co_await error_of(weir::with_timeout(10ms, weir::sleep(1h)));
+        EXPECT_TRUE(holds<weir::timeout_error>(error));
       });
-      co_await weir::sleep(1ms);
-      auto error = co_await error_of(weir::with_timeout(10ms, weir::sleep(1h)));
-      EXPECT_TRUE(holds<weir::timeout_error>(error));
+      EXPECT_GT(before, 0);
+      EXPECT_EQ(during, before);
     });
-    EXPECT_GT(before, 0);
-    EXPECT_EQ(during, before);
   });
 }

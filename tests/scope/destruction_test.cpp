@@ -131,9 +131,9 @@ weir::task<> follow(path way, Spawn spawn) {
 TEST(destruction, a_spawned_task_is_destroyed_once_on_every_path) {
   for (path way : all_paths) {
     SCOPED_TRACE(::testing::Message() << "path " << static_cast<int>(way));
-    for_each_seed([&](weir::sim::options options) {
+    for_each_order([&](weir::sim::world& w) {
       ledger book;
-      weir::sim::run(options, [&]() -> weir::task<> {
+      w.run([&]() -> weir::task<> {
         co_await follow(way, [&](weir::scope& s, weir::child<tracked>*& self) {
           return s.spawn(travel(book, tracked(book), way, self));
         });
@@ -147,9 +147,9 @@ TEST(destruction, a_spawned_task_is_destroyed_once_on_every_path) {
 TEST(destruction, a_spawned_callable_is_destroyed_once_on_every_path) {
   for (path way : all_paths) {
     SCOPED_TRACE(::testing::Message() << "path " << static_cast<int>(way));
-    for_each_seed([&](weir::sim::options options) {
+    for_each_order([&](weir::sim::world& w) {
       ledger book;
-      weir::sim::run(options, [&]() -> weir::task<> {
+      w.run([&]() -> weir::task<> {
         co_await follow(way, [&](weir::scope& s, weir::child<tracked>*& self) {
           const tracked capture(book);
           auto callable = [capture, &book, way, &self] {
@@ -166,9 +166,9 @@ TEST(destruction, a_spawned_callable_is_destroyed_once_on_every_path) {
 }
 
 TEST(destruction, a_capturing_coroutine_lambda_lives_as_long_as_its_task) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     ledger book;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         {
           const tracked capture(book);
@@ -243,9 +243,9 @@ TEST(destruction, a_result_lives_as_long_as_its_last_future_also_after_the_loop)
 }
 
 TEST(destruction, a_result_that_was_taken_belongs_to_who_took_it) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     ledger book;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       weir::child<tracked>* self = nullptr;
       std::optional<tracked> mine;
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
@@ -265,9 +265,9 @@ TEST(destruction, a_result_that_was_taken_belongs_to_who_took_it) {
 
 // E021: after handling, nobody but the handler holds the error.
 TEST(destruction, an_error_is_gone_when_its_handler_has_ended) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     ledger book;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       weir::child<tracked>* self = nullptr;
       bool caught = false;
       try {
@@ -288,10 +288,10 @@ TEST(destruction, an_error_is_gone_when_its_handler_has_ended) {
 }
 
 TEST(destruction, the_cause_of_a_reason_lives_as_long_as_the_future_that_shows_it) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     ledger book;
     std::optional<weir::future<void>> sibling;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       weir::child<tracked>* self = nullptr;
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
         sibling = s.spawn(sleep_for(1000h));
@@ -309,9 +309,9 @@ TEST(destruction, the_cause_of_a_reason_lives_as_long_as_the_future_that_shows_i
 
 TEST(destruction, scope_bodies_defers_and_their_captures_are_destroyed_once) {
   for (bool cancelled : {false, true}) {
-    for_each_seed([&](weir::sim::options options) {
+    for_each_order([&](weir::sim::world& w) {
       ledger book;
-      weir::sim::run(options, [&]() -> weir::task<> {
+      w.run([&]() -> weir::task<> {
         const tracked capture(book);
         auto plain = [capture] { capture.use(); };
         auto waiting = [capture]() -> weir::task<> {
@@ -340,9 +340,9 @@ TEST(destruction, scope_bodies_defers_and_their_captures_are_destroyed_once) {
 }
 
 TEST(destruction, waits_that_lose_and_ops_that_never_start_are_destroyed_once) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     ledger book;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       weir::child<tracked>* self = nullptr;
       auto late = park_with(tracked(book));
       auto timed = co_await weir::settle(weir::with_timeout(5ms, std::move(late)));

@@ -46,8 +46,8 @@ TEST(future, a_child_is_a_move_only_future_that_can_cancel) {
 
 // S020
 TEST(future, an_lvalue_gives_the_same_object_to_any_number_of_awaiters) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       co_await weir::with_scope([](weir::scope& s) -> task<> {
         auto f = s.spawn(boxed(5ms, 6));
         EXPECT_FALSE(f.done());
@@ -72,26 +72,28 @@ TEST(future, an_lvalue_gives_the_same_object_to_any_number_of_awaiters) {
 }
 
 TEST(future, a_value_is_taken_once_and_then_every_copy_says_already_taken) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    co_await weir::with_scope([](weir::scope& s) -> task<> {
-      auto f = s.spawn(boxed(1ms, 6));
-      weir::future<std::unique_ptr<int>> copy = f;
-      std::unique_ptr<int> mine = co_await f.take();
-      EXPECT_TRUE(mine && *mine == 6);
-      auto by_take = co_await attempt([&] { return f.take(); });
-      EXPECT_EQ(code_of(by_take), weir::errc::already_taken);
-      int refused = 0;
-      try {
-        (void)co_await copy;
-      } catch (const weir::error& e) {
-        refused += e.code() == weir::errc::already_taken;
-      }
-      try {
-        (void)co_await std::move(copy);
-      } catch (const weir::error& e) {
-        refused += e.code() == weir::errc::already_taken;
-      }
-      EXPECT_EQ(refused, 2);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      co_await weir::with_scope([](weir::scope& s) -> task<> {
+        auto f = s.spawn(boxed(1ms, 6));
+        weir::future<std::unique_ptr<int>> copy = f;
+        std::unique_ptr<int> mine = co_await f.take();
+        EXPECT_TRUE(mine && *mine == 6);
+        auto by_take = co_await attempt([&] { return f.take(); });
+        EXPECT_EQ(code_of(by_take), weir::errc::already_taken);
+        int refused = 0;
+        try {
+          (void)co_await copy;
+        } catch (const weir::error& e) {
+          refused += e.code() == weir::errc::already_taken;
+        }
+        try {
+          (void)co_await std::move(copy);
+        } catch (const weir::error& e) {
+          refused += e.code() == weir::errc::already_taken;
+        }
+        EXPECT_EQ(refused, 2);
+      });
     });
   });
 }
@@ -112,27 +114,29 @@ TEST(future, awaiting_an_rvalue_moves_the_value_out) {
 }
 
 TEST(future, the_same_error_is_rethrown_to_every_awaiter_every_time) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    co_await weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
-      auto bad = s.spawn(fails_after(1ms, 2));
-      const boom* first = nullptr;
-      for (int i = 0; i < 3; ++i) {
-        try {
-          (void)co_await bad;
-        } catch (const boom& e) {
-          if (i == 0) first = &e;
-          EXPECT_EQ(&e, first);
-          EXPECT_EQ(e.n, 2);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      co_await weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
+        auto bad = s.spawn(fails_after(1ms, 2));
+        const boom* first = nullptr;
+        for (int i = 0; i < 3; ++i) {
+          try {
+            (void)co_await bad;
+          } catch (const boom& e) {
+            if (i == 0) first = &e;
+            EXPECT_EQ(&e, first);
+            EXPECT_EQ(e.n, 2);
+          }
         }
-      }
-      EXPECT_NE(first, nullptr);
+        EXPECT_NE(first, nullptr);
+      });
     });
   });
 }
 
 TEST(future, of_a_cancelled_run_throws_cancelled_error_with_the_reason) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       co_await weir::with_scope([](weir::scope& s) -> task<> {
         auto f = s.spawn(after(1h, 1));
         co_await weir::sleep(1ms);
@@ -169,8 +173,8 @@ TEST(future, a_void_one_can_be_awaited_and_taken) {
 
 // S021
 TEST(future, dropping_a_child_neither_cancels_nor_detaches_it) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       bool finished = false;
       auto t0 = weir::now();
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -189,59 +193,63 @@ TEST(future, dropping_a_child_neither_cancels_nor_detaches_it) {
 }
 
 TEST(future, it_may_outlive_its_scope_and_its_loop) {
-  int count = 0;
-  {
-    std::optional<weir::future<alive>> value;
-    std::optional<weir::future<int>> error, cancelled;
-    weir::sim::run({.seed = 1}, [&]() -> task<> {
-      auto make = [&]() -> task<alive> { co_return alive(count); };
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        value = s.spawn(make);
-        auto stopped = s.spawn(after(1h, 1));
-        cancelled = stopped;
-        co_await weir::sleep(1ms);
-        stopped.cancel("enough");
+  for_each_order([](weir::sim::world& w) {
+    int count = 0;
+    {
+      std::optional<weir::future<alive>> value;
+      std::optional<weir::future<int>> error, cancelled;
+      w.run([&]() -> task<> {
+        auto make = [&]() -> task<alive> { co_return alive(count); };
+        co_await weir::with_scope([&](weir::scope& s) -> task<> {
+          value = s.spawn(make);
+          auto stopped = s.spawn(after(1h, 1));
+          cancelled = stopped;
+          co_await weir::sleep(1ms);
+          stopped.cancel("enough");
+        });
+        const alive& seen = co_await *value;
+        EXPECT_EQ(*seen.count, count);
+        (void)co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
+          error = s.spawn(fails_after(1ms, 3));
+          co_return;
+        }));
       });
-      const alive& seen = co_await *value;
-      EXPECT_EQ(*seen.count, count);
-      (void)co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
-        error = s.spawn(fails_after(1ms, 3));
-        co_return;
-      }));
-    });
-    EXPECT_EQ(count, 1);
-    EXPECT_TRUE(value->done() && value->peek()->is_value());
-    EXPECT_EQ(boom_of(error->peek()->error()), 3);
-    EXPECT_EQ(cancelled->peek()->reason().message, "enough");
-    weir::future<alive> copy = *value;
-    value.reset();
-    EXPECT_EQ(count, 1);
-    EXPECT_EQ(*copy.peek()->value().count, 1);
-  }
-  EXPECT_EQ(count, 0);
+      EXPECT_EQ(count, 1);
+      EXPECT_TRUE(value->done() && value->peek()->is_value());
+      EXPECT_EQ(boom_of(error->peek()->error()), 3);
+      EXPECT_EQ(cancelled->peek()->reason().message, "enough");
+      weir::future<alive> copy = *value;
+      value.reset();
+      EXPECT_EQ(count, 1);
+      EXPECT_EQ(*copy.peek()->value().count, 1);
+    }
+    EXPECT_EQ(count, 0);
+  });
 }
 
 TEST(future, a_result_nobody_takes_is_destroyed_exactly_once) {
-  int count = 0;
-  weir::sim::run({.seed = 1}, [&]() -> task<> {
-    auto make = [&]() -> task<alive> { co_return alive(count); };
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      s.spawn(make);
-      auto kept = s.spawn(make);
-      co_await weir::sleep(1ms);
-      EXPECT_EQ(count, 1);  // the dropped one is gone already
-      alive mine = co_await kept.take();
-      EXPECT_EQ(count, 1);
+  for_each_order([](weir::sim::world& w) {
+    int count = 0;
+    w.run([&]() -> task<> {
+      auto make = [&]() -> task<alive> { co_return alive(count); };
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        s.spawn(make);
+        auto kept = s.spawn(make);
+        co_await weir::sleep(1ms);
+        EXPECT_EQ(count, 1);  // the dropped one is gone already
+        alive mine = co_await kept.take();
+        EXPECT_EQ(count, 1);
+      });
+      EXPECT_EQ(count, 0);
     });
     EXPECT_EQ(count, 0);
   });
-  EXPECT_EQ(count, 0);
 }
 
 // R4b
 TEST(future, a_cancelled_awaiter_leaves_and_the_others_stay) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       co_await weir::with_scope([](weir::scope& s) -> task<> {
         auto f = s.spawn(after(10ms, 4));
         auto leaving = s.spawn([&]() -> task<int> { co_return co_await f; });

@@ -34,20 +34,22 @@ TEST(local, it_has_its_default_until_a_value_is_bound) {
 }
 
 TEST(local, bindings_nest_and_end_on_value_error_and_cancellation) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    co_await weir::with_local(level, 2, [&]() -> task<> {
-      int three = co_await weir::with_local(level, 3, level_later(1ms));
-      EXPECT_EQ(three, 3);
-      EXPECT_EQ(level.get(), 2);
-      auto failed = co_await error_of(weir::with_local(level, 4, fails_after(1ms, 1)));
-      EXPECT_EQ(boom_of(failed), 1);
-      EXPECT_EQ(level.get(), 2);
-      auto timed =
-          co_await error_of(weir::with_timeout(1ms, weir::with_local(level, 5, after(1h, 1))));
-      EXPECT_TRUE(holds<weir::timeout_error>(timed));
-      EXPECT_EQ(level.get(), 2);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      co_await weir::with_local(level, 2, [&]() -> task<> {
+        int three = co_await weir::with_local(level, 3, level_later(1ms));
+        EXPECT_EQ(three, 3);
+        EXPECT_EQ(level.get(), 2);
+        auto failed = co_await error_of(weir::with_local(level, 4, fails_after(1ms, 1)));
+        EXPECT_EQ(boom_of(failed), 1);
+        EXPECT_EQ(level.get(), 2);
+        auto timed =
+            co_await error_of(weir::with_timeout(1ms, weir::with_local(level, 5, after(1h, 1))));
+        EXPECT_TRUE(holds<weir::timeout_error>(timed));
+        EXPECT_EQ(level.get(), 2);
+      });
+      EXPECT_EQ(level.get(), 1);
     });
-    EXPECT_EQ(level.get(), 1);
   });
 }
 
@@ -68,8 +70,8 @@ TEST(local, several_are_independent_and_hold_any_type) {
 
 // S010
 TEST(local, a_child_takes_those_of_the_scope_it_is_spawned_into) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       int inherited = 0, foreign = 0;
       co_await weir::with_scope([&](weir::scope& plain) -> task<> {
         co_await weir::with_local(level, 7, [&]() -> task<> {
@@ -89,8 +91,8 @@ TEST(local, a_child_takes_those_of_the_scope_it_is_spawned_into) {
 
 // S043
 TEST(local, one_bound_around_a_child_is_seen_by_that_child_only) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       co_await weir::with_scope([](weir::scope& s) -> task<> {
         auto bound = s.spawn(weir::with_local(level, 6, level_later(5ms)));
         auto other = s.spawn(level_later(5ms));
@@ -104,42 +106,46 @@ TEST(local, one_bound_around_a_child_is_seen_by_that_child_only) {
 }
 
 TEST(local, the_arms_of_combinators_and_wrapped_ops_see_the_callers) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    co_await weir::with_local(level, 8, [&]() -> task<> {
-      auto both = co_await weir::all(level_here(), level_later(1ms));
-      EXPECT_EQ(std::get<0>(both) + std::get<1>(both), 16);
-      int raced = co_await weir::race(level_later(1ms), level_later(2ms));
-      int timed = co_await weir::with_timeout(1s, level_later(1ms));
-      int shielded = co_await weir::shield(level_later(1ms));
-      auto settled = co_await weir::settle(level_later(1ms));
-      EXPECT_EQ(raced, 8);
-      EXPECT_EQ(timed, 8);
-      EXPECT_EQ(shielded, 8);
-      EXPECT_EQ(settled.value(), 8);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      co_await weir::with_local(level, 8, [&]() -> task<> {
+        auto both = co_await weir::all(level_here(), level_later(1ms));
+        EXPECT_EQ(std::get<0>(both) + std::get<1>(both), 16);
+        int raced = co_await weir::race(level_later(1ms), level_later(2ms));
+        int timed = co_await weir::with_timeout(1s, level_later(1ms));
+        int shielded = co_await weir::shield(level_later(1ms));
+        auto settled = co_await weir::settle(level_later(1ms));
+        EXPECT_EQ(raced, 8);
+        EXPECT_EQ(timed, 8);
+        EXPECT_EQ(shielded, 8);
+        EXPECT_EQ(settled.value(), 8);
+      });
     });
   });
 }
 
 TEST(local, defers_and_destructors_of_a_cancelled_fiber_still_see_it) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    int in_defer = 0, in_destructor = 0;
-    struct probe {
-      int& seen;
-      ~probe() { seen = level.get(); }
-    };
-    co_await weir::with_local(level, 4, [&]() -> task<> {
-      (void)co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
-        s.defer([&]() -> task<> {
-          co_await weir::sleep(1ms);
-          in_defer = level.get();
-        });
-        probe p{in_destructor};
-        s.cancel("stop");
-        co_await weir::checkpoint();
-      }));
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      int in_defer = 0, in_destructor = 0;
+      struct probe {
+        int& seen;
+        ~probe() { seen = level.get(); }
+      };
+      co_await weir::with_local(level, 4, [&]() -> task<> {
+        (void)co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
+          s.defer([&]() -> task<> {
+            co_await weir::sleep(1ms);
+            in_defer = level.get();
+          });
+          probe p{in_destructor};
+          s.cancel("stop");
+          co_await weir::checkpoint();
+        }));
+      });
+      EXPECT_EQ(in_defer, 4);
+      EXPECT_EQ(in_destructor, 4);
     });
-    EXPECT_EQ(in_defer, 4);
-    EXPECT_EQ(in_destructor, 4);
   });
 }
 
@@ -186,8 +192,8 @@ TEST(this_context, inside_settle_with_timeout_and_shield_it_is_the_ops_own) {
 }
 
 TEST(context, it_says_that_a_cancellation_is_requested_and_why) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       bool before = true, after_it = false;
       std::string message;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -226,18 +232,20 @@ TEST(context, it_has_the_name_of_its_operation_and_the_id_of_its_scope) {
 
 // K1
 TEST(context, its_stop_token_is_asked_to_stop_when_the_op_is_cancelled) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    std::optional<std::stop_token> token;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto child = s.spawn([&](weir::context& c) -> task<> {
-        token = c.stop_token();
-        EXPECT_FALSE(token->stop_requested());
-        co_await weir::shield(weir::sleep(10ms));
-        EXPECT_TRUE(token->stop_requested());
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      std::optional<std::stop_token> token;
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        auto child = s.spawn([&](weir::context& c) -> task<> {
+          token = c.stop_token();
+          EXPECT_FALSE(token->stop_requested());
+          co_await weir::shield(weir::sleep(10ms));
+          EXPECT_TRUE(token->stop_requested());
+        });
+        co_await weir::sleep(5ms);
+        child.cancel("enough");
       });
-      co_await weir::sleep(5ms);
-      child.cancel("enough");
+      EXPECT_TRUE(token && token->stop_requested());
     });
-    EXPECT_TRUE(token && token->stop_requested());
   });
 }

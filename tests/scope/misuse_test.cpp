@@ -205,8 +205,8 @@ TEST(misuse, spawning_on_a_scope_of_another_loop_names_both_loops) {
 }
 
 TEST(misuse, a_result_is_taken_once) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
         weir::future<std::string> result = s.spawn([]() -> weir::task<std::string> {
           co_await weir::yield();
@@ -232,10 +232,10 @@ TEST(misuse, a_result_is_taken_once) {
 }
 
 TEST(misuse, two_takers_that_wait_at_once_get_one_value_and_one_error) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     int values = 0;
     int refused = 0;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         auto result = s.spawn(after(5ms, 3));
         auto take = [&]() -> weir::task<> {
@@ -255,11 +255,11 @@ TEST(misuse, two_takers_that_wait_at_once_get_one_value_and_one_error) {
 }
 
 TEST(misuse, join_and_idle_from_a_child_would_deadlock) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     std::error_code by_join;
     std::error_code by_idle;
     std::error_code from_below;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         auto join = [&]() -> weir::task<> { co_await s.join(); };
         auto idle = [&]() -> weir::task<> { co_await s.idle(); };

@@ -39,10 +39,10 @@ std::vector<int> upto(int n) {
 
 // K012
 TEST(parallel_map, results_are_in_input_order_and_the_limit_is_never_exceeded) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     gauge g;
-    weir::sim::run(options, [&]() -> task<> {
-      std::mt19937 random(static_cast<unsigned>(options.seed));
+    w.run([&]() -> task<> {
+      std::mt19937 random(static_cast<unsigned>(weir::random()));
       int limit = static_cast<int>(random() % 5) + 1;
       std::vector<int> numbers = upto(20);
       auto square = [&](int x) -> task<int> {
@@ -63,23 +63,25 @@ TEST(parallel_map, results_are_in_input_order_and_the_limit_is_never_exceeded) {
 
 // K012
 TEST(parallel_map, a_free_place_is_filled_at_once) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    auto t0 = weir::now();
-    std::vector<int> durations{30, 10, 10, 10};
-    auto work = [](int d) -> task<int> {
-      co_await weir::sleep(d * 1ms);
-      co_return d;
-    };
-    auto out = co_await weir::parallel_map(durations, work, 2);
-    EXPECT_EQ(out, durations);
-    EXPECT_EQ(weir::now() - t0, 30ms);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      auto t0 = weir::now();
+      std::vector<int> durations{30, 10, 10, 10};
+      auto work = [](int d) -> task<int> {
+        co_await weir::sleep(d * 1ms);
+        co_return d;
+      };
+      auto out = co_await weir::parallel_map(durations, work, 2);
+      EXPECT_EQ(out, durations);
+      EXPECT_EQ(weir::now() - t0, 30ms);
+    });
   });
 }
 
 TEST(parallel_map, a_limit_of_one_is_serial_and_in_order) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       auto work = [&](int x) -> task<int> {
         log.push_back("<" + std::to_string(x));
         co_await weir::sleep((5 - x) * 1ms);
@@ -94,10 +96,10 @@ TEST(parallel_map, a_limit_of_one_is_serial_and_in_order) {
 
 // K012
 TEST(parallel_map, the_first_failure_cancels_the_running_ones_and_starts_no_more) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
     gauge g;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       auto t0 = weir::now();
       auto work = [&](int x) -> task<int> {
         inside here(g);
@@ -155,9 +157,9 @@ TEST(parallel_map, a_negative_limit_is_refused_without_a_call) {
 }
 
 TEST(parallel_map, a_cancelled_caller_cancels_and_joins_the_running_ones) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> task<> {
+    w.run([&]() -> task<> {
       auto t0 = weir::now();
       auto work = [&](int x) { return slow_to_stop(log, std::to_string(x)); };
       auto error =
@@ -171,8 +173,8 @@ TEST(parallel_map, a_cancelled_caller_cancels_and_joins_the_running_ones) {
 }
 
 TEST(parallel_map, a_governor_is_taken_as_the_limit_and_gets_its_permits_back) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       gauge g;
       weir::counting_governor limit(3);
       auto held = co_await limit.acquire();

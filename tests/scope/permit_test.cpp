@@ -116,8 +116,8 @@ TEST(permit, a_release_rethrows_the_error_and_the_destructor_makes_it_an_event) 
 }
 
 TEST(permit, a_cancelled_holder_gives_it_back) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
       weir::counting_governor g(1);
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         auto holder = s.spawn([&]() -> task<> {
@@ -129,6 +129,29 @@ TEST(permit, a_cancelled_holder_gives_it_back) {
         holder.cancel();
       });
       EXPECT_EQ(free_in(g), 1);
+    });
+  });
+}
+
+// G23: lost, it would be a deadlock.
+TEST(permit, released_on_another_loop_it_comes_home_also_if_the_waiter_is_cancelled_meanwhile) {
+  for_each_order([](weir::sim::world& w) {
+    w.run([&]() -> task<> {
+      weir::counting_governor g(1);
+      weir::permit held = co_await g.acquire();
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        auto waiter = s.spawn([&]() -> task<> {
+          auto permit = co_await g.acquire();
+          co_await weir::yield();
+        });
+        w.loop("peer").post([&] { held.release(); });
+        for (int i = 0; i < 4; ++i) co_await weir::yield();
+        waiter.cancel();
+        co_await s.idle();
+      });
+      auto again = co_await g.acquire();
+      EXPECT_EQ(static_cast<long>(g.active()), 1);
+      EXPECT_EQ(static_cast<long>(g.waiting()), 0);
     });
   });
 }

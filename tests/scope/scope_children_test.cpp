@@ -63,9 +63,9 @@ TEST(scope_children, finished_children_are_released_while_the_scope_stays_open) 
 
 // S037
 TEST(scope_children, frames_of_children_are_destroyed_before_join_goes_on) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         for (int i = 0; i < 4; ++i) {
           s.spawn([&]() -> weir::task<> {
@@ -86,9 +86,9 @@ TEST(scope_children, frames_of_children_are_destroyed_before_join_goes_on) {
 
 // S037
 TEST(scope_children, frames_of_children_are_destroyed_before_the_scope_goes_on) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
         note body(log, "body");
         for (int i = 0; i < 4; ++i) s.spawn(park(log, "child"));
@@ -103,9 +103,10 @@ TEST(scope_children, frames_of_children_are_destroyed_before_the_scope_goes_on) 
   });
 }
 
+// In the order of production only: all of them are ready, and whoever gets a turn is unwound.
 TEST(scope_children, a_cancelled_scope_unwinds_its_children_in_the_order_of_their_spawns) {
   text_log log;
-  weir::sim::run({.seed = 1}, [&]() -> weir::task<> {
+  weir::sim::run({.seed = 1, .strategy = weir::sim::fifo}, [&]() -> weir::task<> {
     auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
       note body(log, "body");
       s.spawn(park(log, "1"));
@@ -120,10 +121,39 @@ TEST(scope_children, a_cancelled_scope_unwinds_its_children_in_the_order_of_thei
   EXPECT_EQ(joined(log), "1,2,3,body");
 }
 
-TEST(scope_children, the_locals_of_a_cancelled_body_outlive_the_slow_cleanup_of_its_children) {
-  for_each_seed([](weir::sim::options options) {
+TEST(scope_children,
+     a_cancelled_scope_asks_its_children_in_the_order_of_their_spawns_and_then_its_body) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
+      std::vector<weir::resumer<void>> kept;
+      auto asked = [&](std::string name) -> weir::task<> {
+        co_await weir::suspend<void>([&](weir::resumer<void> r) {
+          kept.push_back(std::move(r));
+          return [&log, name] {
+            log.push_back(name);
+            return weir::cancel_result::done;
+          };
+        });
+      };
+      auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
+        for (const char* name : {"1", "2", "3"}) s.spawn([&asked, name] { return asked(name); });
+        s.spawn([&]() -> weir::task<> {
+          co_await weir::sleep(1ms);
+          s.cancel();
+        });
+        co_await asked("body");
+      }));
+      EXPECT_TRUE(ended.is_cancelled());
+    });
+    EXPECT_EQ(joined(log), "1,2,3,body");
+  });
+}
+
+TEST(scope_children, the_locals_of_a_cancelled_body_outlive_the_slow_cleanup_of_its_children) {
+  for_each_order([](weir::sim::world& w) {
+    text_log log;
+    w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
         note body(log, "body");
         s.spawn(slow_to_stop(log, "child"));
@@ -139,8 +169,8 @@ TEST(scope_children, the_locals_of_a_cancelled_body_outlive_the_slow_cleanup_of_
 
 // S039: heads double every millisecond until one child fails; none starts after that.
 TEST(scope_children, children_that_spawn_children_stop_in_the_instant_of_a_failure) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       const auto start = weir::now();
       int started = 0;
       int started_too_late = 0;
@@ -164,11 +194,11 @@ TEST(scope_children, children_that_spawn_children_stop_in_the_instant_of_a_failu
 
 // S043: the page has no option of spawn for it; with_local around the op is the override.
 TEST(scope_children, a_local_overridden_for_one_child_is_seen_by_that_child_only) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     int overridden = 0;
     int other = 0;
     int nested = 0;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         auto look = [&]() -> weir::task<> {
           co_await weir::sleep(1ms);
@@ -197,8 +227,8 @@ TEST(scope_children, a_local_overridden_for_one_child_is_seen_by_that_child_only
 }
 
 TEST(scope_children, idle_waits_for_the_children_and_leaves_the_scope_open) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
         const auto start = weir::now();
         s.background([]() -> weir::task<> { co_await weir::sleep(1000h); });
@@ -217,20 +247,22 @@ TEST(scope_children, idle_waits_for_the_children_and_leaves_the_scope_open) {
 }
 
 TEST(scope_children, size_counts_ordinary_children_only) {
-  weir::sim::run({.seed = 1}, []() -> weir::task<> {
-    co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
-      EXPECT_EQ(s.size(), 0u);
-      s.background([]() -> weir::task<> { co_await weir::sleep(1000h); });
-      EXPECT_EQ(s.size(), 0u);
-      auto a = s.spawn(sleep_for(5ms));
-      auto b = s.spawn(sleep_for(10ms));
-      EXPECT_EQ(s.size(), 2u);
-      co_await a;
-      EXPECT_EQ(s.size(), 1u);
-      EXPECT_EQ(weir::this_scope().size(), 1u);
-      EXPECT_EQ(weir::this_scope().id(), s.id());
-      co_await b;
-      EXPECT_EQ(s.size(), 0u);
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
+      co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
+        EXPECT_EQ(s.size(), 0u);
+        s.background([]() -> weir::task<> { co_await weir::sleep(1000h); });
+        EXPECT_EQ(s.size(), 0u);
+        auto a = s.spawn(sleep_for(5ms));
+        auto b = s.spawn(sleep_for(10ms));
+        EXPECT_EQ(s.size(), 2u);
+        co_await a;
+        EXPECT_EQ(s.size(), 1u);
+        EXPECT_EQ(weir::this_scope().size(), 1u);
+        EXPECT_EQ(weir::this_scope().id(), s.id());
+        co_await b;
+        EXPECT_EQ(s.size(), 0u);
+      });
     });
   });
 }

@@ -30,12 +30,12 @@ std::vector<int> group_of(const std::exception_ptr& error) {
 
 // S004, C016, T7
 TEST(scope_failure, a_failing_child_cancels_its_siblings_before_the_scope_ends) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
     std::optional<weir::future<int>> failing;
     std::optional<weir::future<void>> sibling;
     std::optional<weir::scope_id> id;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
         id.emplace(s.id());
@@ -62,10 +62,10 @@ TEST(scope_failure, a_failing_child_cancels_its_siblings_before_the_scope_ends) 
 
 // C017, R14: children are cancelled, their cleanup runs, and only then the body's error is raised.
 TEST(scope_failure, a_failing_body_cancels_its_children_and_joins_them_before_it_throws) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
     std::optional<weir::future<int>> child;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       try {
         co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
@@ -85,9 +85,9 @@ TEST(scope_failure, a_failing_body_cancels_its_children_and_joins_them_before_it
 }
 
 TEST(scope_failure, neither_body_nor_sibling_sees_the_error_of_a_child_in_a_catch_block) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
         auto failing = s.spawn(fails_after(5ms, 1));
         auto wait_for_it = [&]() -> weir::task<> {
@@ -108,9 +108,9 @@ TEST(scope_failure, neither_body_nor_sibling_sees_the_error_of_a_child_in_a_catc
 }
 
 TEST(scope_failure, a_failing_child_unwinds_the_body_out_of_join) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
         note body(log, "body unwound");
         s.spawn(fails_after(5ms, 1));
@@ -129,8 +129,8 @@ TEST(scope_failure, a_failing_child_unwinds_the_body_out_of_join) {
 }
 
 TEST(scope_failure, the_error_of_a_settled_child_is_handled_inside_the_scope) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       const int value = co_await weir::with_scope([](weir::scope& s) -> weir::task<int> {
         auto settled = s.spawn(weir::settle(fails_after(5ms, 6)));
         auto sibling = s.spawn(after(10ms, 1));
@@ -144,9 +144,9 @@ TEST(scope_failure, the_error_of_a_settled_child_is_handled_inside_the_scope) {
 }
 
 TEST(scope_failure, wait_for_all_cancels_nobody_and_fails_at_the_end) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       auto ended = co_await weir::settle(weir::with_scope(
           {.failure = weir::failure::wait_for_all}, [&](weir::scope& s) -> weir::task<int> {
@@ -173,8 +173,8 @@ TEST(scope_failure, wait_for_all_cancels_nobody_and_fails_at_the_end) {
 
 TEST(scope_failure, an_error_caught_at_join_is_not_raised_again) {
   for (auto mode : {weir::failure::wait_for_all, weir::failure::isolate}) {
-    for_each_seed([&](weir::sim::options options) {
-      weir::sim::run(options, [&]() -> weir::task<> {
+    for_each_order([&](weir::sim::world& w) {
+      w.run([&]() -> weir::task<> {
         const auto start = weir::now();
         int caught = 0;
         const int value =
@@ -197,9 +197,9 @@ TEST(scope_failure, an_error_caught_at_join_is_not_raised_again) {
 }
 
 TEST(scope_failure, idle_does_not_throw_and_leaves_the_error_to_the_end_of_the_scope) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     bool went_on = false;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope({.failure = weir::failure::wait_for_all},
                                                           [&](weir::scope& s) -> weir::task<> {
                                                             s.spawn(fails_after(5ms, 4));
@@ -213,29 +213,31 @@ TEST(scope_failure, idle_does_not_throw_and_leaves_the_error_to_the_end_of_the_s
 }
 
 TEST(scope_failure, a_failing_body_cancels_nobody_unless_siblings_are_to_be_cancelled) {
-  for (auto mode : {weir::failure::wait_for_all, weir::failure::isolate}) {
-    weir::sim::run({.seed = 1}, [&]() -> weir::task<> {
-      const auto start = weir::now();
-      bool finished = false;
-      auto ended = co_await weir::settle(
-          weir::with_scope({.failure = mode}, [&](weir::scope& s) -> weir::task<> {
-            s.spawn([&]() -> weir::task<> {
-              co_await weir::sleep(20ms);
-              finished = true;
-            });
-            co_await weir::sleep(1ms);
-            throw boom(2);
-          }));
-      EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 2);
-      EXPECT_TRUE(finished);
-      EXPECT_EQ(weir::now() - start, 20ms);
-    });
-  }
+  for_each_order([](weir::sim::world& w) {
+    for (auto mode : {weir::failure::wait_for_all, weir::failure::isolate}) {
+      w.run([&]() -> weir::task<> {
+        const auto start = weir::now();
+        bool finished = false;
+        auto ended = co_await weir::settle(
+            weir::with_scope({.failure = mode}, [&](weir::scope& s) -> weir::task<> {
+              s.spawn([&]() -> weir::task<> {
+                co_await weir::sleep(20ms);
+                finished = true;
+              });
+              co_await weir::sleep(1ms);
+              throw boom(2);
+            }));
+        EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 2);
+        EXPECT_TRUE(finished);
+        EXPECT_EQ(weir::now() - start, 20ms);
+      });
+    }
+  });
 }
 
 TEST(scope_failure, an_isolated_failure_that_was_awaited_stays_in_its_future) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       bool sibling_finished = false;
       int seen = 0;
       const int value = co_await weir::with_scope({.failure = weir::failure::isolate},
@@ -261,8 +263,8 @@ TEST(scope_failure, an_isolated_failure_that_was_awaited_stays_in_its_future) {
 
 // R15: the failure of a fiber that nobody awaits is not lost.
 TEST(scope_failure, an_isolated_failure_that_nobody_awaited_is_raised_at_the_end) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       bool body_finished = false;
       auto ended = co_await weir::settle(weir::with_scope(
           {.failure = weir::failure::isolate}, [&](weir::scope& s) -> weir::task<> {
@@ -284,8 +286,8 @@ TEST(scope_failure, an_isolated_failure_that_nobody_awaited_is_raised_at_the_end
 
 // E001
 TEST(scope_failure, errors_first_rethrows_the_first_error_unwrapped_and_suppresses_later_ones) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       text_log events;
       auto observer =
           weir::on_event([&](const weir::event_info& event) { events.emplace_back(event.name); });
@@ -305,8 +307,8 @@ TEST(scope_failure, errors_first_rethrows_the_first_error_unwrapped_and_suppress
 
 // E018
 TEST(scope_failure, an_error_of_a_sibling_that_is_being_cancelled_is_suppressed) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([](weir::scope& s) -> weir::task<> {
         s.spawn(fails_when_stopped(15ms, 2));
         s.spawn(fails_after(5ms, 1));
@@ -320,9 +322,9 @@ TEST(scope_failure, an_error_of_a_sibling_that_is_being_cancelled_is_suppressed)
 
 // E001, T4: exactly [e], neither nested nor duplicated; T8: the cancelled sibling is no failure.
 TEST(scope_failure, errors_all_makes_a_group_of_one_for_one_failure) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(
           weir::with_scope({.errors = weir::errors::all}, [&](weir::scope& s) -> weir::task<> {
             s.spawn(fails_after(5ms, 1));
@@ -339,8 +341,8 @@ TEST(scope_failure, errors_all_makes_a_group_of_one_for_one_failure) {
 
 // E002, E003, T2, T5
 TEST(scope_failure, errors_all_lists_body_and_children_in_the_order_of_their_ends) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       auto ended = co_await weir::settle(
           weir::with_scope({.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
                            [](weir::scope& s) -> weir::task<> {
@@ -358,8 +360,8 @@ TEST(scope_failure, errors_all_lists_body_and_children_in_the_order_of_their_end
 
 // E003, T5: the body's error comes first because it caused the cancellation.
 TEST(scope_failure, errors_all_keeps_what_failed_while_it_was_being_cancelled) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       auto ended = co_await weir::settle(
           weir::with_scope({.errors = weir::errors::all}, [](weir::scope& s) -> weir::task<> {
             s.spawn(fails_when_stopped(15ms, 2));
@@ -374,8 +376,8 @@ TEST(scope_failure, errors_all_keeps_what_failed_while_it_was_being_cancelled) {
 
 // C004: an error after the scope's own cancel() is that error.
 TEST(scope_failure, a_child_that_fails_after_the_scope_was_cancelled_gives_its_error) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([](weir::scope& s) -> weir::task<> {
         s.spawn(fails_when_stopped(15ms, 2));
         co_await weir::sleep(5ms);
@@ -388,8 +390,8 @@ TEST(scope_failure, a_child_that_fails_after_the_scope_was_cancelled_gives_its_e
 }
 
 TEST(scope_failure, all_children_failing_in_one_instant_are_each_reported_once) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       auto ended = co_await weir::settle(
           weir::with_scope({.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
                            [](weir::scope& s) -> weir::task<> {
@@ -406,9 +408,9 @@ TEST(scope_failure, all_children_failing_in_one_instant_are_each_reported_once) 
 
 // An op that lets a cancelled_error escape ended with an error, not cancelled.
 TEST(scope_failure, an_escaping_cancelled_error_fails_the_scope_like_any_error) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     std::optional<weir::future<void>> waiting;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
         auto stopped = s.spawn(sleep_for(1h));
         waiting = s.spawn([&]() -> weir::task<> { co_await stopped; });

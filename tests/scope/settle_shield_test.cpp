@@ -44,8 +44,8 @@ weir::task<> guarded(text_log& log, how way) {
 }  // namespace
 
 TEST(settle, an_outcome_is_a_value_an_error_or_a_cancellation) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       auto on_value = [](int v) { return v; };
       auto on_error = [](const std::exception_ptr& e) { return -boom_of(e); };
       auto on_cancelled = [](const weir::cancel_reason& reason) {
@@ -80,9 +80,9 @@ TEST(settle, an_outcome_of_void_calls_on_value_with_nothing) {
 
 // R7: the cancellation of the caller is not turned into an outcome.
 TEST(settle, a_cancelled_caller_unwinds_after_the_op_is_joined_and_gets_no_outcome) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       co_await cancel_after_10ms([&]() -> weir::task<> {
         note caller(log, "caller");
@@ -96,9 +96,9 @@ TEST(settle, a_cancelled_caller_unwinds_after_the_op_is_joined_and_gets_no_outco
 }
 
 TEST(settle, an_op_that_finishes_in_the_instant_of_the_cancellation_does_not_stop_it) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       co_await cancel_after_10ms([&]() -> weir::task<> {
         auto ended = co_await weir::settle(after(10ms, 1));
         log.push_back(ended.is_value() ? "value" : "WRONG");
@@ -122,9 +122,9 @@ TEST(shield, without_a_cancellation_it_gives_what_its_op_gives) {
 }
 
 TEST(shield, its_op_does_not_see_the_cancellation_which_takes_the_caller_at_the_next_await) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       co_await cancel_after_10ms([&]() -> weir::task<> {
         note caller(log, "caller");
@@ -147,9 +147,9 @@ TEST(shield, its_op_does_not_see_the_cancellation_which_takes_the_caller_at_the_
 }
 
 TEST(shield, an_error_inside_is_delivered_to_the_cancelled_caller) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       co_await cancel_after_10ms([&]() -> weir::task<> {
         try {
           co_await weir::shield(fails_after(20ms, 3));
@@ -165,8 +165,8 @@ TEST(shield, an_error_inside_is_delivered_to_the_cancelled_caller) {
 }
 
 TEST(shield, it_works_also_when_the_cancellation_had_been_requested_before) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       int value = 0;
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
         s.cancel();
@@ -181,9 +181,9 @@ TEST(shield, it_works_also_when_the_cancellation_had_been_requested_before) {
 }
 
 TEST(shield, a_limit_starts_when_the_outer_cancellation_is_requested) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       co_await cancel_after_10ms([&]() -> weir::task<> {
         note caller(log, "caller");
@@ -197,9 +197,9 @@ TEST(shield, a_limit_starts_when_the_outer_cancellation_is_requested) {
 }
 
 TEST(shield, an_op_that_ends_within_the_limit_delivers_its_result) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     int value = 0;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       co_await cancel_after_10ms([&]() -> weir::task<> {
         value = co_await weir::shield(25ms, after(30ms, 6));
         co_await weir::checkpoint();
@@ -211,9 +211,9 @@ TEST(shield, an_op_that_ends_within_the_limit_delivers_its_result) {
 }
 
 TEST(shield, shields_under_one_cancellation_share_the_limit) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       co_await cancel_after_10ms([&]() -> weir::task<> {
         co_await weir::shield(30ms, after(25ms, 1));
@@ -230,8 +230,8 @@ TEST(shield, shields_under_one_cancellation_share_the_limit) {
 }
 
 TEST(shield, the_own_cancel_of_a_scope_inside_is_not_held_back) {
-  for_each_seed([](weir::sim::options options) {
-    weir::sim::run(options, []() -> weir::task<> {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> weir::task<> {
       const auto start = weir::now();
       auto ended = co_await weir::settle(weir::shield([]() -> weir::task<> {
         co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
@@ -249,9 +249,9 @@ TEST(shield, the_own_cancel_of_a_scope_inside_is_not_held_back) {
 }
 
 TEST(finally, its_function_runs_after_value_error_and_cancellation_alike) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto cleanup = [&] { log.push_back("cleanup"); };
       auto good = end_in(how::value) | weir::finally(cleanup);
       const int value = co_await std::move(good);
@@ -271,9 +271,9 @@ TEST(finally, its_function_runs_after_value_error_and_cancellation_alike) {
 }
 
 TEST(finally, its_task_is_shielded_and_awaited_before_the_unwinding_goes_on) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       auto cleanup = [&]() -> weir::task<> {
         co_await weir::sleep(30ms);
@@ -293,9 +293,9 @@ TEST(finally, its_task_is_shielded_and_awaited_before_the_unwinding_goes_on) {
 }
 
 TEST(finally, its_task_must_end_within_the_grace_of_the_scope) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       auto cleanup = [&]() -> weir::task<> {
         note ended(log, "cleanup ended");
@@ -334,10 +334,10 @@ TEST(finally, a_callable_may_be_piped_into_it_and_runs_each_time) {
 }
 
 TEST(unwinding, it_is_null_after_a_value_and_an_error_and_the_reason_in_a_cancellation) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     EXPECT_EQ(weir::unwinding(), nullptr);
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto value = co_await weir::settle(guarded(log, how::value));
       EXPECT_EQ(joined(log), "success,exit,-");
       log.clear();
@@ -354,9 +354,9 @@ TEST(unwinding, it_is_null_after_a_value_and_an_error_and_the_reason_in_a_cancel
 }
 
 TEST(unwinding, it_tells_the_reason_in_every_frame_and_is_null_inside_shielded_cleanup) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     text_log log;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto look = [&] {
         const auto* reason = weir::unwinding();
         log.push_back(reason == nullptr ? "-" : message_of(*reason));
@@ -384,10 +384,10 @@ TEST(unwinding, it_tells_the_reason_in_every_frame_and_is_null_inside_shielded_c
 }
 
 TEST(unwinding, a_spawn_in_a_destructor_gives_a_cancelled_future_and_runs_nothing) {
-  for_each_seed([](weir::sim::options options) {
+  for_each_order([](weir::sim::world& w) {
     bool ran = false;
     bool cancelled = false;
-    weir::sim::run(options, [&]() -> weir::task<> {
+    w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
         s.spawn([&]() -> weir::task<> {
           auto guard = weir::scope_exit([&] {

@@ -49,6 +49,17 @@ sim::options with_seed(std::uint64_t seed) {
   return options;
 }
 
+/// Its cleanup takes longer than the grace of the program, but can be stopped.
+task<> cleans_up_for_an_hour(weir::context& c) {
+  c.defer([]() -> task<> {
+    co_await weir::with_scope([](weir::scope& s) -> task<> {
+      for (int i = 0; i < 3; ++i) s.spawn([]() -> task<> { co_await weir::sleep(1h); });
+      co_await weir::sleep(1h);
+    });
+  });
+  co_return;
+}
+
 }  // namespace
 
 TEST(sim_run, it_returns_the_value_and_throws_the_error) {
@@ -201,4 +212,19 @@ TEST(sim_run, a_deadlock_is_an_error_with_the_tree) {
     for (const char* part : {"yard", "horse", "gate"})
       EXPECT_TRUE(contains(what_of(error), part)) << what_of(error);
   });
+}
+
+TEST(sim_run, nobody_is_called_overdue_who_is_about_to_stop) {
+  testing::internal::CaptureStderr();
+  for_each_seed([](const sim::options& options) {
+    sim::world w(options);
+    (void)w.loop("another");
+    const auto error = thrown_by([&] { w.run(cleans_up_for_an_hour); });
+    EXPECT_TRUE(contains(what_of(error), "its grace was over")) << what_of(error);
+  });
+  weir::test_clock clock;
+  clock.auto_advance(true);
+  const auto error = thrown_by([&] { weir::run({.clock = &clock}, cleans_up_for_an_hour); });
+  EXPECT_TRUE(contains(what_of(error), "its grace was over")) << what_of(error);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }

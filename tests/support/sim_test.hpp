@@ -1,15 +1,94 @@
 // SPDX-License-Identifier: MIT
-// Runs a test once in FIFO order and once for each of 200 seeded random schedules.
+// Runs a test in many orders.
+//
+// for_each_order is for whatever must hold in every order: the adversary looks for one in which it
+// does not, and a failure says how to repeat the shortest that it found. for_each_seed is for tests
+// of the simulation itself, which need the options.
 #pragma once
 
 #include <weir/sim.hpp>
 
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <source_location>
+#include <stdexcept>
 #include <string>
 
 namespace weir_test {
+
+/// What one run of a test body added to the test: its first failure, with the place.
+class failed_check : public std::runtime_error {
+ public:
+  using runtime_error::runtime_error;
+};
+
+/// A test body as a program of sim::explore: a failed EXPECT or ASSERT, which would fail the test
+/// at once, fails the run instead, so that the run is shrunk and reported.
+template <class F>
+class checked_body final : public weir::detail::program {
+ public:
+  explicit checked_body(F& body) noexcept : body_(body) {}
+
+  void run(weir::sim::world& in) override {
+    ::testing::TestPartResultArray found;
+    try {
+      const ::testing::ScopedFakeTestPartResultReporter caught(
+          ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &found);
+      body_(in);
+    } catch (...) {
+      if (first_failure(found).empty()) throw;
+    }
+    if (const std::string text = first_failure(found); !text.empty()) throw failed_check(text);
+  }
+
+ private:
+  static std::string first_failure(const ::testing::TestPartResultArray& found) {
+    for (int i = 0; i < found.size(); ++i) {
+      const ::testing::TestPartResult& part = found.GetTestPartResult(i);
+      if (!part.failed()) continue;
+      return std::string(part.file_name() == nullptr ? "?" : part.file_name()) + ":" +
+             std::to_string(part.line_number()) + ": " + part.message();
+    }
+    return {};
+  }
+
+  F& body_;
+};
+
+struct exploration {
+  weir::sim::strategy strategy;
+  std::int64_t runs;
+};
+
+/// dfs(1) is every order with at most one preemption, if they are not too many.
+inline constexpr exploration explorations[] = {{weir::sim::fifo, 1},
+                                               {weir::sim::random, 300},
+                                               {weir::sim::pct(2), 150},
+                                               {weir::sim::pct(3), 150},
+                                               {weir::sim::dfs(1), 300}};
+
+/// Calls `body(weir::sim::world&)`, which runs something in that world and checks it, for many
+/// orders of what happens. A failure comes with its trace; `WEIR_TEST_TRACE='weir-trace 1 ...'` and
+/// the same command repeat it, for a debugger.
+template <class F>
+void for_each_order(F&& body, std::source_location site = std::source_location::current()) {
+  if (const char* trace = std::getenv("WEIR_TEST_TRACE")) {
+    weir::sim::world again = weir::detail::make_replay(weir::sim::trace::parse(trace));
+    return body(again);
+  }
+  checked_body<F> program(body);
+  for (const exploration& e : explorations) {
+    const weir::sim::report found =
+        weir::detail::explore({.runs = e.runs, .strategy = e.strategy, .seed = 1}, program);
+    if (found.ok()) continue;
+    ADD_FAILURE_AT(site.file_name(), static_cast<int>(site.line()))
+        << found << "or WEIR_TEST_TRACE='" << found.trace() << "' and the same command\n";
+    return;
+  }
+}
 
 inline constexpr std::uint64_t seeds = 200;
 
@@ -35,4 +114,5 @@ void for_each_seed(F&& f) {
 
 }  // namespace weir_test
 
+using weir_test::for_each_order;
 using weir_test::for_each_seed;

@@ -35,6 +35,7 @@ class arms_wait : public composite {
   void link() override { arm_rest(); }
   cancel_result withdraw() noexcept override;
   void arm_completed(arm_link& arm) noexcept override;
+  void blockers(blocker_list& list) const override;
 
  protected:
   ~arms_wait() = default;

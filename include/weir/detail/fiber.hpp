@@ -18,6 +18,7 @@ class scope;
 namespace detail {
 
 class future_wait;
+struct fiber;
 
 /// What a future refers to: an outcome that is pending until somebody settles it once.
 /// Counted without atomics: a future belongs to its loop (after the loop, to whoever has it).
@@ -31,6 +32,8 @@ struct future_core {
   virtual void describe(dump_line& line) const;
   /// Somebody awaited it: a failure in it is no longer unobserved.
   virtual void note_observed() noexcept {}
+  /// The fiber that will settle it; null if that is not known.
+  virtual const fiber* runner() const noexcept { return nullptr; }
 
   void retain() noexcept { ++refs; }
   void release() noexcept {
@@ -60,6 +63,7 @@ struct fiber : future_core, strand, context {
   virtual void drop_value() noexcept = 0;
   void describe(dump_line& line) const override;
   void note_observed() noexcept override;
+  const fiber* runner() const noexcept override { return this; }
   /// Somebody other than the scope that stops a service waits for it.
   bool awaited_by_user() const noexcept;
 
@@ -68,6 +72,7 @@ struct fiber : future_core, strand, context {
   bool background : 1 = false;
   bool starting : 1 = false;    // inside scope::start: a failure goes to the starter
   bool hidden : 1 = false;      // not counted in size()
+  bool isolated : 1 = false;    // its failure stays in its future, whatever its scope says
   bool observed : 1 = false;    // somebody awaited it
   bool unobserved : 1 = false;  // kept in the scope's list of failures that nobody awaited
   bool cleaning : 1 = false;    // its defers have been started

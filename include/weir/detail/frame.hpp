@@ -32,12 +32,13 @@ struct strand {
   strand(const strand&) = delete;
   strand& operator=(const strand&) = delete;
 
-  strand* next = nullptr;     // ready queue
-  frame* leaf = nullptr;      // the frame to resume
-  wait* parked = nullptr;     // null: not parked
-  context* top = nullptr;     // the innermost cancel region
-  std::int32_t budget = 0;    // awaits left in this turn
-  std::uint16_t nesting = 0;  // resume() calls of this strand on the machine stack
+  strand* next = nullptr;    // ready queue
+  frame* leaf = nullptr;     // the frame to resume
+  wait* parked = nullptr;    // null: not parked
+  context* top = nullptr;    // the innermost cancel region
+  std::int32_t budget = 0;   // awaits left in this turn
+  std::uint16_t rank = 0;    // a simulation's: its priority, 0 until it has one
+  std::uint8_t nesting = 0;  // resume() calls of this strand on the machine stack
   bool queued : 1 = false;
   bool needs_start : 1 = false;        // `parked` is to be started when its turn comes
   bool unwinding : 1 = false;          // destroy frames instead of resuming the leaf
@@ -45,6 +46,7 @@ struct strand {
   bool unwind_when_done : 1 = false;   // the parked wait answered `later`
   bool unarmed_deadlines : 1 = false;  // a region was entered whose timer is not armed yet
   bool begun : 1 = false;
+  bool preempted : 1 = false;  // gave up its turn although it could have gone on
 };
 
 /// The running strand of this thread; null outside fibers.
@@ -54,7 +56,7 @@ inline constinit thread_local strand* current = nullptr;
 inline constinit thread_local std::uint32_t loop_serial = 0;
 inline std::uint32_t current_loop_serial() noexcept { return loop_serial; }
 
-inline constexpr std::uint16_t nesting_limit = 64;
+inline constexpr std::uint8_t nesting_limit = 64;
 
 void* allocate_frame(std::size_t bytes);
 void deallocate_frame(void* memory, std::size_t bytes) noexcept;

@@ -131,6 +131,8 @@ task<result_t<Op>> as_task(Op&& op, context& c) {
     return run_wait(std::move(op));
   } else if constexpr (is_future<plain>) {
     return run_future<result_t<plain>>(op);
+  } else if constexpr (requires { op.weir_start(c); }) {
+    return op.weir_start(c);
   } else {
     if (is_empty_callable(op)) raise_empty_job();
     if constexpr (plain_call<plain>) {

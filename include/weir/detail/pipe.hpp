@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `operation | policy`: how policies are applied.
+// `operation | policy` and `policy | policy`: how policies are applied.
 #pragma once
 
 #include <concepts>
@@ -10,47 +10,131 @@
 
 namespace weir::detail {
 
-/// Base of everything that may stand to the right of `op |`. A policy is called with an operation
-/// and gives one that runs it.
-struct policy {};
+/// Base of everything that may stand to the right of `op |`. A policy `P` offers a static
+/// `task<T> run<T, Policy, Op>(Policy, Op)`, which runs the operation under the policy. Both
+/// arguments are values, kept by the task; or references to what outlives it.
+struct policy {
+  static constexpr bool runs_again = false;  // may run its operation more than once
+};
 
 template <class P>
 concept any_policy = std::derived_from<std::remove_cvref_t<P>, policy>;
 
+template <class First, class Second>
+class pipeline;
+template <class P>
+inline constexpr bool is_pipeline = false;
+template <class First, class Second>
+inline constexpr bool is_pipeline<pipeline<First, Second>> = true;
+
 /// A callable operation under a policy: again a callable operation, re-runnable, copyable if its
-/// callable is.
+/// callable is. A run keeps a copy of both if that can be made, so the object may go first; a
+/// move-only one must outlive its runs.
 template <class Op, class P>
 class piped {
  public:
+  using value = result_t<Op>;
+
   template <class O, class Q>
   piped(O&& op, Q&& p) : op_(std::forward<O>(op)), policy_(std::forward<Q>(p)) {}
 
-  task<result_t<Op>> operator()() const { return run(this->policy_, this->op_); }
-  auto weir_await() && { return run(std::move(policy_), std::move(op_)).weir_await(); }
-
- private:
-  static task<result_t<Op>> run(P policy, Op op) {
-    co_return co_await std::move(policy)([&]() { return detail::as_task(op, this_context()); });
+  task<value> operator()() const {
+    if constexpr (std::is_copy_constructible_v<Op> && std::is_copy_constructible_v<P>) {
+      return P::template run<value, P, Op>(std::as_const(policy_), std::as_const(op_));
+    } else {
+      return P::template run<value, P&, Op&>(policy_, op_);
+    }
   }
 
-  Op op_;
-  P policy_;
+  // Below: for the library.
+  auto weir_await() && {
+    return P::template run<value, P, Op>(std::move(policy_), std::move(op_)).weir_await();
+  }
+  /// A run of an operation that its caller keeps where it is: nothing is copied.
+  task<value> weir_start(context&) { return P::template run<value, P&, Op&>(policy_, op_); }
+  const Op& inner() const noexcept { return op_; }
+  const P& applied() const noexcept { return policy_; }
+
+ private:
+  mutable Op op_;  // a move-only callable may change itself when it is called
+  mutable P policy_;
 };
 
-}  // namespace weir::detail
+/// Whether an operation is retried somewhere inside.
+template <class Op>
+inline constexpr bool has_retry = false;
+template <class Op, class P>
+inline constexpr bool has_retry<piped<Op, P>> = requires { typename P::is_retry; } || has_retry<Op>;
 
-namespace weir {
-
-/// Applies a policy. A callable gives a callable; a task or wait gives an operation that runs once.
-template <detail::operation Op, detail::any_policy P>
-auto operator|(Op&& op, P&& policy) {
-  using plain = detail::held_t<Op>;
-  if constexpr (detail::direct_op<plain>) {
-    return std::forward<P>(policy)(std::forward<Op>(op));
+template <class P, class Op>
+auto apply_policy(P&& p, Op&& op) {
+  using plain = held_t<Op>;
+  using kind = std::remove_cvref_t<P>;
+  if constexpr (is_pipeline<kind>) {
+    return apply_policy(std::forward<P>(p).second(),
+                        apply_policy(std::forward<P>(p).first(), std::forward<Op>(op)));
+  } else if constexpr (!direct_op<plain>) {
+    if (is_empty_callable(op)) raise_empty_job();
+    return piped<plain, kind>(std::forward<Op>(op), std::forward<P>(p));
+  } else if constexpr (kind::runs_again) {
+    static_assert(!kind::runs_again,
+                  "retry, hedge and supervise run an operation more than once, but a task, wait or "
+                  "future runs once: give a callable, weir::op([&] { return f(); })");
+  } else if constexpr (!is_future<plain> && std::is_lvalue_reference_v<Op>) {
+    static_assert(!std::is_lvalue_reference_v<Op>,
+                  "a task or wait runs once: std::move it into the policy");
+  } else if constexpr (is_pending<plain> && requires { p.on_wait(std::forward<Op>(op)); }) {
+    return p.on_wait(std::forward<Op>(op));
   } else {
-    return detail::piped<plain, std::remove_cvref_t<P>>(std::forward<Op>(op),
-                                                        std::forward<P>(policy));
+    return kind::template run<result_t<plain>, kind, plain>(std::forward<P>(p),
+                                                            std::forward<Op>(op));
   }
 }
 
-}  // namespace weir
+/// Adds `policy(op)`, which is the same as `op | policy`.
+template <class Derived>
+class policy_of : public policy {
+ public:
+  template <operation Op>
+  auto operator()(Op&& op) const& {
+    return apply_policy(static_cast<const Derived&>(*this), std::forward<Op>(op));
+  }
+  template <operation Op>
+  auto operator()(Op&& op) && {
+    return apply_policy(static_cast<Derived&&>(*this), std::forward<Op>(op));
+  }
+};
+
+/// Two policies as one: the first is the inner one.
+template <class First, class Second>
+class pipeline : public policy_of<pipeline<First, Second>> {
+ public:
+  template <class A, class B>
+  pipeline(A&& first, B&& second)
+      : first_(std::forward<A>(first)), second_(std::forward<B>(second)) {}
+  const First& first() const& noexcept { return first_; }
+  First&& first() && noexcept { return std::move(first_); }
+  const Second& second() const& noexcept { return second_; }
+  Second&& second() && noexcept { return std::move(second_); }
+
+ private:
+  First first_;
+  Second second_;
+};
+
+// Found through the bases of every policy.
+
+/// Applies a policy. A callable gives a callable; a task or wait gives an operation that runs once.
+template <operation Op, any_policy P>
+auto operator|(Op&& op, P&& policy) {
+  return apply_policy(std::forward<P>(policy), std::forward<Op>(op));
+}
+
+/// A pipeline of its own: `op | (a | b)` is the same as `op | a | b`.
+template <any_policy A, any_policy B>
+auto operator|(A&& inner, B&& outer) {
+  return pipeline<std::remove_cvref_t<A>, std::remove_cvref_t<B>>(std::forward<A>(inner),
+                                                                  std::forward<B>(outer));
+}
+
+}  // namespace weir::detail

@@ -40,18 +40,27 @@ task<> end_region(scope& r, outcome_base& out);
 
 /// Runs `op` in a region of type `Region`, which says whether it starts (`may_start`) and what is
 /// reported (`judge`).
+///
+/// Members of class templates, because g++-12 warns of the frames of free coroutine templates whose
+/// arguments are closures of another coroutine (-Wsubobject-linkage).
+template <class T, class Region, class Op>
+struct region_coroutine {
+  static task<T> run(typename Region::setup setup, Op op) {
+    Region r(std::move(setup));
+    outcome<T> out;
+    if (r.may_start(out)) {
+      auto call = [&] { return detail::as_task(op, r); };
+      co_await detail::inside(r, out, call);
+      if (has_entries(r)) co_await detail::quietly(end_region(r, out));
+    }
+    if (!detail::apply_verdict(r.judge(out), out)) co_await keep_unwinding{};
+    co_await detail::finish_as(out);
+    co_return out.take();
+  }
+};
 template <class T, class Region, class Op>
 task<T> run_region(typename Region::setup setup, Op op) {
-  Region r(std::move(setup));
-  outcome<T> out;
-  if (r.may_start(out)) {
-    auto call = [&] { return detail::as_task(op, r); };
-    co_await detail::inside(r, out, call);
-    if (has_entries(r)) co_await detail::quietly(end_region(r, out));
-  }
-  if (!detail::apply_verdict(r.judge(out), out)) co_await keep_unwinding{};
-  co_await detail::finish_as(out);
-  co_return out.take();
+  return region_coroutine<T, Region, Op>::run(std::move(setup), std::forward<Op>(op));
 }
 
 }  // namespace weir::detail

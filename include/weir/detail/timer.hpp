@@ -10,6 +10,8 @@
 
 namespace weir::detail {
 
+class chooser;
+
 /// One armed timer; lives in whatever waits for it. Arming and cancelling allocate nothing.
 struct timer_node {
   timer_node() = default;
@@ -55,8 +57,9 @@ class timer_wheel {
 
   void arm(timer_node& node, std::uint64_t when) noexcept;
   void cancel(timer_node& node) noexcept;
-  /// Takes one timer that is due at `now`, in order of time; null if there is none.
-  timer_node* pop_due(std::uint64_t now) noexcept;
+  /// Takes one timer that is due at `now`, in order of time; null if there is none. Among equal
+  /// times `order` chooses.
+  timer_node* pop_due(std::uint64_t now, chooser* order = nullptr) noexcept;
   /// A time at which to look again: exact if few timers are near, never later than the first.
   /// All ones if there is no timer.
   std::uint64_t next_look() const noexcept;
@@ -66,12 +69,14 @@ class timer_wheel {
  private:
   static constexpr std::size_t levels = 11;
   static constexpr std::size_t slots = 64;
+  static constexpr std::size_t choice_limit = 8;
 
   bool first_slot(std::size_t& level, std::size_t& slot) const noexcept;
   std::uint64_t start_of(std::size_t level, std::size_t slot) const noexcept;
   std::size_t slot_of(std::uint64_t when) const noexcept;
   void place(timer_node& node) noexcept;
   void unlink(timer_node& node) noexcept;
+  static timer_node* choose(timer_node& head, chooser& order) noexcept;
   void move_down(std::size_t level, std::size_t slot) noexcept;
 
   std::uint64_t elapsed_ = 0;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <weir/detail/frame.hpp>
 
@@ -22,8 +23,13 @@ enum class cancel_result : std::uint8_t {
 namespace detail {
 
 class dump_line;
-
 class composite;
+struct fiber;
+
+/// The fibers that something waits for, as far as it knows them.
+struct blocker_list {
+  std::vector<const fiber*> fibers;
+};
 
 /// The place of a wait in a composite one.
 struct arm_link {
@@ -55,6 +61,8 @@ class wait {
   virtual cancel_result withdraw() noexcept = 0;
   /// What a dump says after "waits on".
   virtual void describe(dump_line& line) const = 0;
+  /// Who would have to go on for this to complete; to name the cycle of a deadlock.
+  virtual void blockers(blocker_list&) const {}
 
   void belongs_to(strand& s) noexcept { target_ = reinterpret_cast<std::uintptr_t>(&s); }
   void belongs_to(arm_link& arm) noexcept { target_ = reinterpret_cast<std::uintptr_t>(&arm) | 1U; }
@@ -107,8 +115,10 @@ class await_wait final : public W {
   void await_suspend(std::coroutine_handle<Promise> me) {
     strand& s = *current;
     s.leaf = &me.promise();
-    if (s.budget < 0) [[unlikely]]
-      return give_up_turn(s, *this);
+    if constexpr (!requires { W::gives_way; }) {
+      if (s.budget < 0) [[unlikely]]
+        return give_up_turn(s, *this);
+    }
     if (!prepare_park(s, *this)) return;
     W::arm();
     if (s.budget <= 0) [[unlikely]]

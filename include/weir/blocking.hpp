@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// Plain functions that block, on threads of their own.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/op.hpp>
+#include <weir/detail/wait.hpp>
+#include <weir/outcome.hpp>
+
+namespace weir {
+
+/// For `blocking`: whoever waits may go on without the result.
+struct may_abandon_t {
+  explicit may_abandon_t() = default;
+};
+inline constexpr may_abandon_t may_abandon{};
+
+namespace detail {
+
+struct blocking_parts;
+class blocking_job;
+
+/// Gives back a reference to a call.
+struct drop_blocking {
+  void operator()(blocking_job* job) const noexcept;
+};
+
+/// One call: what its caller and its thread share. One allocation.
+///
+/// Invariants:
+/// 1. Whoever removes it from the queue of the pool (a thread, or the caller) decides: run, or not.
+/// 2. Function and result belong to the thread while it runs, then to the caller, unless the caller
+///    has abandoned it: then they end with the thread.
+/// 3. The caller's wait is touched on the caller's loop only.
+class blocking_job {
+ public:
+  blocking_job(const blocking_job&) = delete;
+  blocking_job& operator=(const blocking_job&) = delete;
+
+  void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  /// Calls the function and destroys it; its value or error is in the result.
+  void run() noexcept;
+  virtual outcome_base& result() noexcept = 0;
+  /// Another one for the same result, without a function.
+  virtual std::unique_ptr<blocking_job, drop_blocking> make_empty() const = 0;
+  blocking_parts& parts() noexcept;
+
+ protected:
+  explicit blocking_job(bool may_be_abandoned) noexcept;
+  virtual ~blocking_job();
+  virtual void call() = 0;
+  virtual void drop_function() noexcept = 0;
+
+ private:
+  static constexpr std::size_t parts_size = 96;
+  std::atomic<std::uint32_t> refs_{1};
+  alignas(std::max_align_t) std::byte parts_[parts_size];
+};
+
+using blocking_ref = std::unique_ptr<blocking_job, drop_blocking>;
+
+inline void drop_blocking::operator()(blocking_job* job) const noexcept { job->release(); }
+
+template <class T, class F, class... Args>
+class blocking_job_of final : public blocking_job {
+ public:
+  blocking_job_of() noexcept : blocking_job(false) {}
+  template <class... Given>
+  explicit blocking_job_of(bool may_be_abandoned, Given&&... given)
+      : blocking_job(may_be_abandoned), what_(std::in_place, std::forward<Given>(given)...) {}
+  outcome_base& result() noexcept override { return out_; }
+  blocking_ref make_empty() const override { return blocking_ref(new blocking_job_of); }
+
+ private:
+  void call() override {
+    auto apply = [](F& fn, Args&... args) -> T { return fn(std::move(args)...); };
+    if constexpr (std::is_void_v<T>) {
+      std::apply(apply, *what_);
+      out_.emplace();
+    } else {
+      out_.emplace(std::apply(apply, *what_));
+    }
+  }
+  void drop_function() noexcept override { what_.reset(); }
+
+  std::optional<std::tuple<F, Args...>> what_;
+  outcome<T> out_;
+};
+
+/// The part of the wait that does not depend on its type.
+class blocking_wait_base : public wait {
+ public:
+  struct args {
+    explicit args(blocking_ref what) noexcept : job(std::move(what)) {}
+    blocking_ref job;
+  };
+
+  bool poll() override { return false; }
+  bool try_now() const noexcept { return false; }
+  void link() override { arm(); }
+  void arm() noexcept;
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  bool failed() const noexcept { return !job_->result().is_value(); }
+  /// The result is there.
+  void arrived() noexcept;
+
+ protected:
+  explicit blocking_wait_base(args&& a) noexcept : job_(std::move(a.job)) {}
+  ~blocking_wait_base();
+  blocking_job& job() const noexcept { return *job_; }
+
+ private:
+  void fail_now(std::exception_ptr error) noexcept;
+  void stop_waiting() noexcept;
+  blocking_ref job_;
+  bool waiting_ = false;
+};
+
+template <class T>
+class blocking_wait : public blocking_wait_base {
+ public:
+  using result = T;
+  explicit blocking_wait(args&& a) noexcept : blocking_wait_base(std::move(a)) {}
+  T take() { return static_cast<outcome<T>&>(job().result()).take(); }
+};
+
+template <class T>
+inline constexpr bool refers_elsewhere = std::is_pointer_v<T> || std::ranges::enable_view<T>;
+template <class T>
+inline constexpr bool refers_elsewhere<std::reference_wrapper<T>> = true;
+template <class T>
+inline constexpr bool refers_elsewhere<std::initializer_list<T>> = true;
+
+template <class F>
+inline constexpr bool is_plain_function =
+    std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>;
+
+template <class F, class... Args>
+concept blocking_function = requires(F& fn, Args&... args) { fn(std::move(args)...); };
+
+/// What the function gives; explains what a function for `blocking` must not give.
+template <class F, class... Args>
+auto blocking_result() {
+  using value = decltype(std::declval<F&>()(std::declval<Args>()...));
+  static_assert(!std::is_reference_v<value>,
+                "weir::blocking: the function returns a reference; return a value or a pointer");
+  static_assert(!operation<value>,
+                "weir::blocking takes a plain function that blocks; a task or an operation is "
+                "awaited on its loop");
+  return std::type_identity<value>{};
+}
+
+template <class F, class... Args>
+auto make_blocking(bool may_be_abandoned, F&& fn, Args&&... args) {
+  using function = std::decay_t<F>;
+  using value = typename decltype(blocking_result<function, std::decay_t<Args>...>())::type;
+  using job = blocking_job_of<value, function, std::decay_t<Args>...>;
+  using wait_type = blocking_wait<value>;
+  blocking_ref made(new job(may_be_abandoned, std::forward<F>(fn), std::forward<Args>(args)...));
+  return pending<wait_type>(typename wait_type::args(std::move(made)));
+}
+
+}  // namespace detail
+
+/// Runs `fn()`, which may block, on a thread of the process's blocking pool and gives its value or
+/// throws its error. `fn` may capture by reference: its caller waits for it.
+///
+/// At most 64 run at once; further callers wait in order. Threads end after some seconds without
+/// work. Cancels: a call that still waits for its thread is removed at once; one that runs is
+/// waited for, and cancellation takes the caller at its next await.
+/// Threads: `fn` runs and is destroyed on the other thread, where all signals are blocked; its
+/// result is moved across. In a simulation it runs on the one thread, as a step of its own.
+/// Errors: errc::empty_job; std::system_error if the system has no thread for it.
+template <class F>
+auto blocking(F&& fn) {
+  using function = std::decay_t<F>;
+  static_assert(detail::blocking_function<function>,
+                "weir::blocking(fn): fn is called without arguments");
+  if (detail::is_empty_callable(fn)) detail::raise_empty_job();
+  return detail::make_blocking(false, std::forward<F>(fn));
+}
+
+/// The same for a function that owns everything it uses: a cancelled caller goes on at once, the
+/// thread finishes by itself, its result is dropped and counted (event `blocking_abandoned`). Its
+/// thread does not count against the limit any more, and `run` does not wait for it.
+template <class F, class... Args>
+auto blocking(may_abandon_t, F&& fn, Args&&... args) {
+  using function = std::decay_t<F>;
+  static_assert(std::is_empty_v<function> || detail::is_plain_function<function>,
+                "weir::blocking(may_abandon, fn, args...): fn must not capture anything, because "
+                "it may outlive its caller; give what it needs as arguments");
+  static_assert((!detail::refers_elsewhere<std::decay_t<Args>> && ...),
+                "weir::blocking(may_abandon, fn, args...): an argument is a pointer, a reference "
+                "or a view, and may outlive what it points to; give a value");
+  static_assert(detail::blocking_function<function, std::decay_t<Args>...>,
+                "weir::blocking(may_abandon, fn, args...): fn cannot be called with these "
+                "arguments; they are given as rvalues");
+  if (detail::is_empty_callable(fn)) detail::raise_empty_job();
+  return detail::make_blocking(true, std::forward<F>(fn), std::forward<Args>(args)...);
+}
+
+}  // namespace weir

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// Policies that run an operation under a permit of a governor: bulkhead and rate_limit.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include <weir/counting_governor.hpp>
+#include <weir/detail/attempt.hpp>
+#include <weir/detail/pipe.hpp>
+#include <weir/governor.hpp>
+#include <weir/outcome.hpp>
+
+namespace weir {
+
+namespace detail {
+
+/// errc::invalid_argument unless `limit` is positive.
+std::shared_ptr<counting_governor> own_governor(std::int64_t limit, const char* policy);
+/// The governor refused the call: event `rejected`.
+void tell_refused(const std::exception_ptr& error, std::string_view governor, const char* policy);
+/// Gives a permit back; the error that the operation has then, if that fails.
+std::exception_ptr release_permit(permit& held, const outcome_base& out);
+
+/// The governor of a policy: somebody else's, or its own, which all its copies share.
+template <class G>
+class governor_user {
+ public:
+  explicit governor_user(G& g) noexcept : governor_(&g) {}
+  explicit governor_user(std::shared_ptr<G> own) noexcept
+      : own_(std::move(own)), governor_(own_.get()) {}
+  G& governor() const noexcept { return *governor_; }
+  std::string_view name() const {
+    if constexpr (requires { std::string_view(governor_->name()); }) {
+      return governor_->name();
+    } else {
+      return {};
+    }
+  }
+
+ private:
+  std::shared_ptr<G> own_;
+  G* governor_;
+};
+
+template <class T, class P, class Op>
+struct governed_coroutine {
+  static task<T> run(P policy, Op op) {
+    outcome<T> out;
+    permit held;
+    try {
+      held = co_await policy.user().governor().acquire();
+    } catch (...) {
+      out.set_error(std::current_exception());
+      tell_refused(out.error(), policy.user().name(), policy.function_name);
+    }
+    if (!out.is_error()) {
+      auto call = [&] { return attempt_task(op); };
+      co_await detail::into(out, call);
+      if (std::exception_ptr broken = release_permit(held, out)) {
+        out.drop_value();
+        out.set_error(std::move(broken));
+      }
+    }
+    co_await detail::finish_as(out);
+    co_return out.take();
+  }
+};
+
+}  // namespace detail
+
+/// `op | bulkhead(g)` or `op | bulkhead(n)`: each run holds a permit of the governor, so that at
+/// most so many run at once; the others wait, first come, first served. A refusal (the governor is
+/// full or closed) is its error and the event `rejected`. `bulkhead(n)` makes a counting governor
+/// of its own that everything the policy is applied to shares; home loop only (errc::wrong_loop).
+/// `n < 1`: errc::invalid_argument. A governor that is given must outlive the operations.
+template <class G>
+class bulkhead : public detail::policy_of<bulkhead<G>> {
+ public:
+  explicit bulkhead(G& g) noexcept : user_(g) {}
+  explicit bulkhead(std::int64_t limit) : user_(detail::own_governor(limit, function_name)) {}
+
+  // Below: for the library.
+  static constexpr const char* function_name = "bulkhead";
+  template <class T, class P, class Op>
+  static task<T> run(P policy, Op op) {
+    return detail::governed_coroutine<T, P, Op>::run(std::forward<P>(policy), std::forward<Op>(op));
+  }
+  const detail::governor_user<G>& user() const noexcept { return user_; }
+
+ private:
+  detail::governor_user<G> user_;
+};
+template <governor G>
+bulkhead(G&) -> bulkhead<G>;
+template <std::integral N>
+bulkhead(N) -> bulkhead<counting_governor>;
+
+/// `op | rate_limit(g)`: as bulkhead; meant for governors that grant so many permits in so much
+/// time.
+template <class G>
+class rate_limit : public detail::policy_of<rate_limit<G>> {
+ public:
+  explicit rate_limit(G& g) noexcept : user_(g) {}
+  explicit rate_limit(std::int64_t limit) : user_(detail::own_governor(limit, function_name)) {}
+
+  // Below: for the library.
+  static constexpr const char* function_name = "rate_limit";
+  template <class T, class P, class Op>
+  static task<T> run(P policy, Op op) {
+    return detail::governed_coroutine<T, P, Op>::run(std::forward<P>(policy), std::forward<Op>(op));
+  }
+  const detail::governor_user<G>& user() const noexcept { return user_; }
+
+ private:
+  detail::governor_user<G> user_;
+};
+template <governor G>
+rate_limit(G&) -> rate_limit<G>;
+template <std::integral N>
+rate_limit(N) -> rate_limit<counting_governor>;
+
+}  // namespace weir

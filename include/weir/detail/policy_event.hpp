@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// What policies tell: events of the running loop, and counts.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string_view>
+
+#include <weir/name.hpp>
+#include <weir/outcome.hpp>
+
+namespace weir::detail {
+
+/// An event of a policy: its object is the name of the innermost `trace` around the running code,
+/// or else `object`. Outside a loop it does nothing.
+void tell(std::string_view event, std::string_view object, std::uint64_t number = 0) noexcept;
+
+/// `original` loses against the error that `out` holds.
+void suppress(outcome_base& out, std::exception_ptr original, std::string_view object);
+
+/// A name that many copies of a policy share.
+class shared_name {
+ public:
+  shared_name() noexcept = default;
+  explicit shared_name(const weir::name& given);
+  std::string_view view() const noexcept { return text_; }
+
+ private:
+  std::string_view text_;
+  std::shared_ptr<const kept_name> copy_;  // of what is not a literal
+};
+
+}  // namespace weir::detail

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// Operations that run on another loop: what `on`, `spawn_on` and `pool` have in common.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/op.hpp>
+#include <weir/detail/wait.hpp>
+#include <weir/loop_ref.hpp>
+#include <weir/outcome.hpp>
+
+namespace weir::detail {
+
+class remote_wait_base;
+struct remote_parts;
+
+/// A plain callable or an operation, run as a task that leaves its value in `out`. It owns the
+/// operation, which is gone with the task.
+template <class T, class Op>
+task<> leave_result(Op op, outcome<T>& out, context& c) {
+  if constexpr (operation<Op>) {
+    if constexpr (std::is_void_v<T>) {
+      co_await detail::as_task(op, c);
+      out.emplace();
+    } else {
+      out.emplace(co_await detail::as_task(op, c));
+    }
+  } else if constexpr (std::is_void_v<T>) {
+    op();
+    out.emplace();
+  } else {
+    out.emplace(op());
+  }
+  co_return;
+}
+
+/// Something that is to run on another loop, shared by the caller and by whoever carries or runs
+/// it there.
+///
+/// Invariants:
+/// 1. Its three messages (start, cancel, answer) are parts of it and are posted at most once each.
+/// 2. Whoever takes it over for running answers exactly once, whatever happens: with its outcome,
+///    or with errc::loop_gone if it was not run to its end.
+/// 3. The outcome and the operation belong to the running side until the answer is posted, then to
+///    the caller. The caller's wait is touched on the caller's loop only.
+class remote_op {
+ public:
+  using caller = task<> (*)(remote_op& self, context& c);
+  explicit remote_op(caller how);
+  remote_op(const remote_op&) = delete;
+  remote_op& operator=(const remote_op&) = delete;
+  virtual ~remote_op();
+
+  void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  /// The operation itself; on the loop that runs it.
+  task<> call(context& c) { return call_(*this, c); }
+  virtual outcome_base& result() noexcept = 0;
+  /// Destroys the operation; what it holds must not outlive its run.
+  virtual void drop_operation() noexcept = 0;
+
+  remote_parts& parts() noexcept { return *parts_; }
+
+ private:
+  // Not a virtual function: g++-12 warns of every coroutine that is made in one of those.
+  caller call_;
+  std::atomic<std::uint32_t> refs_{1};
+  std::unique_ptr<remote_parts> parts_;
+};
+
+/// A counted reference.
+class remote_ref {
+ public:
+  remote_ref() noexcept = default;
+  explicit remote_ref(remote_op* adopted) noexcept : op_(adopted) {}
+  remote_ref(const remote_ref& other) noexcept : op_(other.op_) {
+    if (op_ != nullptr) op_->retain();
+  }
+  remote_ref(remote_ref&& other) noexcept : op_(std::exchange(other.op_, nullptr)) {}
+  remote_ref& operator=(remote_ref other) noexcept {
+    std::swap(op_, other.op_);
+    return *this;
+  }
+  ~remote_ref() {
+    if (op_ != nullptr) op_->release();
+  }
+  remote_op* get() const noexcept { return op_; }
+  remote_op* operator->() const noexcept { return op_; }
+  explicit operator bool() const noexcept { return op_ != nullptr; }
+
+ private:
+  remote_op* op_ = nullptr;
+};
+
+template <class T, class Op>
+class remote_op_of final : public remote_op {
+ public:
+  template <class G>
+  explicit remote_op_of(G&& op) : remote_op(&run), op_(std::in_place, std::forward<G>(op)) {}
+  outcome_base& result() noexcept override { return out_; }
+  void drop_operation() noexcept override { op_.reset(); }
+
+ private:
+  static task<> run(remote_op& self, context& c) {
+    auto& me = static_cast<remote_op_of&>(self);
+    return detail::leave_result<T, Op>(std::move(*me.op_), me.out_, c);
+  }
+  std::optional<Op> op_;
+  outcome<T> out_;
+};
+
+/// The caller's side: waits for the answer. Cancelled, it asks the other side to stop and waits for
+/// the confirmation.
+class remote_wait_base : public wait {
+ public:
+  struct args {
+    args(remote_ref what, loop_ref where) noexcept : op(std::move(what)), there(where) {}
+    remote_ref op;
+    loop_ref there;
+  };
+
+  bool poll() override { return false; }
+  bool try_now() const noexcept { return false; }
+  void link() override { arm(); }
+  void arm();
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  void blockers(blocker_list& list) const override;
+  bool failed() const noexcept { return !op_->result().is_value(); }
+  /// The answer is here.
+  void arrived() noexcept;
+
+ protected:
+  explicit remote_wait_base(args&& a) noexcept : op_(std::move(a.op)), there_(a.there) {}
+  ~remote_wait_base();
+  remote_op& op() const noexcept { return *op_.get(); }
+
+ private:
+  void fail_now(errc code, const char* what);
+  remote_ref op_;
+  loop_ref there_;
+  bool waiting_ = false;
+  bool cancelling_ = false;
+};
+
+template <class T>
+class remote_wait : public remote_wait_base {
+ public:
+  using result = T;
+  explicit remote_wait(args&& a) noexcept : remote_wait_base(std::move(a)) {}
+  T take() { return static_cast<outcome<T>&>(op().result()).take(); }
+};
+
+}  // namespace weir::detail

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/op.hpp>
+#include <weir/detail/run_region.hpp>
+#include <weir/duration.hpp>
+#include <weir/future.hpp>
+#include <weir/scope.hpp>
+#include <weir/settle.hpp>
+#include <weir/time.hpp>
+
+namespace weir {
+
+struct every_options {
+  bool fixed_rate = false;  ///< starts at multiples of the interval, instead of after the last end
+};
+
+namespace detail {
+
+class tick_wait;
+struct every_start;
+
+/// What the handle of a periodic job, its waits and its fiber share.
+struct every_control {
+  tick_wait* sleeping = nullptr;  // between two runs
+  reason_ref parent_reason;       // the scope was cancelled before it was stopped
+  bool stopped = false;
+  bool waited = false;
+};
+using every_control_ref = std::shared_ptr<every_control>;
+
+/// Waits for the next run; false if there is none, because the job was stopped.
+class tick_wait : public sleep_wait {
+ public:
+  struct args {
+    time_point when;
+    every_control* control;  // null: it cannot be stopped
+  };
+  using result = bool;
+
+  explicit tick_wait(args&& a) noexcept : sleep_wait(ticks(a.when)), control_(a.control) {}
+  ~tick_wait() { leave(); }
+  bool try_now() const noexcept { return control_ != nullptr && control_->stopped; }
+  bool poll() override { return try_now(); }
+  void arm();
+  void link() override { arm(); }
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  bool take() const noexcept { return !try_now(); }
+  /// It was stopped: nobody waits for the next run any more.
+  void wake() noexcept;
+
+ private:
+  void leave() noexcept {
+    if (control_ != nullptr && control_->sleeping == this) control_->sleeping = nullptr;
+  }
+  every_control* control_;
+};
+
+/// Says when the next run of a periodic job is due.
+class ticker {
+ public:
+  /// errc::invalid_argument unless the interval is positive.
+  ticker(duration interval, every_options options);
+  void stop_with(every_control_ref control) noexcept { control_ = std::move(control); }
+  /// Counted from now: the start, or the end of the last run.
+  pending<tick_wait> next();
+  bool stopped() const noexcept { return control_ != nullptr && control_->stopped; }
+
+ private:
+  void skip_missed(time_point now);
+
+  duration interval_;
+  time_point due_{};  // of the last run
+  every_control_ref control_;
+  bool fixed_rate_;
+  bool begun_ = false;
+};
+
+/// Each run has a context of its own, so that what it defers is done before the next one. Its error
+/// is delivered also to a cancelled caller, as if there were no region.
+struct every_region final : plain_region {
+  struct setup {};
+  explicit every_region(setup) : plain_region(region_kind::settle, "every") {}
+  verdict judge(outcome_base& out);
+};
+
+/// It may have been stopped or cancelled since the tick. From here to the first statement of the
+/// operation nobody else runs, so none begins after that.
+template <class Op>
+task<> run_if_wanted(const ticker& clock, Op& op, context& c) {
+  const bool wanted = !clock.stopped() && !c.cancel_requested();
+  if (wanted) (void)co_await detail::quietly(detail::as_task(op, c));
+}
+
+template <class Op>
+task<> run_every(ticker clock, Op op) {
+  auto once = [&](context& c) { return detail::run_if_wanted(clock, op, c); };
+  for (;;) {
+    const bool due = co_await clock.next();
+    if (!due) co_return;
+    co_await run_region<void, every_region, decltype(once)>({}, once);
+  }
+}
+
+template <class Op>
+void require_repeatable(const Op& op) {
+  static_assert(callable_op<Op>,
+                "weir::every and weir::start_every run their operation again and again: give a "
+                "callable that makes it, for example [&] { return work(); }");
+  if (is_empty_callable(op)) raise_empty_job();
+}
+
+/// Waits for the end of a periodic job.
+class every_wait : public future_wait {
+ public:
+  struct args {
+    core_ref job;
+    every_control_ref control;
+  };
+  using result = void;
+
+  explicit every_wait(args&& a) : future_wait(std::move(a.job)), control_(std::move(a.control)) {}
+  bool try_now() noexcept;
+  bool poll() override { return try_now(); }
+  void describe(dump_line& line) const override;
+  bool failed() const noexcept;
+  void take();
+
+ private:
+  /// Why it ended, if neither a job's error nor stop() was the reason.
+  const reason_ref* cancelled_by() const noexcept;
+
+  every_control_ref control_;
+  bool begun_ = false;    // the one wait for the job is this one
+  bool refused_ = false;  // it was another one
+};
+
+}  // namespace detail
+
+/// Stops a periodic job, and waits for its end; made by `start_every`. Dropping it stops the job.
+///
+/// Threads: home loop only (errc::wrong_loop). May outlive the scope and the loop of its job.
+class [[nodiscard]] every_handle {
+ public:
+  every_handle(every_handle&&) noexcept = default;
+  every_handle& operator=(every_handle&& other) noexcept {
+    every_handle old(std::move(*this));
+    job_ = std::move(other.job_);
+    control_ = std::move(other.control_);
+    return *this;
+  }
+  ~every_handle();
+
+  /// No further run; a running one finishes. Returns without waiting; a second call does nothing.
+  void stop();
+
+  /// Waits for the end of the job: returns if it was stopped, rethrows its error, also after
+  /// `stop()`; cancelled_error if its scope was cancelled or has ended before `stop()`. Once:
+  /// errc::already_waited. From the job itself: errc::would_deadlock.
+  detail::pending<detail::every_wait> wait() const;
+
+ private:
+  friend struct detail::every_start;
+  every_handle(detail::core_ref job, detail::every_control_ref control) noexcept
+      : job_(std::move(job)), control_(std::move(control)) {}
+  void stop_now() noexcept;
+
+  detail::core_ref job_;
+  detail::every_control_ref control_;
+};
+
+namespace detail {
+
+/// Starts the loop of a periodic job as a service of `s`.
+struct every_start {
+  static every_handle begin(scope& s, task<> loop, every_control_ref control,
+                            std::source_location site);
+};
+
+}  // namespace detail
+
+/// Calls `op` and runs what it returns, again and again: first after one interval, then one
+/// interval after the end of the last run. Runs never overlap. An error ends it and is rethrown; a
+/// value is dropped.
+///
+/// `fixed_rate`: the runs start at multiples of the interval, without drift; those missed because a
+/// run took longer are skipped (one event `every_skipped` per gap, with their number).
+template <class Rep, class Period, class Op>
+task<> every(std::chrono::duration<Rep, Period> interval, every_options options, Op&& op) {
+  detail::ticker clock(detail::saturating_cast(interval), options);
+  detail::require_repeatable<std::decay_t<Op>>(op);
+  return detail::run_every<std::decay_t<Op>>(std::move(clock), std::forward<Op>(op));
+}
+template <class Rep, class Period, class Op>
+task<> every(std::chrono::duration<Rep, Period> interval, Op&& op) {
+  return weir::every(interval, every_options{}, std::forward<Op>(op));
+}
+
+/// The same as a background child of `s`, which its handle stops. An error stays in the handle and
+/// cancels nobody, whatever `s` does with failures; if nobody ever saw it there, it is raised at
+/// the end of `s`. On a cancelled scope nothing is started.
+template <class Rep, class Period, class Op>
+every_handle start_every(scope& s, std::chrono::duration<Rep, Period> interval,
+                         every_options options, Op&& op,
+                         std::source_location site = std::source_location::current()) {
+  detail::ticker clock(detail::saturating_cast(interval), options);
+  detail::require_repeatable<std::decay_t<Op>>(op);
+  auto control = std::make_shared<detail::every_control>();
+  clock.stop_with(control);
+  return detail::every_start::begin(
+      s, detail::run_every<std::decay_t<Op>>(std::move(clock), std::forward<Op>(op)),
+      std::move(control), site);
+}
+template <class Rep, class Period, class Op>
+every_handle start_every(scope& s, std::chrono::duration<Rep, Period> interval, Op&& op,
+                         std::source_location site = std::source_location::current()) {
+  return weir::start_every(s, interval, every_options{}, std::forward<Op>(op), site);
+}
+
+}  // namespace weir

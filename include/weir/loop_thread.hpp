@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Threads with a loop: one (loop_thread), or several (runtime).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <source_location>
+#include <utility>
+#include <vector>
+
+#include <weir/loop_ref.hpp>
+#include <weir/name.hpp>
+#include <weir/scope.hpp>
+
+namespace weir {
+
+struct loop_thread_options {
+  weir::name name{};
+};
+
+namespace detail {
+
+class served_loop;
+
+/// What `fn(Owned&)`, a coroutine, gives.
+template <class F, class Owned>
+using body_result_with = result_t<std::invoke_result_t<F&, Owned&>>;
+
+/// A served loop and who ends it: a scope, or the handle.
+class thread_handle {
+ public:
+  thread_handle(scope* owner, const weir::name& name, const char* what, std::source_location site);
+  thread_handle(thread_handle&& other) noexcept = default;
+  thread_handle& operator=(thread_handle&& other) noexcept = delete;
+  ~thread_handle();
+  loop_ref ref() const noexcept;
+  /// Cancels what runs there; it ends when that is joined.
+  void end() noexcept;
+
+ private:
+  std::shared_ptr<served_loop> loop_;
+  bool owned_by_scope_;
+};
+
+}  // namespace detail
+
+/// A thread with a loop of its own, for `on`, `spawn_on` and `post`.
+///
+/// With a scope it is a background child of it: it ends, with everything that runs on it, when the
+/// scope pops it, and destroying the handle changes nothing. Without one, outside of loops, the
+/// destructor cancels and joins. Made on a loop without a scope: errc::would_deadlock.
+/// In a simulation it is a simulated loop on the one thread.
+class loop_thread {
+ public:
+  explicit loop_thread(scope& s, const loop_thread_options& options = {},
+                       std::source_location site = std::source_location::current())
+      : handle_(&s, options.name, "loop_thread", site) {}
+  explicit loop_thread(const loop_thread_options& options = {},
+                       std::source_location site = std::source_location::current())
+      : handle_(nullptr, options.name, "loop_thread", site) {}
+
+  operator loop_ref() const noexcept { return handle_.ref(); }
+  loop_ref ref() const noexcept { return handle_.ref(); }
+  bool post(auto&& fn) const { return ref().post(std::forward<decltype(fn)>(fn)); }
+
+ private:
+  detail::thread_handle handle_;
+};
+
+namespace detail {
+
+template <class F>
+task<body_result_with<F, loop_thread>> run_with_loop_thread(kept_name name, F fn) {
+  auto body = [&](scope& s) -> task<body_result_with<F, loop_thread>> {
+    loop_thread t(s, {.name = name.view()});
+    co_return co_await fn(t);
+  };
+  co_return co_await with_scope(body);
+}
+
+}  // namespace detail
+
+/// Runs `fn(loop_thread&)`; the thread ends with it.
+template <class F>
+auto with_loop_thread(const loop_thread_options& options, F fn) {
+  return detail::run_with_loop_thread<F>(detail::kept_name(options.name), std::move(fn));
+}
+template <class F>
+auto with_loop_thread(F fn) {
+  return with_loop_thread(loop_thread_options{}, std::move(fn));
+}
+
+/// As many threads as the machine runs at once, at least 1.
+std::int64_t hardware_threads() noexcept;
+
+struct runtime_options {
+  weir::name name{};
+  std::int64_t threads = hardware_threads();
+};
+
+/// Several threads with a loop each; owned like a loop_thread.
+class runtime {
+ public:
+  explicit runtime(scope& s, const runtime_options& options = {},
+                   std::source_location site = std::source_location::current());
+  explicit runtime(const runtime_options& options = {},
+                   std::source_location site = std::source_location::current());
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+  ~runtime();
+
+  std::size_t size() const noexcept { return threads_.size(); }
+  /// errc::invalid_argument if there is no such thread.
+  loop_ref at(std::size_t index) const;
+  /// The one with the fewest unfinished remote children, parked ones included; the first of equals.
+  loop_ref any() const;
+
+ private:
+  void start(scope* owner, const runtime_options& options, std::source_location site);
+  std::vector<detail::thread_handle> threads_;
+  bool outside_ = false;  // of all scopes
+};
+
+}  // namespace weir

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <utility>
+
+#include <weir/detail/remote.hpp>
+#include <weir/scope.hpp>
+
+namespace weir {
+
+/// Runs `op` on another loop, as a remote child of the caller: its value or error comes back; the
+/// caller's cancellation, deadline and locals go with it. The caller waits until the other side
+/// has ended, also when it is cancelled itself.
+///
+/// Errors: errc::loop_gone if that loop has ended or ends before the operation does.
+/// Threads: `op` runs on the other loop's thread; what it captures by reference lives in the
+/// caller, who waits. The result is moved across.
+template <detail::operation Op>
+auto on(loop_ref there, Op&& op) {
+  using plain = detail::held_t<Op>;
+  static_assert(!detail::is_future<plain>,
+                "weir::on: a future never leaves its loop; give a task, or a callable");
+  using value = detail::result_t<plain>;
+  using wait_type = detail::remote_wait<value>;
+  detail::remote_ref made(new detail::remote_op_of<value, plain>(std::forward<Op>(op)));
+  return detail::pending<wait_type>(typename wait_type::args(std::move(made), there));
+}
+
+template <detail::operation Op>
+child<detail::result_t<Op>> scope::spawn_on(loop_ref there, Op&& op, spawn_options options,
+                                            std::source_location site) {
+  return spawn(weir::on(there, std::forward<Op>(op)), options, site);
+}
+
+}  // namespace weir

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include <weir/deadline.hpp>
+#include <weir/detail/remote.hpp>
+#include <weir/loop_thread.hpp>
+#include <weir/name.hpp>
+#include <weir/scope.hpp>
+
+namespace weir {
+
+struct pool_options {
+  weir::name name{};
+  std::int64_t workers = hardware_threads();
+  std::int64_t queue_size = 128;
+};
+
+namespace detail {
+
+class pool_core;
+struct pool_job;
+
+template <class Job>
+concept plain_job = !operation<Job> && std::is_invocable_v<std::decay_t<Job>&>;
+template <class Job>
+concept pool_jobs = operation<Job> || plain_job<Job>;
+
+template <class Job>
+struct job_value {
+  using type = std::remove_cvref_t<std::invoke_result_t<std::decay_t<Job>&>>;
+};
+template <operation Job>
+struct job_value<Job> {
+  using type = result_t<Job>;
+};
+template <class Job>
+using job_value_t = typename job_value<std::remove_cvref_t<Job>>::type;
+
+/// A job as a remote operation; errc::empty_job for a null pointer or an empty std::function.
+template <pool_jobs Job>
+remote_ref make_job(Job&& job) {
+  using plain = std::decay_t<Job>;
+  if constexpr (!direct_op<plain>)
+    if (is_empty_callable(job)) return {};
+  return remote_ref(new remote_op_of<job_value_t<plain>, plain>(std::forward<Job>(job)));
+}
+
+/// Waits until a job is accepted, or (`for_result`) until it has ended. Takes back what it can when
+/// it is cancelled.
+class pool_wait_base : public wait {
+ public:
+  struct args {
+    args(std::shared_ptr<pool_core> p, remote_ref j, bool result) noexcept
+        : pool(std::move(p)), job(std::move(j)), for_result(result) {}
+    std::shared_ptr<pool_core> pool;
+    remote_ref job;
+    bool for_result;
+  };
+  bool poll() override { return try_now(); }
+  void link() override { arm(); }
+  bool try_now();
+  void arm();
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  bool failed() const noexcept;
+  /// Accepted, refused, or answered.
+  void arrived() noexcept;
+
+ protected:
+  explicit pool_wait_base(args&& a) noexcept;
+  ~pool_wait_base();
+  /// Throws if the pool refused the job.
+  void check() const;
+  remote_op& op() const noexcept { return *job_.get(); }
+
+ private:
+  friend class pool_core;
+  bool enter(bool may_wait);
+  void prepare();
+  std::shared_ptr<pool_core> pool_;
+  remote_ref job_;
+  std::shared_ptr<pool_job> entry_;
+  std::error_code refused_;
+  bool for_result_;
+  bool waiting_ = false;
+  bool cancelling_ = false;
+};
+
+class submit_wait : public pool_wait_base {
+ public:
+  using result = void;
+  explicit submit_wait(args&& a) noexcept : pool_wait_base(std::move(a)) {}
+  void take() const { check(); }
+};
+
+template <class T>
+class pool_run_wait : public pool_wait_base {
+ public:
+  using result = T;
+  explicit pool_run_wait(args&& a) noexcept : pool_wait_base(std::move(a)) {}
+  T take() {
+    check();
+    return static_cast<outcome<T>&>(op().result()).take();
+  }
+};
+
+}  // namespace detail
+
+/// A fixed number of workers, each a thread with its own loop, and a bounded backlog.
+///
+/// A job is an operation or a plain callable, move-only ones too; jobs start in the order in which
+/// they were accepted, at most `workers` run, at most `workers + queue_size` are accepted and
+/// unfinished. Not fail-fast: an error of a job cancels nothing.
+///
+/// Owned by a scope (inside fibers): the destructor cancels without waiting, the scope joins it and
+/// raises a job error that no close() rethrew. Without one, outside of loops: the destructor
+/// cancels and joins. What jobs capture must outlive the owner. Threads: try_submit, submit, run,
+/// cancel on any; the handle itself belongs to its owner.
+class pool {
+ public:
+  explicit pool(scope& s, const pool_options& options = {},
+                std::source_location site = std::source_location::current());
+  explicit pool(const pool_options& options = {},
+                std::source_location site = std::source_location::current());
+  pool(const pool&) = delete;
+  pool& operator=(const pool&) = delete;
+  ~pool();
+
+  /// Never waits. Empty: accepted; else errc::empty_job, pool_closed or pool_full.
+  template <detail::pool_jobs Job>
+  std::error_code try_submit(Job&& job) {
+    return accept_now(detail::make_job(std::forward<Job>(job)));
+  }
+  /// Waits for room, first come, first served.
+  template <detail::pool_jobs Job>
+  auto submit(Job&& job) {
+    return detail::pending<detail::submit_wait>(
+        detail::submit_wait::args(core_, detail::make_job(std::forward<Job>(job)), false));
+  }
+  /// Waits for room for at most `d`: timeout_error.
+  template <class Rep, class Period, detail::pool_jobs Job>
+  auto submit_for(std::chrono::duration<Rep, Period> d, Job&& job) {
+    return with_timeout(d, submit(std::forward<Job>(job)));
+  }
+  /// The job's value or error. Cancelled, it takes back a queued job, or cancels and joins it.
+  template <detail::pool_jobs Job>
+  auto run(Job&& job) {
+    using wait_type = detail::pool_run_wait<detail::job_value_t<Job>>;
+    return detail::pending<wait_type>(
+        typename wait_type::args(core_, detail::make_job(std::forward<Job>(job)), true));
+  }
+  /// No new jobs; waits until the accepted ones have ended and rethrows the first job error. Once.
+  task<> close();
+  task<> wait() { return close(); }
+  /// Cancels running jobs and drops queued ones; no new ones are accepted.
+  void cancel(cancel_reason reason = cancel_reason());
+  bool closed() const noexcept;
+
+ private:
+  std::error_code accept_now(detail::remote_ref job);
+  std::shared_ptr<detail::pool_core> core_;
+  bool owned_by_scope_;
+};
+
+namespace detail {
+
+template <class F>
+task<body_result_with<F, pool>> run_with_pool(pool_options options, kept_name name, F fn) {
+  options.name = name.view();
+  auto body = [&](scope& s) -> task<body_result_with<F, pool>> {
+    pool p(s, options);
+    if constexpr (std::is_void_v<body_result_with<F, pool>>) {
+      co_await fn(p);
+      if (!p.closed()) co_await p.close();
+    } else {
+      auto value = co_await fn(p);
+      if (!p.closed()) co_await p.close();
+      co_return value;
+    }
+  };
+  co_return co_await with_scope(body);
+}
+
+}  // namespace detail
+
+/// Runs `fn(pool&)`. A body that returns without close() drains as close() does; one that throws or
+/// is cancelled cancels the jobs.
+template <class F>
+auto with_pool(const pool_options& options, F fn) {
+  return detail::run_with_pool<F>(options, detail::kept_name(options.name), std::move(fn));
+}
+template <class F>
+auto with_pool(F fn) {
+  return with_pool(pool_options{}, std::move(fn));
+}
+
+}  // namespace weir

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <weir/backoff.hpp>
+#include <weir/detail/attempt.hpp>
+#include <weir/detail/pipe.hpp>
+#include <weir/duration.hpp>
+#include <weir/outcome.hpp>
+#include <weir/retry_budget.hpp>
+#include <weir/time.hpp>
+
+namespace weir {
+
+struct retry_options {
+  std::int64_t attempts = 3;  ///< in all, 1 to 1000
+  duration base = std::chrono::milliseconds(100);
+  double factor = 2;
+  duration ceiling = std::chrono::seconds(30);
+  weir::jitter jitter = weir::jitter::full;
+  retry_budget* budget = nullptr;
+};
+
+/// What a predicate of `retry` answers; a bool will do as well.
+class retry_decision {
+ public:
+  retry_decision(bool again) noexcept : again_(again) {}
+  /// Again, after the usual delay.
+  static retry_decision retry() noexcept { return {true}; }
+  /// Again after exactly `d`: neither ceiling nor jitter apply, the deadline does.
+  template <class Rep, class Period>
+  static retry_decision retry_after(std::chrono::duration<Rep, Period> d) noexcept {
+    retry_decision decided(true);
+    decided.delay_ = detail::saturating_cast(d);
+    return decided;
+  }
+  /// Not again: the error is the result.
+  static retry_decision stop() noexcept { return {false}; }
+
+  bool again() const noexcept { return again_; }
+  const std::optional<duration>& delay() const noexcept { return delay_; }
+
+ private:
+  bool again_;
+  std::optional<duration> delay_;
+};
+
+namespace detail {
+
+/// Asks the predicate of a retry; null if it has none.
+using retry_question = retry_decision (*)(void* predicate, const std::exception_ptr& error);
+
+/// The options of a retry, checked.
+struct retry_rules {
+  explicit retry_rules(const retry_options& given);
+  delay_rules delays;
+  std::int64_t attempts;
+  std::shared_ptr<budget_core> budget;
+};
+
+/// One run of a retry: counts its attempts and decides after each that failed.
+class retry_run {
+ public:
+  retry_run(const retry_rules& rules, bool holds_retry) : rules_(rules) {
+    if (holds_retry) enter_list();
+  }
+  retry_run(const retry_run&) = delete;
+  retry_run& operator=(const retry_run&) = delete;
+  ~retry_run() {
+    if (listed_ != nullptr) leave_list();
+  }
+  void begin_attempt();
+  /// How long to wait before the next attempt; negative: `out` is the result. An error of the
+  /// predicate becomes the result.
+  duration after_failure(outcome_base& out, retry_question ask, void* predicate);
+
+ private:
+  friend struct retry_list;
+  duration plan(outcome_base& out, const retry_decision& decided);
+  void enter_list();
+  void leave_list() noexcept;
+  void tell_amplified();
+
+  const retry_rules& rules_;
+  delay_sequence delays_;
+  std::int64_t attempt_ = 0;
+  std::int64_t told_ = 0;          // the largest product that was told about this run
+  const frame* listed_ = nullptr;  // where retries inside look for this one
+};
+
+template <class T, class P, class Op>
+struct retry_coroutine {
+  static task<T> run(P policy, Op op) {
+    retry_run run(policy.rules(), has_retry<std::remove_cvref_t<Op>>);
+    outcome<T> out;
+    auto call = [&] { return attempt_task(op); };
+    for (;;) {
+      run.begin_attempt();
+      co_await detail::into(out, call);
+      if (out.is_value()) [[likely]]
+        break;
+      const duration pause = run.after_failure(out, policy.question(), policy.predicate());
+      if (pause < duration::zero()) break;
+      if (pause > duration::zero()) co_await sleep(pause);
+      out.reset();
+    }
+    co_await detail::finish_as(out);
+    co_return out.take();
+  }
+};
+
+/// A retry whose predicate says what is worth trying again.
+template <class F>
+class retry_when : public policy_of<retry_when<F>> {
+ public:
+  using is_retry = void;
+  static constexpr bool runs_again = true;
+  retry_when(retry_rules rules, F fn) : rules_(std::move(rules)), fn_(std::move(fn)) {}
+
+  template <class T, class P, class Op>
+  static task<T> run(P policy, Op op) {
+    return retry_coroutine<T, P, Op>::run(std::forward<P>(policy), std::forward<Op>(op));
+  }
+  const retry_rules& rules() const noexcept { return rules_; }
+  retry_question question() const noexcept {
+    return [](void* fn, const std::exception_ptr& error) -> retry_decision {
+      return (*static_cast<F*>(fn))(error);
+    };
+  }
+  void* predicate() noexcept { return std::addressof(fn_); }
+
+ private:
+  retry_rules rules_;
+  F fn_;
+};
+
+/// What weir::retry gives.
+class retry_policy : public policy_of<retry_policy> {
+ public:
+  using is_retry = void;
+  static constexpr bool runs_again = true;
+  explicit retry_policy(const retry_options& options) : rules_(options) {}
+
+  /// Asks `predicate(const std::exception_ptr&)` (bool or retry_decision) once after each failed
+  /// attempt except the last; of an error_group each leaf, and all must be worth another attempt.
+  /// If it throws, that error is the result.
+  template <class F>
+  retry_when<std::decay_t<F>> when(F&& predicate) const {
+    static_assert(
+        std::is_invocable_r_v<retry_decision, std::decay_t<F>&, const std::exception_ptr&>,
+        "the predicate of retry takes a const std::exception_ptr& and returns bool or "
+        "weir::retry_decision");
+    return {rules_, std::forward<F>(predicate)};
+  }
+
+  // Below: for the library.
+  template <class T, class P, class Op>
+  static task<T> run(P policy, Op op) {
+    return retry_coroutine<T, P, Op>::run(std::forward<P>(policy), std::forward<Op>(op));
+  }
+  const retry_rules& rules() const noexcept { return rules_; }
+  static retry_question question() noexcept { return nullptr; }
+  static void* predicate() noexcept { return nullptr; }
+
+ private:
+  retry_rules rules_;
+};
+
+}  // namespace detail
+
+/// `op | retry({...})`: runs `op` again when it failed, at most `.attempts` times in all; then the
+/// last error is the result.
+///
+/// Between attempts it waits `base`, `base` x `factor`, ..., at most `ceiling`, changed by
+/// `jitter`; a delay of zero is no wait at all. It never starts a wait that would reach the
+/// deadline around it: then the last error is the result. Cancels: cancellation is never retried
+/// and ends a wait at once; a cancelled_error is not retried unless the predicate says so.
+/// Events: `attempt` (number: counted from 1), `retry` (number: of the attempt that failed; before
+/// the wait), `budget_denied`, and `retry_amplified` (number: the product) when a retry inside this
+/// one tries again. `.when(predicate)` says what is worth another attempt. Bad options:
+/// errc::invalid_argument.
+inline detail::retry_policy retry(retry_options options = {}) {
+  return detail::retry_policy(options);
+}
+
+}  // namespace weir

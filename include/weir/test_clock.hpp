@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+
+#include <weir/duration.hpp>
+
+namespace weir {
+
+namespace detail {
+struct test_clock_state;
+}
+
+/// A clock that is moved by hand, for a real loop: `weir::run({.clock = &clock}, op)`.
+///
+/// `advance` may be called by the program or by another thread and returns at once; the clock then
+/// moves timer by timer, each when nothing is ready, and straight to the target if no timer lies
+/// before it.
+class test_clock {
+ public:
+  test_clock();
+  test_clock(const test_clock&) = delete;
+  test_clock& operator=(const test_clock&) = delete;
+  ~test_clock();
+
+  /// Lets `d` pass; a negative one is errc::invalid_argument.
+  void advance(duration d);
+  /// Jumps to the next timer whenever nothing is ready.
+  void auto_advance(bool on);
+  time_point now() const;
+
+  detail::test_clock_state& state() noexcept { return *state_; }
+
+ private:
+  std::shared_ptr<detail::test_clock_state> state_;
+};
+
+}  // namespace weir

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+#include "core/counters.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "core/door.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+constexpr std::size_t kinds = 14;
+constexpr std::size_t cells = 1024;  // a power of two, well above pairs_max
+
+/// A text by its ends and its length, which is all of it up to 16 bytes: so most comparisons are of
+/// three numbers.
+struct outline {
+  std::uint64_t head;
+  std::uint64_t tail;
+  std::size_t size;
+  friend bool operator==(const outline&, const outline&) = default;
+};
+
+struct pair_key {
+  outline object_outline;
+  outline what_outline;
+  std::string object;
+  std::string what;
+};
+
+struct cell {
+  std::atomic<const pair_key*> key{nullptr};  // set once, never removed
+  counter value;
+};
+
+struct table {
+  std::array<cell, cells> all;
+  std::size_t used = 0;  // the writer's
+  counter uncounted;
+  std::array<counter, kinds> cancels;
+};
+
+std::uint64_t load(const char* from, std::size_t bytes) noexcept {
+  std::uint64_t word = 0;
+  std::memcpy(&word, from, bytes);
+  return word;
+}
+
+outline outline_of(std::string_view text) noexcept {
+  const char* at = text.data();
+  const std::size_t n = text.size();
+  if (n >= 8) return {load(at, 8), load(at + n - 8, 8), n};
+  if (n >= 4) return {load(at, 4), load(at + n - 4, 4), n};
+  if (n == 0) return {0, 0, 0};
+  return {load(at, 1) | load(at + n / 2, 1) << 8, load(at + n - 1, 1), n};
+}
+
+std::uint64_t hash_of(const outline& object, const outline& what) noexcept {
+  std::uint64_t h = (object.head ^ object.tail * 31 ^ object.size) * 0x9e3779b97f4a7c15U;
+  h ^= (what.head ^ what.tail * 29 ^ what.size) * 0xbf58476d1ce4e5b9U;
+  return h >> 32 ^ h >> 20;
+}
+
+/// What is looked for, with all that is computed from it.
+struct wanted {
+  wanted(std::string_view o, std::string_view w) noexcept
+      : object(o.substr(0, counters::object_max)),
+        what(w),
+        object_outline(outline_of(object)),
+        what_outline(outline_of(what)),
+        first(hash_of(object_outline, what_outline) % cells) {}
+  bool is(const pair_key& key) const noexcept {
+    if (!(key.object_outline == object_outline && key.what_outline == what_outline)) return false;
+    return (object.size() <= 16 || key.object == object) && (what.size() <= 16 || key.what == what);
+  }
+  std::string_view object;
+  std::string_view what;
+  outline object_outline;
+  outline what_outline;
+  std::size_t first;  // the cell to begin with
+};
+
+class all_tables {
+ public:
+  static all_tables& instance() {
+    static all_tables* const made = new all_tables;  // never destroyed: threads may outlive main
+    return *made;
+  }
+  table* lease() {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      table* again = idle_.back();
+      idle_.pop_back();
+      return again;
+    }
+    auto made = std::make_unique<table>();
+    idle_.reserve(tables_.size() + 1);  // so that giving it back cannot fail
+    tables_.push_back(std::move(made));
+    return tables_.back().get();
+  }
+  void give_back(table* t) noexcept {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(t);
+  }
+  template <class F>
+  std::uint64_t sum(F&& part) {
+    const std::lock_guard lock(mutex_);
+    std::uint64_t total = 0;
+    for (const auto& t : tables_) total += static_cast<std::uint64_t>(part(*t));
+    return total;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<table>> tables_;
+  std::vector<table*> idle_;
+};
+
+constinit thread_local table* own = nullptr;
+
+/// Gives the table of a thread back when the thread ends.
+struct lease {
+  lease() : taken(all_tables::instance().lease()) { own = taken; }
+  lease(const lease&) = delete;
+  lease& operator=(const lease&) = delete;
+  ~lease() {
+    own = nullptr;
+    all_tables::instance().give_back(taken);
+  }
+  table* taken;
+};
+
+/// The table of this thread; null if there is no memory for it, or at the very end of the thread.
+table* own_table() noexcept {
+  if (own != nullptr) [[likely]]
+    return own;
+  try {
+    static thread_local lease mine;
+    return own;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+counter& add_pair(table& t, cell& free, const wanted& w) noexcept {
+  if (t.used >= counters::pairs_max) return t.uncounted;
+  try {
+    const auto* key =
+        new pair_key{w.object_outline, w.what_outline, std::string(w.object), std::string(w.what)};
+    ++t.used;
+    free.key.store(key, std::memory_order_release);
+    return free.value;
+  } catch (...) {
+    return t.uncounted;
+  }
+}
+
+}  // namespace
+
+void counters::count(std::string_view object, std::string_view what) noexcept {
+  table* t = own_table();
+  if (t == nullptr) return;
+  const wanted w(object, what);
+  for (std::size_t i = w.first;; i = (i + 1) % cells) {
+    cell& c = t->all[i];
+    const pair_key* key = c.key.load(std::memory_order_relaxed);
+    if (key == nullptr) return add_pair(*t, c, w).add(1);
+    if (w.is(*key)) return c.value.add(1);
+  }
+}
+
+void counters::count_cancel(cancel_kind kind) noexcept {
+  const auto index = static_cast<std::size_t>(kind);
+  if (table* t = own_table(); t != nullptr && index < kinds) t->cancels[index].add(1);
+}
+
+std::uint64_t counters::read(std::string_view object, std::string_view what) {
+  const wanted w(object, what);
+  return all_tables::instance().sum([&](const table& t) -> std::int64_t {
+    for (std::size_t i = w.first;; i = (i + 1) % cells) {
+      const pair_key* key = t.all[i].key.load(std::memory_order_acquire);
+      if (key == nullptr) return 0;
+      if (w.is(*key)) return t.all[i].value.get();
+    }
+  });
+}
+
+std::uint64_t counters::read_cancels(cancel_kind kind) noexcept {
+  const auto index = static_cast<std::size_t>(kind);
+  if (index >= kinds) return 0;
+  return all_tables::instance().sum([&](const table& t) { return t.cancels[index].get(); });
+}
+
+std::uint64_t counters::read_uncounted() {
+  return all_tables::instance().sum([](const table& t) { return t.uncounted.get(); });
+}
+
+}  // namespace weir::detail

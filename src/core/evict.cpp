@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// The end of a loop that crashes: its frames go, and nothing else happens.
+#include <utility>
+#include <vector>
+
+#include <weir/detail/wait.hpp>
+
+#include "core/dump_tree.hpp"
+#include "core/loop.hpp"
+#include "core/region.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+void destroy_frames(fiber& f) noexcept {
+  current = &f;
+  f.destroying = true;
+  while (frame* leaf = f.leaf) {
+    frame* parent = leaf->parent;
+    leaf->out->forget_frame();
+    leaf->handle().destroy();
+    f.leaf = parent;
+  }
+  region::delete_entries(f);
+  f.drop_operation();
+  f.destroying = false;
+  current = nullptr;
+}
+
+}  // namespace
+
+// First every wait is withdrawn, so that no source of waits dies while somebody is linked to it;
+// then the frames go, children before parents, because scopes live in their parents' frames.
+void loop::evict(const reason_ref& why) {
+  dead_ = true;
+  strand* const running = std::exchange(current, nullptr);  // of the loop that crashes this one
+  {
+    const active_loop active(*this);
+    const std::vector<fiber*> all = fibers_of(*this);
+    for (fiber* f : all) {
+      f->retain();
+      region::mark_evicted(*f, why);
+    }
+    for (fiber* f : all)
+      if (f->parked != nullptr && !f->needs_start) (void)f->parked->withdraw();
+    for (std::size_t i = all.size(); i-- > 0;) {
+      fiber& f = *all[i];
+      destroy_frames(f);
+      f.parked = nullptr;
+      if (f.result().is_value()) f.drop_value();  // it was about to run its defers
+      f.result().set_cancelled(why);
+      f.ended = true;
+      door_->fibers.add(-1);
+      region::child_ended(region::scope_of(f), f);
+    }
+    for (fiber* f : all) f->release();
+  }
+  head_ = tail_ = nullptr;
+  current = running;
+  close();  // what was on its way still belongs to those who sent it, and they are alive
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <weir/sim.hpp>
+
+#include "sim/adversary.hpp"
+#include "sim/settings.hpp"
+
+namespace weir::detail {
+
+using sometimes_map = std::map<std::string, bool, std::less<>>;
+
+/// How one run ended.
+struct run_result {
+  bool failed = false;
+  bool livelock = false;
+  std::string kind;     // of the failure: its code or type
+  std::string what;     // what it says; kind and what make up "the same failure"
+  std::string message;  // for the report: with where it was thrown, awaited and spawned
+  std::string tree;     // at the moment of the failure
+  sim::trace trace;
+  std::int64_t steps = 0;
+  sometimes_map sometimes;
+
+  bool same_failure(const run_result& other) const noexcept {
+    return failed && other.failed && kind == other.kind && what == other.what;
+  }
+};
+
+/// Runs the program once in a world of its own and judges it. `watch`: also keeps the tree at the
+/// moment in which an error was thrown, which costs a dump for each of them.
+run_result run_once(program& what, const sim::options& options, adversary chooser, bool watch);
+
+/// All plans with at most so many preemptions, those with fewer first; made as the runs go.
+///
+/// A run with k preemptions is extended by one more, at each later choice and with each other
+/// option, so that every plan is made exactly once. Bounded: plans that would come after the last
+/// allowed run are not kept.
+class frontier {
+ public:
+  frontier(int preemptions, std::int64_t runs);
+  /// The next plan; empty optional when there is none.
+  std::optional<std::vector<preemption>> next();
+  /// What the run of that plan chose.
+  void ran(const std::vector<preemption>& plan, const sim::trace& trace);
+  /// True if no plan is left and none was dropped.
+  bool exhausted() const noexcept { return waiting_.empty() && !dropped_; }
+
+ private:
+  std::size_t preemptions_;
+  std::uint64_t left_;
+  std::deque<std::vector<preemption>> waiting_;
+  bool dropped_ = false;
+};
+
+std::vector<preemption> preemptions_of(const sim::trace& trace);
+
+/// Looks for a run with the same failure and fewer preemptions.
+run_result shrink(program& what, const sim::options& options, run_result failing);
+
+/// What the processes of `.jobs` found.
+struct jobs_findings {
+  std::int64_t runs = 0;
+  std::int64_t steps = 0;
+  std::optional<std::int64_t> failing;  // the lowest failing run
+  std::string message;                  // of that run
+  bool died = false;                    // its process did not survive it
+  sometimes_map sometimes;
+};
+class explorer;
+jobs_findings run_jobs(explorer& work, std::int64_t jobs, std::int64_t runs);
+
+/// One line on stderr, if that is a terminal and it takes more than a second.
+class progress {
+ public:
+  explicit progress(std::int64_t runs);
+  progress(const progress&) = delete;
+  progress& operator=(const progress&) = delete;
+  ~progress();
+  void show(std::int64_t done, std::int64_t failures);
+
+ private:
+  time_point clock() { return machine_.now(); }
+  real_environment machine_;
+  std::int64_t runs_;
+  bool shown_ = false;
+  bool terminal_;
+  time_point begun_;
+  time_point next_;
+};
+
+/// What `sim::explore` does.
+class explorer {
+ public:
+  explorer(const sim::explore_options& options, program& what);
+  sim::report run();
+
+  /// Run number i, twice if it is its turn to be checked. Used by the processes of `.jobs`, too.
+  run_result try_run(std::int64_t i);
+
+ private:
+  void try_seeds();
+  void try_plans();
+  void try_jobs();
+  void count(const run_result& r);
+  void failed(run_result r, std::int64_t run);
+  void check_sometimes();
+  run_result checked(run_result first, std::int64_t i, const adversary& again);
+  sim::options single(std::uint64_t seed) const;
+
+  sim::explore_options options_;
+  program& what_;
+  sim::report report_;
+  sometimes_map sometimes_;
+};
+
+}  // namespace weir::detail

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+#include "sim/simulation.hpp"
+
+#include <algorithm>
+
+#include <weir/detail/dump_line.hpp>
+#include <weir/detail/wait.hpp>
+
+#include "core/deadlock.hpp"
+#include "core/dump_tree.hpp"
+#include "core/fatal.hpp"
+#include "core/region.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+/// Nothing that is ready waits longer than this many steps (unless very much is ready).
+constexpr std::int64_t patience_steps = 1000;
+constexpr std::string_view main_name = "main";
+
+reason_ref evicted(const char* message, time_point when) {
+  cancel_reason why(cancel_kind::evicted, message);
+  why.when = when;
+  return make_reason(std::move(why));
+}
+
+std::string quoted(std::string_view name) {
+  std::string text("'");
+  text.append(name).append("'");
+  return text;
+}
+
+std::string counted(std::int64_t number, const char* what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+simulation::simulation(const sim::options& options, adversary chooser)
+    : options_(options),
+      adversary_(std::move(chooser)),
+      budget_(adversary_.preempts() ? 0 : environment::budget()),
+      disk_(*this) {}
+
+simulation::~simulation() {
+  for (hosted_loop& h : loops_)
+    if (&h.here() == loop::here()) fatal("a sim::world was destroyed by a program that runs in it");
+  while (!loops_.empty()) evict(loops_.back());
+}
+
+wall_time simulation::wall_now() {
+  const duration passed = now_.time_since_epoch();
+  return options_.start_time > wall_time::max() - passed ? wall_time::max()
+                                                         : options_.start_time + passed;
+}
+
+// ------------------------------------------------------------------ loops
+
+hosted_loop& simulation::add(std::string_view name, fiber& root, std::source_location site) {
+  run_options options;
+  const std::string kept(name);
+  options.name = kept;
+  strand* const running = std::exchange(current, nullptr);  // which the new root is no child of
+  hosted_loop& made = loops_.emplace_back(*this, options, root, site);
+  current = running;
+  collect(made);
+  return made;
+}
+
+hosted_loop* simulation::find(std::string_view name) noexcept {
+  for (hosted_loop& h : loops_)
+    if (h.name() == name && !h.here().dead()) return &h;
+  return nullptr;
+}
+
+loop_ref simulation::named_loop(std::string_view name) {
+  if (in_dead_world()) return {};
+  if (hosted_loop* known = find(name)) return {known->here().index(), known->here().serial()};
+  if (name == main_name || name.empty())
+    raise(errc::invalid_argument,
+          "world: a loop cannot be called " + quoted(name) +
+              (name.empty() ? "; give it a name" : "; that is the loop of world::run"));
+  auto* root = scope::make(serve_idly());
+  const core_ref keep(root);
+  hosted_loop& made = add(name, *root, std::source_location::current());
+  return {made.here().index(), made.here().serial()};
+}
+
+void simulation::start(const std::shared_ptr<served_loop>& made) {
+  fiber* root = made->make_root();
+  const core_ref keep(root);
+  hosted_loop& h = add(made->name(), *root, std::source_location::current());
+  h.served = made;
+  made->has_started(h.here());
+}
+
+void simulation::crash(std::string_view name) {
+  if (in_dead_world()) return;
+  hosted_loop* victim = find(name);
+  for (hosted_loop& h : loops_)
+    if (victim == nullptr && h.name() == name) return;  // it is crashing at this moment
+  if (victim == nullptr)
+    raise(errc::invalid_argument, "world: there is no loop " + quoted(name) + " to crash");
+  if (victim == main_)
+    raise(errc::invalid_argument,
+          "world: crash of 'main', whose result world::run waits for; crash a named loop");
+  if (&victim->here() == loop::here())
+    raise(errc::invalid_argument,
+          "world: loop " + quoted(name) + " cannot crash itself; crash it from another loop");
+  evict(*victim);
+}
+
+void simulation::evict(hosted_loop& victim) {
+  const std::uint32_t serial = victim.here().serial();
+  victim.here().evict(evicted("the loop was crashed", now_));
+  disk_.crash(serial);
+  remove(victim);
+}
+
+void simulation::remove(hosted_loop& gone) {
+  ready_.remove_all_of(gone);
+  const std::shared_ptr<served_loop> served = std::move(gone.served);
+  loops_.remove_if([&](const hosted_loop& h) { return &h == &gone; });
+  if (served != nullptr) served->has_ended_now();
+}
+
+// ------------------------------------------------------------------ running
+
+void simulation::run(fiber& root, std::source_location site) {
+  require_no_loop();
+  verdict_.reset();
+  uncaught_ = nullptr;
+  adversary_.freeze(false);
+  deadlocked_ = false;
+  steps_before_ = steps_;
+  main_ = &add(main_name, root, site);
+  drive();
+  adversary_.expect_end();
+  if (adversary_.mismatch().empty()) look_for_leaks();
+  if (main_ != nullptr) remove(*std::exchange(main_, nullptr));
+  if (verdict_) raise_verdict();
+  if (!adversary_.mismatch().empty())
+    raise(errc::trace_mismatch,
+          "the trace does not fit the program any more: " + adversary_.mismatch());
+  if (uncaught_) std::rethrow_exception(std::exchange(uncaught_, nullptr));
+}
+
+void simulation::drive() {
+  while (main_ != nullptr && !main_->finished()) {
+    collect(*main_);
+    if (!ready_.empty()) {
+      step();
+    } else if (!fire_due() && !jump()) {
+      stuck();
+    }
+  }
+}
+
+std::size_t simulation::pick() {
+  const auto many = static_cast<std::int64_t>(ready_.size());
+  // Those who wait equally long are taken one after the other, so the first is taken earlier.
+  if (steps_ - ready_.front().since >= std::max(patience_steps - many, 4 * many)) {
+    adversary_.demote(ready_);
+    return 0;
+  }
+  return adversary_.choose(ready_);
+}
+
+void simulation::step() {
+  if (steps_ - steps_before_ == options_.max_steps) {
+    fail(errc::livelock,
+         "livelock: the limit of " + std::to_string(options_.max_steps) + " steps was reached",
+         dump_all());
+    return give_up();
+  }
+  const std::size_t index = pick();
+  if (!adversary_.mismatch().empty()) return give_up();
+  const ready_item next = ready_.take(index);
+  ++steps_;
+  hosted_loop& h = *next.on;
+  {
+    const active_loop active(h.here());
+    h.here().request_stops();
+    if (next.which != nullptr) {
+      h.here().run_strand(*next.which);
+    } else {
+      h.inbox_listed = false;
+      h.here().clock_moved();
+      h.here().deliver_one();
+    }
+    h.here().request_stops();
+    h.here().look_around(false);
+  }
+  collect(h);
+  notice_messages();
+  if (&h == main_) return;
+  if (h.finished()) {
+    remove(h);
+    notice_messages();
+  } else {
+    collect(h);
+  }
+}
+
+void simulation::collect(hosted_loop& from) {
+  while (strand* s = from.here().take_ready()) {
+    const ready_item item{s, &from, steps_};
+    adversary_.enrol(item);
+    ready_.push(item);
+    if (s->preempted && adversary_.preempts()) ready_.last_goes_first();
+  }
+}
+
+void simulation::notice_messages() {
+  for (hosted_loop& h : loops_) {
+    if (h.inbox_listed) continue;
+    door& d = h.here().own_door();
+    if (h.asleep) {
+      if (!d.rang()) continue;
+      d.messages.end_sleep();
+    }
+    h.asleep = !h.here().has_messages() && d.messages.begin_sleep();
+    if (h.asleep) continue;
+    h.inbox_listed = true;
+    const ready_item item{nullptr, &h, steps_};
+    adversary_.enrol(item);
+    ready_.push(item);
+  }
+}
+
+bool simulation::fire_due() {
+  bool fired = false;
+  for (hosted_loop& h : loops_) {
+    const active_loop active(h.here());
+    h.here().clock_moved();
+    fired = h.here().fire_timers(&adversary_) || fired;
+    h.here().look_around(!fired);
+    collect(h);
+  }
+  notice_messages();  // posted while nothing ran: by the test, between two runs
+  return fired || !ready_.empty();
+}
+
+bool simulation::jump() {
+  time_point next = time_point::max();
+  for (hosted_loop& h : loops_) next = std::min(next, h.here().next_look());
+  if (next == time_point::max()) return false;
+  now_ = std::max(now_, next);
+  return true;
+}
+
+// ------------------------------------------------------------------ verdicts
+
+void simulation::fail(errc code, std::string message, std::string tree) {
+  if (!verdict_) verdict_ = sim_verdict{code, std::move(message), std::move(tree)};
+  if (code != errc::always_violated) adversary_.freeze(true);
+}
+
+// Nothing is ready and no timer is armed. First the program is asked to end; what still waits then
+// waits for an answer that nobody can give.
+void simulation::stuck() {
+  if (std::exchange(deadlocked_, true)) {
+    const active_loop active(main_->here());
+    const bool any = main_->here().suspends().abandon_all();
+    if (!any) return give_up();
+    return collect(*main_);
+  }
+  std::vector<loop*> all;
+  for (hosted_loop& h : loops_) all.push_back(&h.here());
+  std::string message = "deadlock: nothing is ready and nothing can ever wake this program";
+  const std::string cycle = waiting_cycle(all);
+  if (!cycle.empty()) message.append("; waiting for each other in a cycle: ").append(cycle);
+  fail(errc::deadlock, std::move(message), dump_all());
+  const active_loop active(main_->here());
+  main_->here().cancel_everything("deadlock", true);
+  collect(*main_);
+}
+
+// The run ends like a crash.
+void simulation::give_up() { evict(*std::exchange(main_, nullptr)); }
+
+void simulation::look_for_leaks() {
+  std::string found;
+  std::vector<std::uint32_t> leaking;  // serial numbers: the end of one may crash another
+  for (hosted_loop& h : loops_) {
+    const door& d = h.here().own_door();
+    const std::int64_t own_fibers = h.tree.ended() ? 0 : 1;  // a named loop's root
+    const std::int64_t fibers = d.fibers.get() - own_fibers;
+    const std::int64_t scopes = d.scopes.get() - 1;
+    const std::int64_t timers = d.timers.get();
+    if (fibers == 0 && scopes == 0 && timers == 0) continue;
+    leaking.push_back(h.here().serial());
+    found.append(found.empty() ? "leak: at the end of the run " : ", and ");
+    found.append("loop ").append(quoted(h.name())).append(" still has ");
+    found.append(counted(fibers, "fiber")).append(", ").append(counted(scopes, "scope"));
+    found.append(" and ").append(counted(timers, "timer"));
+  }
+  if (leaking.empty()) return;
+  fail(errc::leak, std::move(found), dump_all());
+  for (const std::uint32_t serial : leaking) {
+    const auto h = std::find_if(loops_.begin(), loops_.end(), [&](hosted_loop& other) {
+      return other.here().serial() == serial;
+    });
+    if (h == loops_.end()) continue;
+    if (&*h == main_) main_ = nullptr;
+    evict(*h);
+  }
+}
+
+void simulation::raise_verdict() const {
+  throw sim::failure(verdict_->code, verdict_->message + "\n" + verdict_->tree);
+}
+
+std::string simulation::dump_all() {
+  std::string text;
+  for (hosted_loop& h : loops_) {
+    const active_loop active(h.here());
+    text.append(dump_of(h.here()));
+  }
+  return text;
+}
+
+void simulation::frame_failed(const std::exception_ptr& error) noexcept {
+  if (!watches_errors_ || error == last_error_) return;
+  last_error_ = error;
+  error_tree_ = dump_all();
+}
+
+void simulation::always_violated(std::string_view name) {
+  const std::string message = "always " + quoted(name) + " does not hold";
+  const std::string tree = dump_all();
+  fail(errc::always_violated, message, tree);
+  // A destructor that runs because of an exception or a cancellation must not throw.
+  const bool unwinding =
+      std::uncaught_exceptions() > 0 || (current != nullptr && current->destroying);
+  if (!unwinding) throw sim::failure(errc::always_violated, message + "\n" + tree);
+}
+
+void simulation::sometimes(std::string_view name, bool condition) {
+  const auto known = seen_.find(name);
+  if (known == seen_.end()) {
+    seen_.emplace(name, condition);
+  } else {
+    known->second = known->second || condition;
+  }
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <weir/disk.hpp>
+#include <weir/sim_disk.hpp>
+#include <weir/sim_world.hpp>
+
+#include "core/environment.hpp"
+#include "core/served_loop.hpp"
+#include "core/session.hpp"
+#include "sim/adversary.hpp"
+#include "sim/ready_list.hpp"
+
+namespace weir::detail {
+
+/// A loop of a simulation.
+struct hosted_loop {
+  hosted_loop(environment& env, const run_options& options, fiber& root, std::source_location site)
+      : tree(env, options, root, site) {}
+  loop& here() noexcept { return tree.here(); }
+  std::string_view name() noexcept { return here().own_door().name(); }
+
+  /// See loop::finished.
+  bool finished() {
+    const active_loop active(here());
+    return here().finished();
+  }
+
+  session tree;
+  std::shared_ptr<served_loop> served;  // told when it has ended
+  std::uint16_t rank = 0;     // of its inbox, see adversary
+  bool inbox_listed = false;  // its inbox is in the ready list
+  bool asleep = false;        // its inbox says so: only the bell makes it look, as a real one
+};
+
+/// Why a run failed, if it was not for an error of the program.
+struct sim_verdict {
+  errc code{};
+  std::string message;
+  std::string tree;
+};
+
+/// A world: its loops, its clock, its adversary, its disk. It is the environment of all its loops
+/// and drives them: step by step, one loop at a time, on one thread.
+///
+/// Invariants:
+/// 1. What could happen next is in `ready_`: strands in the order in which they were pushed, and
+///    for each loop with messages one item that stands for its inbox (one delivery each).
+/// 2. Time moves only when `ready_` is empty, to the earliest timer of all loops.
+/// 3. After a deadlock, livelock or leak no choice is made any more: the rest goes in order and is
+///    not recorded. After a false `always` the run goes on as before.
+class simulation final : public environment, private disk_host {
+ public:
+  simulation(const sim::options& options, adversary chooser);
+  ~simulation() override;
+
+  // As environment of its loops.
+  time_point now() override { return now_; }
+  wall_time wall_now() override;
+  std::uint64_t random() override { return adversary_.number(); }
+  void park(loop&, std::optional<time_point>) override {}
+  int budget() const noexcept override { return budget_; }
+  void frame_failed(const std::exception_ptr& error) noexcept override;
+  void post_failed(const std::exception_ptr& error) noexcept override {
+    if (!uncaught_) uncaught_ = error;
+  }
+  std::string dump(loop&) override { return dump_all(); }
+  void start(const std::shared_ptr<served_loop>& made) override;
+  bool simulated() const noexcept override { return true; }
+
+  /// Runs `root` to its end on a loop of its own. Throws verdicts and what a trace does not fit.
+  void run(fiber& root, std::source_location site);
+  loop_ref named_loop(std::string_view name);
+  void crash(std::string_view name);
+  sim::simulated_disk& disk() noexcept { return disk_; }
+
+  void always_violated(std::string_view name);
+  void sometimes(std::string_view name, bool condition);
+
+  // For explore.
+
+  /// Keeps the trace, and the tree at the moment in which the last error was thrown.
+  void record() { adversary_.write_down(true); }
+  void watch_errors() noexcept { watches_errors_ = true; }
+  sim::trace take_trace() { return adversary_.take_trace(options_.max_steps); }
+  const std::optional<sim_verdict>& verdict() const noexcept { return verdict_; }
+  const std::string& tree_of_error() const noexcept { return error_tree_; }
+  const std::map<std::string, bool, std::less<>>& sometimes_seen() const noexcept { return seen_; }
+  std::int64_t steps() const noexcept { return steps_; }
+
+ private:
+  // As host of the disk.
+  bool chance(double rate) override { return adversary_.chance(rate); }
+  std::uint64_t below(std::uint64_t n) override { return n < 2 ? 0 : adversary_.number() % n; }
+  std::uint32_t owner() const noexcept override { return current_loop_serial(); }
+  bool dead() const noexcept override { return in_dead_world(); }
+
+  hosted_loop& add(std::string_view name, fiber& root, std::source_location site);
+  void remove(hosted_loop& gone);
+  void evict(hosted_loop& victim);
+  hosted_loop* find(std::string_view name) noexcept;
+  void drive();
+  void step();
+  std::size_t pick();
+  void collect(hosted_loop& from);
+  void notice_messages();
+  bool fire_due();
+  bool jump();
+  void stuck();
+  void give_up();
+  void fail(errc code, std::string message, std::string tree);
+  void look_for_leaks();
+  std::string dump_all();
+  [[noreturn]] void raise_verdict() const;
+
+  sim::options options_;
+  adversary adversary_;
+  int budget_;
+  time_point now_{};
+  std::int64_t steps_ = 0;
+  sim::simulated_disk disk_;  // outlives the files that the loops have open
+  std::list<hosted_loop> loops_;
+  hosted_loop* main_ = nullptr;    // of the present run
+  std::int64_t steps_before_ = 0;  // of earlier runs
+  bool deadlocked_ = false;        // the program was asked to end
+  ready_list ready_;
+  std::optional<sim_verdict> verdict_;
+  std::map<std::string, bool, std::less<>> seen_;
+  std::exception_ptr uncaught_;  // the first that left a posted function
+  bool watches_errors_ = false;
+  std::exception_ptr last_error_;
+  std::string error_tree_;
+};
+
+/// Makes a world of a simulation that is set up in another way than by options.
+struct world_maker {
+  static sim::world of(std::unique_ptr<simulation> core) { return {std::move(core), nullptr}; }
+};
+
+}  // namespace weir::detail

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+#include <weir/blocking.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <new>
+#include <thread>
+
+#include <weir/detail/dump_line.hpp>
+
+#include "core/loop.hpp"
+
+namespace weir::detail {
+
+/// What does not depend on the type of a call. It is the message that brings the result home; in a
+/// simulation it is the step that makes the call.
+struct blocking_parts final : message {
+  enum class phase : std::uint8_t { idle, queued, running, finished, abandoned };
+
+  blocking_parts(blocking_job& j, bool abandonable) noexcept
+      : job(&j), may_be_abandoned(abandonable) {}
+  void deliver(loop&) noexcept override;
+  void refuse() noexcept override;
+
+  blocking_job* job;
+  door_ref home;
+
+  // Guarded by the pool's mutex.
+  blocking_parts* before = nullptr;
+  blocking_parts* after = nullptr;
+  phase state = phase::idle;
+
+  const bool may_be_abandoned;
+
+  // The caller's loop only.
+  bool under_way = false;  // a simulated call: the message is in the inbox
+  blocking_wait_base* waiter = nullptr;
+};
+
+namespace {
+
+using phase = blocking_parts::phase;
+
+constexpr std::size_t threads_max = 64;
+constexpr auto idle_limit = std::chrono::seconds(5);
+
+/// Brings a result home. The reference of the thread goes with it.
+void send_home(blocking_parts& done) noexcept {
+  const door_ref home = done.home;  // which may outlive the job from now on
+  home->post(done);
+}
+
+/// The threads of the process and the calls that wait for one, in order.
+///
+/// Invariants, under the mutex:
+/// 1. `threads_` are those that are idle or run a call that somebody waits for.
+/// 2. While a call is queued, all of `threads_` run something or are about to look at the queue,
+///    and `threads_` is not 0.
+class blocking_pool {
+ public:
+  /// Never destroyed: threads outlive main.
+  static blocking_pool& instance() {
+    static blocking_pool* const made = new blocking_pool;
+    return *made;
+  }
+
+  /// Null, or why no thread can take it.
+  std::exception_ptr submit(blocking_parts& call) noexcept;
+
+  enum class removed : std::uint8_t { from_queue, abandoned, no };
+  removed remove(blocking_parts& call) noexcept;
+
+  /// Its place in the queue, from 1; 0 if it has begun.
+  std::uint64_t place_of(const blocking_parts& call) noexcept;
+
+ private:
+  void append(blocking_parts& call) noexcept;
+  void unlink(blocking_parts& call) noexcept;
+  /// Makes sure that somebody looks at the queue. Returns why nobody will.
+  std::exception_ptr provide_thread() noexcept;
+  void start_thread();
+  void work() noexcept;
+  bool wait_for_call(std::unique_lock<std::mutex>& lock);
+  bool finish(blocking_parts& call, std::unique_lock<std::mutex>& lock) noexcept;
+  void fail_all(const std::exception_ptr& why, std::unique_lock<std::mutex>& lock) noexcept;
+
+  std::mutex mutex_;
+  std::condition_variable more_;
+  blocking_parts* first_ = nullptr;
+  blocking_parts* last_ = nullptr;
+  std::size_t queued_ = 0;
+  std::size_t threads_ = 0;
+  std::size_t idle_ = 0;  // of them
+};
+
+void blocking_pool::append(blocking_parts& call) noexcept {
+  call.state = phase::queued;
+  call.before = last_;
+  call.after = nullptr;
+  (last_ == nullptr ? first_ : last_->after) = &call;
+  last_ = &call;
+  ++queued_;
+}
+
+void blocking_pool::unlink(blocking_parts& call) noexcept {
+  (call.before == nullptr ? first_ : call.before->after) = call.after;
+  (call.after == nullptr ? last_ : call.after->before) = call.before;
+  --queued_;
+}
+
+std::exception_ptr blocking_pool::provide_thread() noexcept {
+  if (queued_ <= idle_) {
+    more_.notify_one();
+    return nullptr;
+  }
+  if (threads_ >= threads_max) return nullptr;
+  try {
+    start_thread();
+    ++threads_;
+  } catch (...) {
+    if (threads_ == 0) return std::current_exception();
+  }
+  return nullptr;
+}
+
+void blocking_pool::start_thread() {
+  // Signals are for the threads of the program.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread([this] { work(); }).detach();
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+std::exception_ptr blocking_pool::submit(blocking_parts& call) noexcept {
+  const std::lock_guard lock(mutex_);
+  append(call);
+  std::exception_ptr failed = provide_thread();
+  if (failed == nullptr) {
+    call.job->retain();  // nobody has taken it: that needs the mutex
+    return nullptr;
+  }
+  unlink(call);
+  call.state = phase::idle;
+  return failed;
+}
+
+blocking_pool::removed blocking_pool::remove(blocking_parts& call) noexcept {
+  std::unique_lock lock(mutex_);
+  if (call.state == phase::queued) {
+    unlink(call);
+    call.state = phase::idle;
+    lock.unlock();
+    call.job->release();
+    return removed::from_queue;
+  }
+  if (call.state != phase::running || !call.may_be_abandoned) return removed::no;
+  call.state = phase::abandoned;
+  --threads_;
+  if (first_ != nullptr) {
+    if (const std::exception_ptr failed = provide_thread()) fail_all(failed, lock);
+  }
+  return removed::abandoned;
+}
+
+// No thread is left and the system gives no other.
+void blocking_pool::fail_all(const std::exception_ptr& why,
+                             std::unique_lock<std::mutex>& lock) noexcept {
+  while (blocking_parts* call = first_) {
+    unlink(*call);
+    call->state = phase::finished;
+    call->job->result().set_error(why);
+    lock.unlock();
+    send_home(*call);
+    lock.lock();
+  }
+}
+
+std::uint64_t blocking_pool::place_of(const blocking_parts& call) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (call.state != phase::queued) return 0;
+  std::uint64_t place = 1;
+  for (const blocking_parts* c = call.before; c != nullptr; c = c->before) ++place;
+  return place;
+}
+
+bool blocking_pool::wait_for_call(std::unique_lock<std::mutex>& lock) {
+  while (first_ == nullptr) {
+    ++idle_;
+    const std::cv_status woken = more_.wait_for(lock, idle_limit);
+    --idle_;
+    if (first_ == nullptr && woken == std::cv_status::timeout) return false;
+  }
+  return true;
+}
+
+// False if the thread has lost its place meanwhile.
+bool blocking_pool::finish(blocking_parts& call, std::unique_lock<std::mutex>& lock) noexcept {
+  if (call.state == phase::abandoned) {
+    lock.unlock();
+    call.job->release();
+    lock.lock();
+    if (threads_ >= threads_max) return false;
+    ++threads_;
+    return true;
+  }
+  call.state = phase::finished;
+  lock.unlock();
+  send_home(call);
+  lock.lock();
+  return true;
+}
+
+void blocking_pool::work() noexcept {
+  std::unique_lock lock(mutex_);
+  while (wait_for_call(lock)) {
+    blocking_parts& call = *first_;
+    unlink(call);
+    call.state = phase::running;
+    lock.unlock();
+    call.job->run();
+    lock.lock();
+    if (!finish(call, lock)) return;
+  }
+  --threads_;
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------ the call
+
+blocking_job::blocking_job(bool may_be_abandoned) noexcept {
+  static_assert(sizeof(blocking_parts) <= parts_size);
+  static_assert(alignof(blocking_parts) <= alignof(std::max_align_t));
+  new (static_cast<void*>(parts_)) blocking_parts(*this, may_be_abandoned);
+}
+
+blocking_job::~blocking_job() { std::destroy_at(&parts()); }
+
+blocking_parts& blocking_job::parts() noexcept {
+  return *std::launder(reinterpret_cast<blocking_parts*>(parts_));
+}
+
+void blocking_job::run() noexcept {
+  try {
+    call();
+  } catch (...) {
+    result().set_error(std::current_exception());
+  }
+  drop_function();
+}
+
+void blocking_parts::deliver(loop&) noexcept {
+  under_way = false;
+  const blocking_ref held(job);
+  blocking_wait_base* const w = std::exchange(waiter, nullptr);
+  if (w == nullptr) return;  // a simulated call that was removed
+  if (home->simulated()) job->run();
+  w->arrived();
+}
+
+void blocking_parts::refuse() noexcept {
+  under_way = false;
+  job->release();
+}
+
+// ------------------------------------------------------------------ the wait
+
+void blocking_wait_base::fail_now(std::exception_ptr error) noexcept {
+  stop_waiting();
+  job_->result().set_error(std::move(error));
+  complete();
+}
+
+void blocking_wait_base::stop_waiting() noexcept {
+  waiting_ = false;
+  job_->parts().waiter = nullptr;
+  loop::here()->expect_answer(-1);
+}
+
+void blocking_wait_base::arm() noexcept {
+  loop& here = *loop::here();
+  const bool abandoned = job_->parts().state == phase::abandoned;
+  if (abandoned) job_ = job_->make_empty();  // its thread still uses the other one
+  blocking_parts& parts = job_->parts();
+  waiting_ = true;
+  parts.waiter = this;
+  here.expect_answer(1);
+  if (parts.home == nullptr) parts.home = here.shared_door();
+  if (here.env().simulated()) {
+    if (std::exchange(parts.under_way, true)) return;  // started again before it was its turn
+    job_->retain();
+    here.own_door().post(parts);
+  } else if (abandoned) {
+    fail_now(std::make_exception_ptr(
+        error(errc::abandoned, "blocking: an abandoned call cannot be started again")));
+  } else if (std::exception_ptr failed = blocking_pool::instance().submit(parts)) {
+    fail_now(std::move(failed));
+  }
+}
+
+void blocking_wait_base::arrived() noexcept {
+  waiting_ = false;
+  loop::here()->expect_answer(-1);
+  complete();
+}
+
+cancel_result blocking_wait_base::withdraw() noexcept {
+  using removed = blocking_pool::removed;
+  blocking_parts& parts = job_->parts();
+  removed how = removed::from_queue;
+  if (!parts.home->simulated()) how = blocking_pool::instance().remove(parts);
+  if (how == removed::no) return cancel_result::no;
+  stop_waiting();
+  if (how == removed::abandoned) loop::here()->emit("blocking_abandoned", "blocking");
+  return cancel_result::done;
+}
+
+blocking_wait_base::~blocking_wait_base() {
+  if (waiting_) stop_waiting();
+}
+
+void blocking_wait_base::describe(dump_line& line) const {
+  blocking_parts& parts = job_->parts();
+  if (parts.home->simulated()) {
+    line.add("blocking, queued");
+  } else if (const std::uint64_t place = blocking_pool::instance().place_of(parts)) {
+    line.add("blocking, queued as number ").add(place);
+  } else {
+    line.add("blocking, running");
+  }
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include <weir/detail/policy_event.hpp>
+
+#include <utility>
+
+#include <weir/trace.hpp>
+
+#include "core/counters.hpp"
+#include "core/loop.hpp"
+#include "core/region.hpp"
+
+namespace weir::detail {
+
+extern const char trace_key = 0;
+
+void tell(std::string_view event, std::string_view object, std::uint64_t number) noexcept {
+  loop* here = loop::here();
+  if (here == nullptr || here->dead()) return;
+  if (current == nullptr) return here->emit(event, object, number);
+  scope& around = region::scope_of(*current->top);
+  for (const binding* b = region::locals(around); b != nullptr; b = b->outer) {
+    if (b->key != &trace_key) continue;
+    object = *static_cast<const std::string_view*>(b->value);
+    break;
+  }
+  here->emit(event, object, number, around.id());
+}
+
+void suppress(outcome_base& out, std::exception_ptr original, std::string_view object) {
+  out.notes().suppressed.push_back(std::move(original));
+  tell("suppressed", object);
+}
+
+shared_name::shared_name(const weir::name& given) : text_(given.view()) {
+  if (given.is_literal() || given.empty()) return;
+  copy_ = std::make_shared<const kept_name>(given);
+  text_ = copy_->view();
+}
+
+trace_region::trace_region(setup s)
+    : local_region_base(&trace_key, &text_, "trace"),
+      name_(std::move(s.name)),
+      text_(name_.view()) {}
+
+verdict trace_region::judge(outcome_base& out) {
+  counters::count(text_, out.is_value() ? "value" : out.is_error() ? "error" : "cancelled");
+  return judge_region(*this, out);
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include <weir/pool.hpp>
+
+#include <string>
+
+#include "core/counters.hpp"
+#include "core/fatal.hpp"
+#include "core/loop.hpp"
+#include "toolkit/pool_core.hpp"
+
+namespace weir {
+
+namespace detail {
+
+namespace {
+
+/// What the owning scope does at its end: what still runs is cancelled, the workers are joined, and
+/// an error that nobody heard of is raised.
+task<> end_pool(std::shared_ptr<pool_core> core) {
+  core->cancel(cancel_reason(cancel_kind::scope_ended));
+  for (const auto& worker : core->workers()) {
+    auto gone = worker;
+    co_await pending<served_wait>(std::move(gone));
+  }
+  if (const std::exception_ptr error = core->take_error()) std::rethrow_exception(error);
+}
+
+task<> close_pool(std::shared_ptr<pool_core> core) {
+  std::string name("pool '");
+  name.append(core->name()).append("'");
+  if (core->is_own_worker())
+    raise(errc::would_deadlock, name + ": close called by one of its own jobs, which it waits for");
+  if (!core->claim_close())
+    raise(errc::already_waited, name + ": close or wait was called before; it is for once");
+  core->close();
+  co_await pending<drain_wait>(std::move(core));
+}
+
+}  // namespace
+
+}  // namespace detail
+
+pool::pool(scope& s, const pool_options& options, std::source_location)
+    : core_(std::make_shared<detail::pool_core>(options)), owned_by_scope_(true) {
+  s.require_open("pool");
+  core_->start_workers();
+  s.defer([core = core_] { return detail::end_pool(core); });
+}
+
+pool::pool(const pool_options& options, std::source_location)
+    : core_(std::make_shared<detail::pool_core>(options)), owned_by_scope_(false) {
+  if (detail::loop* here = detail::loop::here())
+    detail::raise(errc::would_deadlock,
+                  "pool '" + core_->name() + "' made on loop '" + here->own_door().name() +
+                      "' without a scope: its destructor would block the loop; give it the scope "
+                      "that joins it");
+  core_->start_workers();
+}
+
+pool::~pool() {
+  if (!owned_by_scope_ && detail::loop::here() != nullptr)
+    detail::fatal("pool '" + core_->name() +
+                  "', made outside of loops, is destroyed on a loop, which would block it");
+  core_->cancel(cancel_reason(cancel_kind::scope_ended));
+  if (owned_by_scope_) return;
+  for (const auto& worker : core_->workers()) worker->join();
+  // There is no loop that could have an event.
+  if (core_->take_error() != nullptr) detail::counters::count(core_->name(), "suppressed");
+}
+
+std::error_code pool::accept_now(detail::remote_ref job) {
+  if (!job) return make_error_code(errc::empty_job);
+  auto entry = std::make_shared<detail::pool_job>();
+  entry->op = std::move(job);
+  return core_->enter(entry, false);
+}
+
+task<> pool::close() {
+  // By value: the handle may be gone while the caller waits.
+  auto core = core_;
+  co_await detail::close_pool(core);
+  if (const std::exception_ptr error = core->take_error()) std::rethrow_exception(error);
+}
+
+void pool::cancel(cancel_reason reason) { core_->cancel(reason); }
+bool pool::closed() const noexcept { return core_->closed(); }
+
+}  // namespace weir

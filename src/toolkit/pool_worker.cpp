@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "toolkit/pool_worker.hpp"
+
+#include <weir/detail/dump_line.hpp>
+
+#include "core/loop.hpp"
+
+namespace weir::detail {
+
+task<> pool_worker::run() {
+  for (;;) {
+    taken_job job = co_await pending<job_wait>(this);
+    if (!job) co_return;
+    co_await run_remote(remote_run(job.op()));
+  }
+}
+
+void pool_worker::wake_message::deliver(loop&) noexcept {
+  if (worker.waiting_ != nullptr) worker.waiting_->woken();
+}
+
+bool job_wait::try_now() {
+  bool idle = false;
+  job_ = worker_.pool_.next_job(worker_, idle);
+  return static_cast<bool>(job_);
+}
+
+// Without a job the worker is idle, or has nothing to wait for any more.
+void job_wait::arm() {
+  worker_.waiting_ = this;
+  bool idle = true;
+  job_ = worker_.pool_.next_job(worker_, idle);
+  if (!idle) complete();
+}
+
+cancel_result job_wait::withdraw() noexcept {
+  return worker_.pool_.stops_being_idle(worker_) ? cancel_result::done : cancel_result::no;
+}
+
+void job_wait::woken() noexcept {
+  worker_.waiting_ = nullptr;
+  bool idle = false;
+  job_ = worker_.pool_.next_job(worker_, idle);
+  complete();
+}
+
+void job_wait::describe(dump_line& line) const {
+  line.add("a job of pool").add_name(worker_.pool_.name());
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+
+#include <weir/detail/remote.hpp>
+#include <weir/detail/run_region.hpp>
+#include <weir/local.hpp>
+
+#include "core/door.hpp"
+
+namespace weir::detail {
+
+struct remote_message final : message {
+  enum class sort : std::uint8_t { start, cancel, answer };
+  remote_message(remote_op& o, sort what) noexcept : of(&o), kind(what) {}
+  void deliver(loop& here) noexcept override;
+  void refuse() noexcept override;
+  remote_op* of;
+  sort kind;
+};
+
+/// What the two sides of a remote operation share besides its result.
+struct remote_parts {
+  explicit remote_parts(remote_op& of) noexcept
+      : start(of, remote_message::sort::start),
+        cancel(of, remote_message::sort::cancel),
+        answer(of, remote_message::sort::answer) {}
+
+  remote_message start;
+  remote_message cancel;
+  remote_message answer;
+
+  // Written by the caller before it posts.
+  door_ref home;   // the caller's; null: nobody waits for an answer
+  door_ref there;  // the loop that runs it
+  binding* locals = nullptr;
+  std::optional<time_point> deadline;
+  reason_ref why;  // of the cancellation
+  std::source_location site;
+
+  // The caller's loop only.
+  remote_wait_base* waiter = nullptr;
+
+  // The running loop only.
+  context* running = nullptr;
+  const fiber* runs_in = nullptr;
+  bool cancelled = false;  // the caller asked for it
+};
+
+/// Holds an operation that was taken over for running: it is answered, whatever happens.
+class remote_run {
+ public:
+  explicit remote_run(remote_ref op) noexcept : op_(std::move(op)) {}
+  remote_run(remote_run&& other) noexcept = default;
+  remote_run& operator=(remote_run&&) = delete;
+  ~remote_run();
+  remote_op& op() const noexcept { return *op_.get(); }
+  /// It has ended as `how` says, and its value is in its result.
+  void finish(outcome<void>& how, bool past_deadline);
+
+ private:
+  remote_ref op_;
+};
+
+/// Around the operation on the loop that runs it: its deadline and its caller's locals.
+struct remote_region final : limited_region {
+  explicit remote_region(remote_op& op);
+  ~remote_region();
+  remote_op& of;
+};
+
+/// Runs it here; the whole life of a remote child.
+task<> run_remote(remote_run run);
+
+/// Sends the answer home, or drops it if nobody waits.
+void answer(remote_op& op) noexcept;
+/// Its caller gets this error.
+void answer_with(remote_op& op, errc code, const std::string& what) noexcept;
+/// Asks the running side to stop.
+void request_cancel(remote_op& op, reason_ref why) noexcept;
+
+}  // namespace weir::detail

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include <weir/retry.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+#include <weir/context.hpp>
+#include <weir/detail/policy_event.hpp>
+#include <weir/error.hpp>
+
+#include "core/loop.hpp"
+#include "core/region.hpp"
+#include "toolkit/budget_core.hpp"
+#include "toolkit/option.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+constexpr std::int64_t attempts_max = 1000;
+constexpr int frames_walked_max = 1000;
+constexpr duration stop_here{-1};
+
+/// Without a predicate everything is worth another attempt but what was cancelled.
+retry_decision usual_answer(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const cancelled_error&) {
+    return retry_decision::stop();
+  } catch (...) {
+    return retry_decision::retry();
+  }
+}
+
+/// Every leaf must be worth another attempt; the longest delay that one of them asks for counts.
+retry_decision decide(const std::exception_ptr& error, retry_question ask, void* predicate) {
+  std::vector<std::exception_ptr> leaves;
+  try {
+    std::rethrow_exception(error);
+  } catch (const error_group& group) {
+    leaves = group.flatten();
+  } catch (...) {
+    leaves.push_back(error);
+  }
+  retry_decision all = retry_decision::retry();
+  for (const std::exception_ptr& leaf : leaves) {
+    const retry_decision one = ask == nullptr ? usual_answer(leaf) : ask(predicate, leaf);
+    if (!one.again()) return one;
+    if (one.delay() && (!all.delay() || *all.delay() < *one.delay())) all = one;
+  }
+  return all;
+}
+
+std::exception_ptr error_of(const outcome_base& out) {
+  if (out.is_error()) return out.error();
+  return std::make_exception_ptr(cancelled_error(out.reason()));
+}
+
+/// Whether a wait from now on would reach the deadline around the running code.
+bool reaches_deadline(duration pause) {
+  const std::optional<time_point> deadline = this_context().deadline();
+  return deadline && saturating_add(loop::here()->now(), pause) >= *deadline;
+}
+
+}  // namespace
+
+/// The runs on this thread that retries inside them must know of, by their frames: those that have
+/// tried again, and those that hold another retry in their own pipeline.
+struct retry_list {
+  using map = std::unordered_map<const frame*, retry_run*>;
+  static map& here() {
+    static thread_local map runs;
+    return runs;
+  }
+};
+
+namespace {
+
+/// The frame that awaits `f`; of an arm (of hedge, race, ...) that of its combinator.
+const frame* outer_frame(const frame& f, const context*& at) {
+  if (f.parent != nullptr) return f.parent;
+  const fiber* running = region::fiber_of(*at);
+  if (running == nullptr) return nullptr;
+  const context* owner = region::parent(*running);
+  if (owner == nullptr || region::kind(*owner) != region_kind::arms) return nullptr;
+  at = owner;
+  return region::body_strand(static_cast<const scope&>(*owner))->leaf;
+}
+
+}  // namespace
+
+retry_rules::retry_rules(const retry_options& given)
+    : delays{given.base, given.factor, given.ceiling, given.jitter},
+      attempts(given.attempts),
+      budget(core_of(given.budget)) {
+  require_option(attempts >= 1 && attempts <= attempts_max, "retry",
+                 "attempts is not in 1..1000; it counts all attempts, the first one too");
+  delays.check("retry");
+}
+
+void retry_run::begin_attempt() {
+  if (++attempt_ == 1 && rules_.budget != nullptr)
+    rules_.budget->first_attempt(loop::here()->now());
+  tell("attempt", "retry", static_cast<std::uint64_t>(attempt_));
+}
+
+duration retry_run::after_failure(outcome_base& out, retry_question ask, void* predicate) {
+  if (attempt_ >= rules_.attempts) return stop_here;
+  try {
+    const retry_decision decided = decide(error_of(out), ask, predicate);
+    return decided.again() ? plan(out, decided) : stop_here;
+  } catch (...) {
+    const std::exception_ptr original = error_of(out);
+    out.set_error(std::current_exception());
+    suppress(out, original, "retry");
+    return stop_here;
+  }
+}
+
+duration retry_run::plan(outcome_base&, const retry_decision& decided) {
+  const duration pause =
+      decided.delay() ? std::max(*decided.delay(), duration::zero()) : delays_.next(rules_.delays);
+  if (reaches_deadline(pause)) return stop_here;
+  if (rules_.budget != nullptr && !rules_.budget->grants(loop::here()->now())) {
+    tell("budget_denied", "retry", static_cast<std::uint64_t>(attempt_));
+    return stop_here;
+  }
+  tell("retry", "retry", static_cast<std::uint64_t>(attempt_));
+  if (attempt_ == 1) tell_amplified();
+  if (listed_ == nullptr) enter_list();
+  return pause;
+}
+
+void retry_run::enter_list() {
+  listed_ = current->leaf;
+  retry_list::here().emplace(listed_, this);
+}
+
+void retry_run::leave_list() noexcept { retry_list::here().erase(listed_); }
+
+// Told once for each outermost run, or again if the product is larger than it was.
+void retry_run::tell_amplified() {
+  const auto& runs = retry_list::here();
+  if (runs.empty()) return;
+  std::int64_t product = rules_.attempts;
+  retry_run* outermost = nullptr;
+  const context* at = current->top;
+  const frame* f = outer_frame(*current->leaf, at);
+  for (int i = 0; f != nullptr && i < frames_walked_max; ++i, f = outer_frame(*f, at)) {
+    const auto found = runs.find(f);
+    if (found == runs.end()) continue;
+    outermost = found->second;
+    if (product > std::numeric_limits<std::int64_t>::max() / attempts_max) break;
+    product *= outermost->rules_.attempts;
+  }
+  if (outermost == nullptr || product <= outermost->told_) return;
+  outermost->told_ = product;
+  tell("retry_amplified", "retry", static_cast<std::uint64_t>(product));
+}
+
+}  // namespace weir::detail

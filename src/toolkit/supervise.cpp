@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include <weir/supervise.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include <weir/detail/policy_event.hpp>
+
+#include "core/loop.hpp"
+#include "toolkit/option.hpp"
+
+namespace weir {
+
+/// Shared by all copies of the error; dropped without recursion.
+struct restart_limit_error::kept_errors {
+  explicit kept_errors(std::vector<std::exception_ptr> given) : errors(std::move(given)) {}
+  kept_errors(const kept_errors&) = delete;
+  kept_errors& operator=(const kept_errors&) = delete;
+  ~kept_errors() { detail::bury(std::move(errors)); }
+  std::vector<std::exception_ptr> errors;
+};
+
+namespace {
+
+std::string limit_text(std::int64_t max_restarts, duration within, std::size_t failures) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(within).count();
+  return "restart limit: " + std::to_string(failures) + " failures within " + std::to_string(ms) +
+         " ms, and only " + std::to_string(max_restarts) +
+         " restarts are allowed; look at errors(), or raise max_restarts";
+}
+
+}  // namespace
+
+restart_limit_error::restart_limit_error(std::int64_t max_restarts, duration within,
+                                         std::vector<std::exception_ptr> errors)
+    : error(errc::restart_limit, limit_text(max_restarts, within, errors.size())),
+      errors_(std::make_shared<const kept_errors>(std::move(errors))) {}
+
+const std::vector<std::exception_ptr>& restart_limit_error::errors() const noexcept {
+  return errors_->errors;
+}
+
+namespace detail {
+
+namespace {
+
+delay_rules rules_of(const backoff& b) { return {b.base, b.factor, b.ceiling, b.jitter}; }
+
+}  // namespace
+
+void check_options(const supervise_options& options) {
+  require_option(options.max_restarts >= 0, "supervise", "max_restarts is negative");
+  require_option(options.within > duration::zero(), "supervise", "within is not positive");
+  rules_of(options.backoff).check("supervise: backoff");
+  require_option(options.backoff.reset_after >= duration::zero(), "supervise: backoff",
+                 "reset_after is negative; give 0 or more");
+}
+
+supervise_run::~supervise_run() = default;
+
+void supervise_run::begin_life() { born_ = loop::here()->now(); }
+
+duration supervise_run::after_failure(outcome_base& out) {
+  const time_point now = loop::here()->now();
+  const auto outside = [&](const failed_life& l) { return now - l.when >= options_.within; };
+  window_.erase(window_.begin(), std::find_if_not(window_.begin(), window_.end(), outside));
+  // Without a limit nobody will ask for the errors.
+  if (options_.max_restarts != std::numeric_limits<std::int64_t>::max())
+    window_.push_back({now, out.error()});
+  if (static_cast<std::int64_t>(window_.size()) > options_.max_restarts) {
+    std::vector<std::exception_ptr> errors;
+    for (failed_life& life : window_) errors.push_back(std::move(life.error));
+    out.set_error(std::make_exception_ptr(
+        restart_limit_error(options_.max_restarts, options_.within, std::move(errors))));
+    return duration(-1);
+  }
+  if (options_.backoff.reset_after != duration::max() &&
+      now - born_ >= options_.backoff.reset_after)
+    delays_.restart();
+  const duration pause = delays_.next(rules_of(options_.backoff));
+  tell("restart", "supervise", static_cast<std::uint64_t>(++restarts_));
+  return pause;
+}
+
+}  // namespace detail
+}  // namespace weir

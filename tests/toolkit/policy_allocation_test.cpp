@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// How often policies allocate while nothing fails, counted and not timed: once the caches are warm,
+// not at all. This file replaces the global operator new of the test program by one that counts
+// what the armed thread asks for.
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#include "policy_support.hpp"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WEIR_TEST_PLAIN_FRAMES 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define WEIR_TEST_PLAIN_FRAMES 1
+#endif
+#endif
+
+// Under a sanitizer every frame is an allocation of its own; nothing is counted there.
+#ifndef WEIR_TEST_PLAIN_FRAMES
+
+using namespace policy_test;
+
+namespace {
+
+thread_local bool armed = false;
+thread_local long allocations = 0;
+
+void* allocate(std::size_t size) {
+  if (armed) ++allocations;
+  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+
+/// The allocations of 200 runs of an operation after 50 to warm up, on the scheduler of production.
+template <class Make>
+long allocations_of(Make make) {
+  long taken = -1;
+  weir::test_clock clock;
+  clock.auto_advance(true);
+  weir::run({.clock = &clock}, [&]() -> task<> {
+    auto o = make();
+    for (int i = 0; i < 50; ++i) (void)co_await o();
+    allocations = 0;
+    armed = true;
+    for (int i = 0; i < 200; ++i) (void)co_await o();
+    armed = false;
+    taken = allocations;
+  });
+  return taken;
+}
+
+constexpr auto quick = [] { return ready(1); };
+constexpr auto waits = [] { return after(1ms, 1); };
+
+}  // namespace
+
+void* operator new(std::size_t size) { return allocate(size); }
+void* operator new[](std::size_t size) { return allocate(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+TEST(policy_allocation, the_counter_counts) {
+  const long taken = allocations_of([] {
+    return [] {
+      ::operator delete(::operator new(1));  // calls: a new expression may be optimised away
+      return ready(1);
+    };
+  });
+  EXPECT_EQ(taken, 200);
+}
+
+TEST(policy_allocation, a_timeout_inside_a_retry_asks_for_nothing) {
+  EXPECT_EQ(allocations_of([] { return weir::op(quick) | weir::timeout(1s) | weir::retry(); }), 0);
+  EXPECT_EQ(allocations_of([] { return weir::op(waits) | weir::timeout(1s) | weir::retry(); }), 0);
+}
+
+TEST(policy_allocation, no_layer_asks_for_anything_while_nothing_fails) {
+  weir::circuit_breaker cb;
+  weir::retry_budget budget;
+  weir::counting_governor g(1);
+  EXPECT_EQ(allocations_of([] { return weir::op(quick); }), 0);
+  EXPECT_EQ(allocations_of([&] { return weir::op(quick) | weir::retry({.budget = &budget}); }), 0);
+  EXPECT_EQ(allocations_of([] { return weir::op(waits) | weir::hedge({.after = 1h}); }), 0);
+  EXPECT_EQ(allocations_of([] { return weir::op(quick) | weir::fallback([] { return 2; }); }), 0);
+  EXPECT_EQ(allocations_of([&] { return weir::op(waits) | weir::breaker(cb); }), 0);
+  EXPECT_EQ(allocations_of([&] { return weir::op(waits) | weir::bulkhead(g); }), 0);
+  EXPECT_EQ(allocations_of([] { return weir::op(waits) | weir::bulkhead(2); }), 0);
+  EXPECT_EQ(allocations_of([] { return weir::op(waits) | weir::supervise(); }), 0);
+  EXPECT_EQ(allocations_of([] { return weir::op(waits) | weir::chaos(); }), 0);
+  EXPECT_EQ(allocations_of([] { return weir::op(waits) | weir::trace("warm"); }), 0);
+  EXPECT_EQ(allocations_of([] { return weir::op(waits) | weir::finally([] {}); }), 0);
+}
+
+TEST(policy_allocation, an_inner_layer_does_not_copy_what_the_outermost_keeps) {
+  auto copies = std::make_shared<int>(1);
+  long most = 0;
+  auto counts = [copies, &most]() -> task<int> {
+    most = std::max(most, copies.use_count());
+    co_return 1;
+  };
+  weir::run([&]() -> task<> {
+    auto o =
+        weir::op(counts) | weir::timeout(1s) | weir::retry() | weir::fallback([] { return 0; });
+    const long before = copies.use_count();
+    (void)co_await o();
+    EXPECT_EQ(most, before + 1);  // one copy for the run, whatever the number of layers
+    (void)co_await weir::settle(std::move(o));
+    EXPECT_LE(most, before + 1);
+  });
+}
+
+#endif  // WEIR_TEST_PLAIN_FRAMES
