@@ -42,6 +42,7 @@ class limit_wait : public simple_wait<limit_wait>, public deadline_node {
   explicit limit_wait(time_limit&& limit) noexcept : limit_(limit) {}
   /// Fixes the point in time and the place among equal ones.
   void begin() noexcept;
+  time_point at() const noexcept { return at_; }
   bool passed() const noexcept;
   bool try_now() const noexcept { return false; }
   void arm() noexcept;
@@ -77,6 +78,8 @@ class timed_wait : public arms_wait {
   // one.
   bool poll() override {
     limit_.begin();
+    // What runs elsewhere is told until when.
+    if constexpr (requires { inner_.limit_to(limit_.at()); }) inner_.limit_to(limit_.at());
     return limit_.passed() ? give_up() : try_arms();
   }
   bool failed() const noexcept {

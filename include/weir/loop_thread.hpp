@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <source_location>
 #include <utility>
 #include <vector>
 
@@ -29,7 +28,7 @@ using body_result_with = result_t<std::invoke_result_t<F&, Owned&>>;
 /// A served loop and who ends it: a scope, or the handle.
 class thread_handle {
  public:
-  thread_handle(scope* owner, const weir::name& name, const char* what, std::source_location site);
+  thread_handle(scope* owner, const weir::name& name, const char* what);
   thread_handle(thread_handle&& other) noexcept = default;
   thread_handle& operator=(thread_handle&& other) noexcept = delete;
   ~thread_handle();
@@ -52,12 +51,10 @@ class thread_handle {
 /// In a simulation it is a simulated loop on the one thread.
 class loop_thread {
  public:
-  explicit loop_thread(scope& s, const loop_thread_options& options = {},
-                       std::source_location site = std::source_location::current())
-      : handle_(&s, options.name, "loop_thread", site) {}
-  explicit loop_thread(const loop_thread_options& options = {},
-                       std::source_location site = std::source_location::current())
-      : handle_(nullptr, options.name, "loop_thread", site) {}
+  explicit loop_thread(scope& s, const loop_thread_options& options = {})
+      : handle_(&s, options.name, "loop_thread") {}
+  explicit loop_thread(const loop_thread_options& options = {})
+      : handle_(nullptr, options.name, "loop_thread") {}
 
   operator loop_ref() const noexcept { return handle_.ref(); }
   loop_ref ref() const noexcept { return handle_.ref(); }
@@ -101,10 +98,8 @@ struct runtime_options {
 /// Several threads with a loop each; owned like a loop_thread.
 class runtime {
  public:
-  explicit runtime(scope& s, const runtime_options& options = {},
-                   std::source_location site = std::source_location::current());
-  explicit runtime(const runtime_options& options = {},
-                   std::source_location site = std::source_location::current());
+  explicit runtime(scope& s, const runtime_options& options = {});
+  explicit runtime(const runtime_options& options = {});
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
   ~runtime();
@@ -116,7 +111,7 @@ class runtime {
   loop_ref any() const;
 
  private:
-  void start(scope* owner, const runtime_options& options, std::source_location site);
+  void start(scope* owner, const runtime_options& options);
   std::vector<detail::thread_handle> threads_;
   bool outside_ = false;  // of all scopes
 };

@@ -70,6 +70,8 @@ class pool_wait_base : public wait {
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   bool failed() const noexcept;
+  /// A time limit directly around it.
+  void limit_to(time_point at) noexcept { limit_ = at; }
   /// Accepted, refused, or answered.
   void arrived() noexcept;
 
@@ -88,6 +90,7 @@ class pool_wait_base : public wait {
   remote_ref job_;
   std::shared_ptr<pool_job> entry_;
   std::error_code refused_;
+  time_point limit_ = time_point::max();
   bool for_result_;
   bool waiting_ = false;
   bool cancelling_ = false;

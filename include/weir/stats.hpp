@@ -19,7 +19,8 @@ class process_stats {
   std::uint64_t counter(std::string_view object, std::string_view what) const;
   /// How many cancellations of this kind were asked for (event `cancel`).
   std::uint64_t cancels(cancel_kind kind) const noexcept;
-  /// Events that counter() does not know of: each thread tells 700 pairs of object and name apart.
+  /// Events that counter() does not know of: each thread tells up to 700 pairs of object and name
+  /// apart, fewer if the texts are long.
   std::uint64_t uncounted() const;
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "core/counters.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
-#include <string>
 #include <vector>
 
 #include "core/door.hpp"
@@ -28,11 +28,12 @@ struct outline {
   friend bool operator==(const outline&, const outline&) = default;
 };
 
+/// Trivial, so that making a table touches none of them.
 struct pair_key {
   outline object_outline;
   outline what_outline;
-  std::string object;
-  std::string what;
+  const char* object;
+  const char* what;
 };
 
 struct cell {
@@ -40,11 +41,20 @@ struct cell {
   counter value;
 };
 
+constexpr std::size_t tables_wanted = 128;  // more only if so many threads count at once
+constexpr std::size_t text_bytes = std::size_t{32} * 1024;
+
 struct table {
+  table() noexcept {}  // leaves the keys and texts as they are
+
   std::array<cell, cells> all;
-  std::size_t used = 0;  // the writer's
   counter uncounted;
   std::array<counter, kinds> cancels;
+  // The writer's.
+  std::size_t keys_used = 0;
+  std::size_t text_used = 0;
+  std::array<pair_key, counters::pairs_max> keys;
+  std::array<char, text_bytes> texts;
 };
 
 std::uint64_t load(const char* from, std::size_t bytes) noexcept {
@@ -76,9 +86,12 @@ struct wanted {
         object_outline(outline_of(object)),
         what_outline(outline_of(what)),
         first(hash_of(object_outline, what_outline) % cells) {}
+  static bool same_middle(const char* kept, std::string_view text) noexcept {
+    return text.size() <= 16 || std::memcmp(kept, text.data(), text.size()) == 0;
+  }
   bool is(const pair_key& key) const noexcept {
     if (!(key.object_outline == object_outline && key.what_outline == what_outline)) return false;
-    return (object.size() <= 16 || key.object == object) && (what.size() <= 16 || key.what == what);
+    return same_middle(key.object, object) && same_middle(key.what, what);
   }
   std::string_view object;
   std::string_view what;
@@ -93,14 +106,19 @@ class all_tables {
     static all_tables* const made = new all_tables;  // never destroyed: threads may outlive main
     return *made;
   }
+  /// The emptiest table that waits. If even that one is rather full, what an earlier thread counted
+  /// must not be in the way of the next one; so there is a new table, up to a limit.
   table* lease() {
     const std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      table* again = idle_.back();
-      idle_.pop_back();
+    const auto emptier = [](const table* x, const table* y) { return x->keys_used < y->keys_used; };
+    const auto best = std::min_element(idle_.begin(), idle_.end(), emptier);
+    const bool roomy = best != idle_.end() && (*best)->keys_used <= counters::pairs_max / 2;
+    if (roomy || (best != idle_.end() && tables_.size() >= tables_wanted)) {
+      table* again = *best;
+      idle_.erase(best);
       return again;
     }
-    auto made = std::make_unique<table>();
+    std::unique_ptr<table> made(new table);
     idle_.reserve(tables_.size() + 1);  // so that giving it back cannot fail
     tables_.push_back(std::move(made));
     return tables_.back().get();
@@ -149,20 +167,26 @@ table* own_table() noexcept {
   }
 }
 
+const char* keep(table& t, std::string_view text) noexcept {
+  char* at = t.texts.data() + t.text_used;
+  text.copy(at, text.size());
+  t.text_used += text.size();
+  return at;
+}
+
 counter& add_pair(table& t, cell& free, const wanted& w) noexcept {
-  if (t.used >= counters::pairs_max) return t.uncounted;
-  try {
-    const auto* key =
-        new pair_key{w.object_outline, w.what_outline, std::string(w.object), std::string(w.what)};
-    ++t.used;
-    free.key.store(key, std::memory_order_release);
-    return free.value;
-  } catch (...) {
-    return t.uncounted;
-  }
+  const bool fits = t.keys_used < counters::pairs_max &&
+                    w.object.size() + w.what.size() <= text_bytes - t.text_used;
+  if (!fits) return t.uncounted;
+  pair_key& key = t.keys[t.keys_used++];
+  key = {w.object_outline, w.what_outline, keep(t, w.object), keep(t, w.what)};
+  free.key.store(&key, std::memory_order_release);
+  return free.value;
 }
 
 }  // namespace
+
+void counters::prepare() noexcept { (void)own_table(); }
 
 void counters::count(std::string_view object, std::string_view what) noexcept {
   table* t = own_table();

@@ -22,6 +22,7 @@ std::unique_ptr<event_ring::storage>& event_ring::spare() noexcept {
 }
 
 event_ring::event_ring() : cells_(std::move(spare())) {
+  counters::prepare();
   if (cells_ == nullptr) cells_ = std::make_unique_for_overwrite<storage>();
 }
 

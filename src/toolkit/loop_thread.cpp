@@ -20,13 +20,15 @@ namespace detail {
 
 namespace {
 
-/// The background child that owns a served loop: cancelled, it ends the loop and waits for that.
-task<> own(std::shared_ptr<served_loop> loop) { co_await pending<served_wait>(std::move(loop)); }
+/// What the owning scope does when it pops a thread.
+task<> end_and_join(std::shared_ptr<served_loop> loop) {
+  loop->end();
+  co_await pending<served_wait>(std::move(loop));
+}
 
 }  // namespace
 
-thread_handle::thread_handle(scope* owner, const weir::name& name, const char* what,
-                             std::source_location site)
+thread_handle::thread_handle(scope* owner, const weir::name& name, const char* what)
     : owned_by_scope_(owner != nullptr) {
   if (owner == nullptr && loop::here() != nullptr)
     raise(errc::would_deadlock,
@@ -36,10 +38,7 @@ thread_handle::thread_handle(scope* owner, const weir::name& name, const char* w
   if (owner != nullptr) owner->require_open(what);
   loop_ =
       served_loop::start(std::string(name.empty() ? "loop_thread" : name.view()), make_idle_root());
-  if (owner != nullptr) {
-    const spawn_options how{.name = name.empty() ? weir::name("loop_thread") : name};
-    (void)owner->background(own(loop_), how, site);
-  }
+  if (owner != nullptr) owner->defer([kept = loop_] { return end_and_join(kept); });
 }
 
 thread_handle::~thread_handle() {
@@ -56,12 +55,8 @@ void thread_handle::end() noexcept { loop_->end(); }
 
 }  // namespace detail
 
-runtime::runtime(scope& s, const runtime_options& options, std::source_location site) {
-  start(&s, options, site);
-}
-runtime::runtime(const runtime_options& options, std::source_location site) {
-  start(nullptr, options, site);
-}
+runtime::runtime(scope& s, const runtime_options& options) { start(&s, options); }
+runtime::runtime(const runtime_options& options) { start(nullptr, options); }
 
 // All are told to end before the first is waited for.
 runtime::~runtime() {
@@ -69,7 +64,7 @@ runtime::~runtime() {
     for (detail::thread_handle& t : threads_) t.end();
 }
 
-void runtime::start(scope* owner, const runtime_options& options, std::source_location site) {
+void runtime::start(scope* owner, const runtime_options& options) {
   outside_ = owner == nullptr;
   if (options.threads <= 0)
     detail::raise(errc::invalid_argument,
@@ -77,7 +72,7 @@ void runtime::start(scope* owner, const runtime_options& options, std::source_lo
   const std::string name(options.name.empty() ? "runtime" : options.name.view());
   for (std::int64_t i = 0; i < options.threads; ++i) {
     const std::string one = name + "-" + std::to_string(i);
-    threads_.emplace_back(owner, one, "runtime", site);
+    threads_.emplace_back(owner, one, "runtime");
   }
 }
 

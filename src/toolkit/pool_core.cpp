@@ -37,15 +37,13 @@ void tell(const job_ref& job) noexcept {
 }
 
 struct drain_message final : message {
-  drain_message(std::shared_ptr<pool_core> p, drain_wait* w) noexcept
-      : pool(std::move(p)), waiter(w) {}
+  explicit drain_message(std::shared_ptr<pool_core> p) noexcept : pool(std::move(p)) {}
   void deliver(loop&) noexcept override {
-    waiter->arrived();
+    if (drain_wait* waiter = pool->take_drain()) waiter->arrived();
     delete this;
   }
   void refuse() noexcept override { delete this; }
   std::shared_ptr<pool_core> pool;
-  drain_wait* waiter;
 };
 
 }  // namespace
@@ -107,7 +105,7 @@ std::error_code pool_core::enter(const job_ref& job, bool may_wait) {
     pool_worker* worker = idle_.front();
     idle_.pop_front();
     worker->idle_.reset();
-    worker->handed_ = make_running(queue_, *worker);
+
     worker->door_->post(worker->wake_);
   }
   return {};
@@ -124,7 +122,6 @@ void pool_core::admit_waiting() noexcept {
 }
 
 cancel_result pool_core::take_back(const job_ref& job, const reason_ref& why) noexcept {
-  job_ref removed;
   const std::lock_guard lock(mutex_);
   switch (job->where) {
     case pool_job::place::waiting:
@@ -152,7 +149,7 @@ taken_job pool_core::next_job(pool_worker& worker, bool& idle) {
   const bool may_idle = std::exchange(idle, false);
   const std::lock_guard lock(mutex_);
   if (worker.door_ == nullptr) worker.door_ = loop::here()->shared_door();
-  if (worker.handed_ != nullptr) return {*this, std::exchange(worker.handed_, nullptr)};
+
   if (!queue_.empty()) return {*this, make_running(queue_, worker)};
   if (may_idle && !may_end()) {
     worker.idle_ = idle_.insert(idle_.end(), &worker);
@@ -180,9 +177,7 @@ void pool_core::ended(const job_ref& job) noexcept {
   if (error != nullptr && first_error_ == nullptr) first_error_ = error;
   if (job->for_result) tell(job);
   admit_waiting();
-  if (queue_.empty() && running_.empty() && drain_waiter_ != nullptr)
-    drain_home_->post(
-        *new drain_message(shared_from_this(), std::exchange(drain_waiter_, nullptr)));
+  tell_drained();
 }
 
 // ------------------------------------------------------------------ the end
@@ -210,13 +205,11 @@ void pool_core::cancel(const cancel_reason& reason) noexcept {
   {
     const std::lock_guard lock(mutex_);
     dropped.splice(dropped.end(), queue_);
+    for (const job_ref& job : dropped) job->where = pool_job::place::ended;
     for (const job_ref& job : running_) request_cancel(*job->op.get(), why);
-    if (running_.empty() && drain_waiter_ != nullptr)
-      drain_home_->post(
-          *new drain_message(shared_from_this(), std::exchange(drain_waiter_, nullptr)));
+    tell_drained();
   }
   for (const job_ref& job : dropped) {
-    job->where = pool_job::place::ended;
     job->op->drop_operation();
     job->op->result().set_cancelled(why);
     if (job->for_result) tell(job);
@@ -244,12 +237,26 @@ bool pool_core::drained(const door_ref& home, drain_wait* waiter) {
   if (queue_.empty() && running_.empty()) return true;
   drain_home_ = home;
   drain_waiter_ = waiter;
+  drain_told_ = false;
   return false;
+}
+
+void pool_core::tell_drained() noexcept {
+  if (drain_waiter_ == nullptr || drain_told_ || !queue_.empty() || !running_.empty()) return;
+  drain_told_ = true;
+  drain_home_->post(*new drain_message(shared_from_this()));
+}
+
+drain_wait* pool_core::take_drain() noexcept {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(drain_waiter_, nullptr);
 }
 
 bool pool_core::forget_drain() noexcept {
   const std::lock_guard lock(mutex_);
-  return std::exchange(drain_waiter_, nullptr) != nullptr;
+  if (drain_told_) return false;
+  drain_waiter_ = nullptr;
+  return true;
 }
 
 bool pool_core::was_refused(const pool_job& job) const noexcept {
@@ -281,7 +288,7 @@ cancel_result drain_wait::withdraw() noexcept {
 
 drain_wait::~drain_wait() {
   if (!waiting_) return;
-  (void)pool_->forget_drain();
+  (void)pool_->take_drain();
   loop::here()->expect_answer(-1);
 }
 
@@ -322,7 +329,7 @@ void pool_wait_base::prepare() {
   if (!for_result_) return;
   const strand& s = *waiting_strand();
   job_->parts().locals = region::locals(region::scope_of(*s.top));
-  job_->parts().deadline = s.top->deadline();
+  job_->parts().deadline = earlier(s.top->deadline(), limit_);
   job_->parts().site = s.leaf->awaiting;
 }
 

@@ -16,6 +16,7 @@
 
 namespace weir::detail {
 
+class drain_wait;
 class pool_worker;
 
 /// A job on its way through the pool. Shared by the pool's lists and by whoever waits for it.
@@ -55,7 +56,8 @@ class taken_job {
 /// Invariants (behind the mutex):
 /// 1. accepted = queued + running <= workers + queue_size, and somebody waits only if that is full:
 ///    room is handed to the oldest waiter at once, with its job, and that waiter alone is woken.
-/// 2. A job is queued only if no worker is idle: it is handed to the longest idle one at once.
+/// 2. For each job that is queued while a worker is idle, the longest idle one is woken; whoever
+///    comes first takes the oldest job, so jobs start in the order of acceptance.
 /// 3. User code (jobs and their destructors) never runs under the mutex.
 class pool_core : public std::enable_shared_from_this<pool_core> {
  public:
@@ -90,7 +92,8 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   void ended(const job_ref& job) noexcept;
 
   // For close().
-  bool drained(const door_ref& home, class drain_wait* waiter);
+  bool drained(const door_ref& home, drain_wait* waiter);
+  drain_wait* take_drain() noexcept;
   /// False if it was told already.
   bool forget_drain() noexcept;
   bool was_refused(const pool_job& job) const noexcept;
@@ -98,6 +101,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
  private:
   job_ref make_running(job_list& from, pool_worker& worker);
   void admit_waiting() noexcept;
+  void tell_drained() noexcept;
   bool may_end() const noexcept { return closed_ && queue_.empty(); }
 
   const std::string name_;
@@ -112,7 +116,8 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   std::list<pool_worker*> idle_;
   std::exception_ptr first_error_;
   door_ref drain_home_;
-  class drain_wait* drain_waiter_ = nullptr;
+  drain_wait* drain_waiter_ = nullptr;
+  bool drain_told_ = false;
   bool closed_ = false;
   bool close_called_ = false;
 

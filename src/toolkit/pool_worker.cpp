@@ -34,13 +34,16 @@ void job_wait::arm() {
 }
 
 cancel_result job_wait::withdraw() noexcept {
-  return worker_.pool_.stops_being_idle(worker_) ? cancel_result::done : cancel_result::no;
+  if (worker_.pool_.stops_being_idle(worker_)) return cancel_result::done;
+  leaving_ = true;
+  return cancel_result::no;
 }
 
 void job_wait::woken() noexcept {
-  worker_.waiting_ = nullptr;
-  bool idle = false;
+  bool idle = !leaving_;
   job_ = worker_.pool_.next_job(worker_, idle);
+  if (idle) return;  // another worker was faster
+  worker_.waiting_ = nullptr;
   complete();
 }
 

@@ -29,7 +29,6 @@ class pool_worker final : public served_root {
   // Behind the pool's mutex.
   door_ref door_;
   std::optional<std::list<pool_worker*>::iterator> idle_;
-  job_ref handed_;
 };
 
 /// Waits for the next job; an empty one means that there will be none.
@@ -49,6 +48,7 @@ class job_wait : public simple_wait<job_wait> {
  private:
   pool_worker& worker_;
   taken_job job_;
+  bool leaving_ = false;  // cancelled while its wake was on its way
 };
 
 }  // namespace weir::detail

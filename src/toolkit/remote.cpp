@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "toolkit/remote.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include <weir/deadline.hpp>
@@ -57,18 +58,13 @@ void remote_message::refuse() noexcept {
   }
 }
 
-void answer(remote_op& op) noexcept {
-  remote_parts& parts = op.parts();
+// The reference goes with the message, so that the result dies where it arrives.
+void answer(remote_ref op) noexcept {
+  remote_parts& parts = op->parts();
   if (parts.home == nullptr) return;
   parts.there->remote_children.fetch_sub(1, std::memory_order_relaxed);
-  op.retain();
+  op.detach();
   parts.home->post(parts.answer);
-}
-
-void answer_with(remote_op& op, errc code, const std::string& what) noexcept {
-  op.drop_operation();
-  op.result().set_error(std::make_exception_ptr(error(code, what)));
-  answer(op);
 }
 
 void request_cancel(remote_op& op, reason_ref why) noexcept {
@@ -86,9 +82,12 @@ remote_run::~remote_run() {
   op_->parts().running = nullptr;
   op_->parts().runs_in = nullptr;
   const door_ref& there = op_->parts().there;
-  answer_with(*op_.get(), errc::loop_gone,
-              "loop " + (there == nullptr ? std::string() : "'" + there->name() + "' ") +
-                  "ended before the operation that ran on it");
+  std::string text("loop ");
+  if (there != nullptr) text.append("'").append(there->name()).append("' ");
+  text.append("ended before the operation that ran on it");
+  op_->drop_operation();
+  op_->result().set_error(std::make_exception_ptr(error(errc::loop_gone, text)));
+  answer(std::move(op_));
 }
 
 void remote_run::finish(outcome<void>& how, bool past_deadline) {
@@ -101,10 +100,9 @@ void remote_run::finish(outcome<void>& how, bool past_deadline) {
   } else if (how.is_cancelled()) {
     op_->result().set_cancelled(how.reason_reference());
   }
-  const remote_ref done = std::move(op_);
-  done->parts().running = nullptr;
-  done->parts().runs_in = nullptr;
-  answer(*done.get());
+  op_->parts().running = nullptr;
+  op_->parts().runs_in = nullptr;
+  answer(std::move(op_));
 }
 
 remote_region::remote_region(remote_op& op)
@@ -141,6 +139,11 @@ task<> run_remote(remote_run run) {
 
 // ------------------------------------------------------------------ the caller's side
 
+std::optional<time_point> earlier(std::optional<time_point> outer, time_point limit) noexcept {
+  if (limit == time_point::max()) return outer;
+  return outer ? std::min(*outer, limit) : limit;
+}
+
 void remote_wait_base::fail_now(errc code, const char* what) {
   op_->drop_operation();
   op_->result().set_error(std::make_exception_ptr(error(code, what)));
@@ -158,7 +161,7 @@ void remote_wait_base::arm() {
   const strand& s = *waiting_strand();
   parts.home = here.shared_door();
   parts.locals = region::locals(region::scope_of(*s.top));
-  parts.deadline = s.top->deadline();
+  parts.deadline = earlier(s.top->deadline(), limit_);
   parts.site = s.leaf->awaiting;
   parts.waiter = this;
   waiting_ = true;

@@ -74,9 +74,9 @@ struct remote_region final : limited_region {
 task<> run_remote(remote_run run);
 
 /// Sends the answer home, or drops it if nobody waits.
-void answer(remote_op& op) noexcept;
-/// Its caller gets this error.
-void answer_with(remote_op& op, errc code, const std::string& what) noexcept;
+void answer(remote_ref op) noexcept;
+/// The deadline of an operation that has `outer` around its caller and `limit` around itself.
+std::optional<time_point> earlier(std::optional<time_point> outer, time_point limit) noexcept;
 /// Asks the running side to stop.
 void request_cancel(remote_op& op, reason_ref why) noexcept;
 

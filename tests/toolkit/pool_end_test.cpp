@@ -376,7 +376,8 @@ TEST(pool, the_destructor_of_a_dropped_job_may_cancel_another_queued_run) {
     EXPECT_FALSE(p.try_submit(weir::sleep(1h)));
     co_await settled();
     EXPECT_FALSE(p.try_submit([g = on_destruction([&] { other->cancel(); })] {}));
-    other.emplace(s.spawn([&] { return p.run([&] { ran = true; }); }));
+    other.emplace(
+        s.spawn([&]() -> task<> { (void)co_await weir::settle(p.run([&] { ran = true; })); }));
     co_await settled();
     p.cancel();
     (void)co_await weir::settle(*other);

@@ -96,6 +96,8 @@ class remote_ref {
   remote_op* get() const noexcept { return op_; }
   remote_op* operator->() const noexcept { return op_; }
   explicit operator bool() const noexcept { return op_ != nullptr; }
+  /// Gives up the reference without dropping it.
+  void detach() noexcept { op_ = nullptr; }
 
  private:
   remote_op* op_ = nullptr;
@@ -136,6 +138,8 @@ class remote_wait_base : public wait {
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;
   bool failed() const noexcept { return !op_->result().is_value(); }
+  /// A time limit directly around it.
+  void limit_to(time_point at) noexcept { limit_ = at; }
   /// The answer is here.
   void arrived() noexcept;
 
@@ -148,6 +152,7 @@ class remote_wait_base : public wait {
   void fail_now(errc code, const char* what);
   remote_ref op_;
   loop_ref there_;
+  time_point limit_ = time_point::max();
   bool waiting_ = false;
   bool cancelling_ = false;
 };
