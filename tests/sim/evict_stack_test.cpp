@@ -15,8 +15,12 @@ using weir::task;
 task<> frames(int depth) {
   if (depth > 0) {
     co_await frames(depth - 1);
-  } else {
-    for (;;) co_await weir::yield();
+    co_return;
+  }
+  bool forever = true;
+  while (forever) {
+    co_await weir::yield();
+    forever = weir::now() >= weir::time_point::min();
   }
 }
 

@@ -212,8 +212,6 @@ TEST(blocking, abandoned_ones_do_not_count_against_the_limit_and_are_not_silent)
       }
     });
     EXPECT_EQ(stuck_done, 0);
-    std::atomic<int> inside{0};
-    std::latch gate(1);
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       full_pool full(s);
       co_await until([&] { return full.inside == 64; });

@@ -159,7 +159,8 @@ TEST(pool, eight_submitters_are_released_through_a_small_pool) {
     std::vector<int> runs(100);
     for (int f = 0; f < 8; ++f)
       s.spawn([&, f]() -> task<> {
-        for (int i = f; i < 100; i += 8) co_await p.submit([&runs, i] { ++runs[i]; });
+        for (int i = f; i < 100; i += 8)
+          co_await p.submit([&runs, i] { ++runs[static_cast<std::size_t>(i)]; });
       });
     co_await s.idle();
     co_await p.close();
@@ -347,9 +348,9 @@ TEST(pool, user_code_never_runs_while_the_pool_is_locked) {
   in_every_order(pooled(1, 2, [](weir::scope& s, weir::pool& p) -> task<> {
     int asked = 0;
     auto asking = [&] {
-      return [&p, g = on_destruction([&] {
-                    asked += p.try_submit([] {}) == errc::empty_job ? 0 : 1;
-                  })]() -> task<> { co_await weir::sleep(5ms); };
+      return [g = on_destruction([&] {
+                asked += p.try_submit([] {}) == errc::empty_job ? 0 : 1;
+              })]() -> task<> { co_await weir::sleep(5ms); };
     };
     EXPECT_FALSE(p.try_submit(asking()));
     co_await settled();
