@@ -14,20 +14,10 @@
 
 #include <gtest/gtest.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define WEIR_TEST_PLAIN_FRAMES 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define WEIR_TEST_PLAIN_FRAMES 1
-#endif
-#endif
+#include "support/sanitizers.hpp"
 
-#ifdef WEIR_TEST_PLAIN_FRAMES
 #define SKIP_WITHOUT_A_CACHE() \
-  GTEST_SKIP() << "under a sanitizer each frame is an allocation of its own"
-#else
-#define SKIP_WITHOUT_A_CACHE() static_cast<void>(0)
-#endif
+  if (aid::sanitized) GTEST_SKIP() << "under a sanitizer each frame is an allocation of its own"
 
 using weir::detail::allocate_frame;
 using weir::detail::deallocate_frame;

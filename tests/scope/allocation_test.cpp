@@ -7,31 +7,17 @@
 #include <new>
 
 #include "scope_support.hpp"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define WEIR_TEST_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WEIR_TEST_ASAN 1
-#endif
-#if __has_feature(thread_sanitizer)
-#define WEIR_TEST_TSAN 1
-#endif
-#endif
+#include "support/sanitizers.hpp"
 
 // ThreadSanitizer brings operators of its own that cannot be replaced; nothing is counted there.
-#ifndef WEIR_TEST_TSAN
+#if !WEIR_TEST_TSAN
 
 using namespace weir_test;
 
 namespace {
 
 // Under ASan every frame is an allocation of its own, so counts that include frames do not hold.
-#ifdef WEIR_TEST_ASAN
-constexpr bool frames_are_cached = false;
-#else
-constexpr bool frames_are_cached = true;
-#endif
+constexpr bool frames_are_cached = !aid::sanitized;
 
 thread_local bool armed = false;
 thread_local long allocations = 0;
@@ -312,4 +298,4 @@ TEST(allocation, settle_timeout_and_scope_ask_for_nothing_once_the_caches_are_wa
   });
 }
 
-#endif  // WEIR_TEST_TSAN
+#endif

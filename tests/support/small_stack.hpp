@@ -7,21 +7,11 @@
 #include <cstddef>
 
 #include "support/aid.hpp"
+#include "support/sanitizers.hpp"
 
 namespace aid {
 
-// Frames are larger under a sanitizer.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr std::size_t small_stack_bytes = 1024 * 1024;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr std::size_t small_stack_bytes = 1024 * 1024;
-#else
-inline constexpr std::size_t small_stack_bytes = 256 * 1024;
-#endif
-#else
-inline constexpr std::size_t small_stack_bytes = 256 * 1024;
-#endif
+inline constexpr std::size_t small_stack_bytes = (sanitized ? 1024 : 256) * std::size_t{1024};
 
 /// Runs `f` to its end on a thread with a small stack.
 template <class F>

@@ -7,17 +7,10 @@
 #include <new>
 
 #include "policy_support.hpp"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define WEIR_TEST_PLAIN_FRAMES 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define WEIR_TEST_PLAIN_FRAMES 1
-#endif
-#endif
+#include "support/sanitizers.hpp"
 
 // Under a sanitizer every frame is an allocation of its own; nothing is counted there.
-#ifndef WEIR_TEST_PLAIN_FRAMES
+#if !WEIR_TEST_ASAN && !WEIR_TEST_TSAN
 
 using namespace policy_test;
 
@@ -112,4 +105,4 @@ TEST(policy_allocation, an_inner_layer_does_not_copy_what_the_outermost_keeps) {
   });
 }
 
-#endif  // WEIR_TEST_PLAIN_FRAMES
+#endif
