@@ -71,6 +71,22 @@ struct governed_coroutine {
   }
 };
 
+/// What bulkhead and rate_limit have in common; they differ in name and use.
+template <class Self, class G>
+class governed_policy : public policy_of<Self> {
+ public:
+  explicit governed_policy(G& g) noexcept : user_(g) {}
+  explicit governed_policy(std::int64_t limit) : user_(own_governor(limit, Self::function_name)) {}
+  template <class T, class P, class Op>
+  static task<T> run(P policy, Op op) {
+    return governed_coroutine<T, P, Op>::run(std::forward<P>(policy), std::forward<Op>(op));
+  }
+  const governor_user<G>& user() const noexcept { return user_; }
+
+ private:
+  governor_user<G> user_;
+};
+
 }  // namespace detail
 
 /// `op | bulkhead(g)` or `op | bulkhead(n)`: each run holds a permit of the governor, so that at
@@ -79,21 +95,10 @@ struct governed_coroutine {
 /// of its own that everything the policy is applied to shares; home loop only (errc::wrong_loop).
 /// `n < 1`: errc::invalid_argument. A governor that is given must outlive the operations.
 template <class G>
-class bulkhead : public detail::policy_of<bulkhead<G>> {
+class bulkhead : public detail::governed_policy<bulkhead<G>, G> {
  public:
-  explicit bulkhead(G& g) noexcept : user_(g) {}
-  explicit bulkhead(std::int64_t limit) : user_(detail::own_governor(limit, function_name)) {}
-
-  // Below: for the library.
-  static constexpr const char* function_name = "bulkhead";
-  template <class T, class P, class Op>
-  static task<T> run(P policy, Op op) {
-    return detail::governed_coroutine<T, P, Op>::run(std::forward<P>(policy), std::forward<Op>(op));
-  }
-  const detail::governor_user<G>& user() const noexcept { return user_; }
-
- private:
-  detail::governor_user<G> user_;
+  using detail::governed_policy<bulkhead<G>, G>::governed_policy;
+  static constexpr const char* function_name = "bulkhead";  // for the library
 };
 template <governor G>
 bulkhead(G&) -> bulkhead<G>;
@@ -103,21 +108,10 @@ bulkhead(N) -> bulkhead<counting_governor>;
 /// `op | rate_limit(g)`: as bulkhead; meant for governors that grant so many permits in so much
 /// time.
 template <class G>
-class rate_limit : public detail::policy_of<rate_limit<G>> {
+class rate_limit : public detail::governed_policy<rate_limit<G>, G> {
  public:
-  explicit rate_limit(G& g) noexcept : user_(g) {}
-  explicit rate_limit(std::int64_t limit) : user_(detail::own_governor(limit, function_name)) {}
-
-  // Below: for the library.
-  static constexpr const char* function_name = "rate_limit";
-  template <class T, class P, class Op>
-  static task<T> run(P policy, Op op) {
-    return detail::governed_coroutine<T, P, Op>::run(std::forward<P>(policy), std::forward<Op>(op));
-  }
-  const detail::governor_user<G>& user() const noexcept { return user_; }
-
- private:
-  detail::governor_user<G> user_;
+  using detail::governed_policy<rate_limit<G>, G>::governed_policy;
+  static constexpr const char* function_name = "rate_limit";  // for the library
 };
 template <governor G>
 rate_limit(G&) -> rate_limit<G>;

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include <weir/deadline.hpp>
-#include <weir/detail/wait.hpp>
+#include <weir/detail/home.hpp>
+#include <weir/detail/wait_list.hpp>
 #include <weir/governor.hpp>
 #include <weir/name.hpp>
 
@@ -26,7 +27,7 @@ class counting_governor;
 namespace detail {
 
 /// Waits for permits of a counting governor, first come, first served.
-class acquire_wait : public simple_wait<acquire_wait> {
+class acquire_wait : public simple_wait<acquire_wait, linked_wait> {
  public:
   struct args {
     counting_governor* of;
@@ -51,8 +52,6 @@ class acquire_wait : public simple_wait<acquire_wait> {
   counting_governor* governor_;
   std::int64_t weight_;
   fate fate_ = fate::waiting;
-  acquire_wait* previous_;  // only while it waits
-  acquire_wait* next_;
 };
 
 }  // namespace detail
@@ -123,39 +122,40 @@ class counting_governor : private detail::permit_source {
   };
 
   void give_back(std::int64_t weight) override;
-  std::uint32_t current_home() const noexcept override { return home_; }
+  std::uint32_t current_home() const noexcept override { return home_.serial(); }
   void check(std::int64_t weight) {
-    if (home_ != detail::current_loop_serial()) [[unlikely]]
-      settle_home();
+    home_.require(self(), across);
     if (weight < 1) [[unlikely]]
       refuse_weight(weight);
   }
-  void settle_home();
   [[noreturn]] void refuse_weight(std::int64_t weight) const;
   void add_listener(std::unique_ptr<idle_listener> listener);
   void grant_waiters() noexcept;
   void unlink(detail::acquire_wait& w) noexcept;
   void tell_idle() noexcept;
-  std::string names_of_waiters() const;
   void require_capacity(std::int64_t capacity) const;
 
   /// Whether giving back is more than counting.
-  void note_interest() noexcept { only_counts_ = first_ == nullptr && listeners_.empty(); }
+  void note_interest() noexcept { only_counts_ = waiters_.empty() && listeners_.empty(); }
+  detail::acquire_wait& first_waiter() const noexcept {
+    return static_cast<detail::acquire_wait&>(*waiters_.first());
+  }
+  detail::object_name self() const noexcept { return {"governor", name_.view()}; }
+  static constexpr const char* across = "use a shared_governor";
 
   std::int64_t capacity_;
   std::int64_t waiting_ = 0;
   std::int64_t requests_ = 0;
   std::int64_t max_waiting_;
-  detail::acquire_wait* first_ = nullptr;
-  detail::acquire_wait* last_ = nullptr;
-  std::uint32_t home_ = 0;
+  detail::wait_list waiters_;
+  detail::home home_;
   bool closed_ = false;
   detail::kept_name name_;
   std::vector<std::unique_ptr<idle_listener>> listeners_;
 };
 
 inline bool detail::acquire_wait::try_now() {
-  if (governor_->first_ != nullptr || governor_->free_ < weight_ || governor_->closed_)
+  if (!governor_->waiters_.empty() || governor_->free_ < weight_ || governor_->closed_)
     return false;
   governor_->free_ -= weight_;
   fate_ = fate::granted;
@@ -166,7 +166,7 @@ inline permit detail::acquire_wait::take() {
   if (fate_ != fate::granted) [[unlikely]]
     refuse();
   fate_ = fate::waiting;
-  return permit(*governor_, weight_, governor_->home_);
+  return permit(*governor_, weight_, governor_->home_.serial());
 }
 
 inline detail::acquire_wait::~acquire_wait() {

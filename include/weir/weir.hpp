@@ -16,7 +16,7 @@
 #include <weir/dump.hpp>
 #include <weir/duration.hpp>
 #include <weir/error.hpp>
-#include <weir/event.hpp>
+#include <weir/events.hpp>
 #include <weir/every.hpp>
 #include <weir/fallback.hpp>
 #include <weir/future.hpp>

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include <weir/event.hpp>
+#include <weir/events.hpp>
 
 namespace weir::detail {
 

@@ -16,7 +16,7 @@
 #include <weir/detail/fiber.hpp>
 #include <weir/detail/frame.hpp>
 #include <weir/detail/timer.hpp>
-#include <weir/event.hpp>
+#include <weir/events.hpp>
 
 #include "core/door.hpp"
 #include "core/environment.hpp"

@@ -72,9 +72,13 @@ bool arms_wait::withdraw_armed() noexcept {
 bool arms_wait::try_arms() {
   winner_ = completed_ = leaving_ = 0;
   decided_ = cancelled_ = ended_ = false;
-  for (std::size_t i = 0; i < arm_count(); ++i) link_at(i).state = arm_link::phase::idle;
-  for (std::size_t i = 0; i < arm_count() && !decided_; ++i)
-    if (arm_at(i).poll()) note_completed(link_at(i));
+  for (std::size_t i = 0; i < arm_count() && !decided_; ++i) {
+    arm_link& link = link_at(i);
+    // Started again after a withdrawal, an arm may hold its result from the time before.
+    const bool has_result = link.state == arm_link::phase::completed;
+    link.state = arm_link::phase::idle;
+    if (has_result || arm_at(i).poll()) note_completed(link);
+  }
   return decided_;
 }
 

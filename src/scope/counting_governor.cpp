@@ -9,19 +9,9 @@
 
 #include "core/fatal.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
+#include "scope/home.hpp"
 
 namespace weir {
-
-namespace {
-
-std::string quoted(std::string_view name) {
-  std::string text = "'";
-  text.append(name.empty() ? "unnamed" : name).append("'");
-  return text;
-}
-
-}  // namespace
 
 namespace detail {
 
@@ -40,12 +30,6 @@ void report_failed_release() noexcept {
 }
 
 namespace {
-
-/// Held while a home passes on, and by threads that release a permit whose home has ended.
-std::mutex& home_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
 
 /// Takes a permit home.
 struct release_message final : message {
@@ -88,7 +72,7 @@ void release_elsewhere(permit_source& source, std::uint32_t home, std::int64_t w
 void acquire_wait::refuse() const {
   const bool closed = fate_ == fate::closed;
   raise(closed ? errc::governor_closed : errc::governor_full,
-        "governor " + quoted(governor_->name()) +
+        text_of(governor_->self()) +
             (closed ? " is closed"
                     : " is full: " + std::to_string(governor_->max_waiting_) +
                           " requests wait already; try again later or raise max_waiting"));
@@ -100,10 +84,7 @@ void acquire_wait::arm() noexcept {
     fate_ = governor_->closed_ ? fate::closed : fate::full;
     return complete();
   }
-  previous_ = governor_->last_;
-  next_ = nullptr;
-  (previous_ == nullptr ? governor_->first_ : previous_->next_) = this;
-  governor_->last_ = this;
+  governor_->waiters_.push_back(*this);
   governor_->waiting_ += weight_;
   ++governor_->requests_;
   governor_->note_interest();
@@ -126,82 +107,52 @@ void acquire_wait::describe(dump_line& line) const {
 // ------------------------------------------------------------------ the governor
 
 counting_governor::counting_governor(std::int64_t capacity, governor_options options)
-    : capacity_(capacity),
-      max_waiting_(options.max_waiting),
-      home_(detail::current_loop_serial()),
-      name_(options.name) {
+    : capacity_(capacity), max_waiting_(options.max_waiting), name_(options.name) {
   require_capacity(capacity);
   free_ = capacity;
   only_counts_ = true;
   if (options.max_waiting < 0)
-    detail::raise(errc::invalid_argument, "governor " + quoted(name_.view()) +
+    detail::raise(errc::invalid_argument, detail::text_of(self()) +
                                               ": max_waiting is negative; give 0 or more, or "
                                               "unbounded");
 }
 
 counting_governor::~counting_governor() {
-  if (first_ != nullptr)
-    detail::fatal("governor " + quoted(name_.view()) +
-                  " destroyed while fibers wait for it:" + names_of_waiters());
+  waiters_.require_empty(self());
   if (active() > 0)
-    detail::fatal("governor " + quoted(name_.view()) + " destroyed while " +
-                  std::to_string(active()) + " units are out");
-}
-
-std::string counting_governor::names_of_waiters() const {
-  std::string names;
-  for (const detail::acquire_wait* w = first_; w != nullptr; w = w->next_) {
-    const detail::fiber* f = detail::region::fiber_of(*w->waiting_strand()->top);
-    names.append(" ").append(quoted(f == nullptr || f->name == nullptr ? "" : f->name));
-  }
-  return names;
+    detail::fatal(detail::text_of(self()) + " destroyed while " + std::to_string(active()) +
+                  " units are out");
 }
 
 void counting_governor::require_capacity(std::int64_t capacity) const {
   if (capacity < 0 || capacity > std::int64_t{0xffffffff})
-    detail::raise(errc::invalid_argument, "governor " + quoted(name_.view()) + ": a capacity of " +
+    detail::raise(errc::invalid_argument, detail::text_of(self()) + ": a capacity of " +
                                               std::to_string(capacity) +
                                               " is not in 0..4294967295");
 }
 
-// Made outside a loop, its home is the first loop that uses it; a home that ended passes on.
-void counting_governor::settle_home() {
-  const std::uint32_t here = detail::current_loop_serial();
-  if (here == 0) detail::raise_no_current_fiber("governor");
-  const detail::door_ref home = home_ == 0 ? nullptr : detail::door_table::find_serial(home_);
-  if (home != nullptr)
-    detail::raise(errc::wrong_loop, "governor " + quoted(name_.view()) + " of loop '" +
-                                        home->name() + "' used on loop '" +
-                                        detail::loop::here()->own_door().name() +
-                                        "'; use a shared_governor across loops");
-  const std::lock_guard lock(detail::home_mutex());
-  home_ = here;
-}
-
 void counting_governor::refuse_weight(std::int64_t weight) const {
-  detail::raise(errc::invalid_argument, "governor " + quoted(name_.view()) + ": a weight of " +
+  detail::raise(errc::invalid_argument, detail::text_of(self()) + ": a weight of " +
                                             std::to_string(weight) + " is not positive");
 }
 
 std::optional<permit> counting_governor::try_acquire(std::int64_t weight) {
   check(weight);
-  if (closed_ || first_ != nullptr || free_ < weight) return std::nullopt;
+  if (closed_ || !waiters_.empty() || free_ < weight) return std::nullopt;
   free_ -= weight;
-  return permit(*this, weight, home_);
+  return permit(*this, weight, home_.serial());
 }
 
 void counting_governor::unlink(detail::acquire_wait& w) noexcept {
-  (w.previous_ == nullptr ? first_ : w.previous_->next_) = w.next_;
-  (w.next_ == nullptr ? last_ : w.next_->previous_) = w.previous_;
-  w.previous_ = w.next_ = nullptr;
+  waiters_.remove(w);
   waiting_ -= w.weight_;
   --requests_;
   note_interest();
 }
 
 void counting_governor::grant_waiters() noexcept {
-  while (first_ != nullptr && first_->weight_ <= free_) {
-    detail::acquire_wait& w = *first_;
+  while (!waiters_.empty() && first_waiter().weight_ <= free_) {
+    detail::acquire_wait& w = first_waiter();
     unlink(w);
     free_ -= w.weight_;
     w.fate_ = detail::acquire_wait::fate::granted;
@@ -211,8 +162,8 @@ void counting_governor::grant_waiters() noexcept {
 
 void counting_governor::give_back(std::int64_t weight) {
   free_ += weight;
-  if (first_ != nullptr) grant_waiters();
-  if (free_ == capacity_ && first_ == nullptr && !listeners_.empty()) tell_idle();
+  if (!waiters_.empty()) grant_waiters();
+  if (free_ == capacity_ && waiters_.empty() && !listeners_.empty()) tell_idle();
 }
 
 void counting_governor::tell_idle() noexcept {
@@ -231,7 +182,7 @@ void counting_governor::add_listener(std::unique_ptr<idle_listener> listener) {
 }
 
 void counting_governor::resize(std::int64_t capacity) {
-  if (home_ != 0) check(1);
+  home_.check(self(), across);
   require_capacity(capacity);
   free_ += capacity - capacity_;
   capacity_ = capacity;
@@ -239,10 +190,10 @@ void counting_governor::resize(std::int64_t capacity) {
 }
 
 void counting_governor::close() {
-  if (home_ != 0) check(1);
+  home_.check(self(), across);
   closed_ = true;
-  while (first_ != nullptr) {
-    detail::acquire_wait& w = *first_;
+  while (!waiters_.empty()) {
+    detail::acquire_wait& w = first_waiter();
     unlink(w);
     w.fate_ = detail::acquire_wait::fate::closed;
     w.complete();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/event.hpp>
+#include <weir/events.hpp>
 
 #include <algorithm>
 #include <cstring>

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#include <weir/detail/wait_list.hpp>
+
+#include "core/fatal.hpp"
+#include "core/region.hpp"
+#include "scope/home.hpp"
+
+namespace weir::detail {
+
+void wait_list::destroyed_too_early(const object_name& whose) const {
+  std::string text = text_of(whose);
+  text.append(" destroyed while fibers wait for it:");
+  for (const linked_wait* w = first_; w != nullptr; w = w->next_) {
+    const fiber* f = region::fiber_of(*w->waiting_strand()->top);
+    text.append(" '").append(f == nullptr || f->name == nullptr ? "unnamed" : f->name).append("'");
+  }
+  fatal(text);
+}
+
+}  // namespace weir::detail
