@@ -124,9 +124,13 @@ class counting_governor : private detail::permit_source {
   void give_back(std::int64_t weight) override;
   std::uint32_t current_home() const noexcept override { return home_.serial(); }
   void check(std::int64_t weight) {
-    home_.require(self(), across);
+    if (!home_.is_here()) [[unlikely]]
+      settle_home(true);
     if (weight < 1) [[unlikely]]
       refuse_weight(weight);
+  }
+  void settle_home(bool needs_loop) {
+    home_.settle(self(), "use a shared_governor", needs_loop);
   }
   [[noreturn]] void refuse_weight(std::int64_t weight) const;
   void add_listener(std::unique_ptr<idle_listener> listener);
@@ -141,7 +145,6 @@ class counting_governor : private detail::permit_source {
     return static_cast<detail::acquire_wait&>(*waiters_.first());
   }
   detail::object_name self() const noexcept { return {"governor", name_.view()}; }
-  static constexpr const char* across = "use a shared_governor";
 
   std::int64_t capacity_;
   std::int64_t waiting_ = 0;

@@ -48,6 +48,8 @@ enum class errc {
   chaos_fault,
   pool_full,
   pool_closed,
+  queue_full,
+  queue_closed,
 };
 
 const std::error_category& error_category() noexcept;

@@ -7,6 +7,7 @@
 #include <weir/bulkhead.hpp>
 #include <weir/cancel_reason.hpp>
 #include <weir/cancel_token.hpp>
+#include <weir/channel.hpp>
 #include <weir/chaos.hpp>
 #include <weir/circuit_breaker.hpp>
 #include <weir/combinators.hpp>
@@ -16,6 +17,7 @@
 #include <weir/dump.hpp>
 #include <weir/duration.hpp>
 #include <weir/error.hpp>
+#include <weir/event.hpp>
 #include <weir/events.hpp>
 #include <weir/every.hpp>
 #include <weir/fallback.hpp>
@@ -24,15 +26,19 @@
 #include <weir/group.hpp>
 #include <weir/guard.hpp>
 #include <weir/hedge.hpp>
+#include <weir/latch.hpp>
 #include <weir/local.hpp>
 #include <weir/loop_ref.hpp>
 #include <weir/loop_thread.hpp>
+#include <weir/mutex.hpp>
 #include <weir/name.hpp>
 #include <weir/on.hpp>
+#include <weir/oneshot.hpp>
 #include <weir/operation.hpp>
 #include <weir/outcome.hpp>
 #include <weir/parallel_map.hpp>
 #include <weir/pool.hpp>
+#include <weir/queue.hpp>
 #include <weir/retry.hpp>
 #include <weir/retry_budget.hpp>
 #include <weir/run.hpp>

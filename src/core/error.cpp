@@ -76,6 +76,10 @@ class weir_category final : public std::error_category {
         return "the pool has no room";
       case errc::pool_closed:
         return "the pool is closed";
+      case errc::queue_full:
+        return "the queue has no room";
+      case errc::queue_closed:
+        return "the queue is closed";
     }
     return "unknown error of weir";
   }

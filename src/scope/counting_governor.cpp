@@ -182,7 +182,7 @@ void counting_governor::add_listener(std::unique_ptr<idle_listener> listener) {
 }
 
 void counting_governor::resize(std::int64_t capacity) {
-  home_.check(self(), across);
+  if (!home_.is_here()) settle_home(false);
   require_capacity(capacity);
   free_ += capacity - capacity_;
   capacity_ = capacity;
@@ -190,7 +190,7 @@ void counting_governor::resize(std::int64_t capacity) {
 }
 
 void counting_governor::close() {
-  home_.check(self(), across);
+  if (!home_.is_here()) settle_home(false);
   closed_ = true;
   while (!waiters_.empty()) {
     detail::acquire_wait& w = first_waiter();

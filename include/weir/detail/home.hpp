@@ -25,22 +25,15 @@ class home {
   home(const home&) = delete;
   home& operator=(const home&) = delete;
 
-  /// For calls that need a loop: outside any, errc::no_current_fiber.
-  void require(const object_name& whose, const char* across) {
-    if (serial_ != current_loop_serial()) [[unlikely]]
-      settle(whose, across, true);
-  }
-  /// For calls that are also possible before and after all loops.
-  void check(const object_name& whose, const char* across) {
-    if (serial_ != current_loop_serial()) [[unlikely]]
-      settle(whose, across, false);
-  }
+  /// The quick check before each use; if it says no, `settle` decides.
+  bool is_here() const noexcept { return serial_ == current_loop_serial(); }
+  /// Passes on to this loop, or throws. `across` is what to use where an object is needed on
+  /// several loops. Outside any loop: errc::no_current_fiber if the call `needs_loop`.
+  void settle(const object_name& whose, const char* across, bool needs_loop);
   /// The serial number of its loop; 0 if it has none yet.
   std::uint32_t serial() const noexcept { return serial_; }
 
  private:
-  /// `across` is what to use instead where an object is needed on several loops.
-  void settle(const object_name& whose, const char* across, bool needs_loop);
   std::uint32_t serial_;
 };
 

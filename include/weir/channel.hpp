@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/channel_core.hpp>
+#include <weir/detail/ring.hpp>
+#include <weir/detail/wait_list.hpp>
+#include <weir/error.hpp>
+
+namespace weir {
+
+template <class T>
+class sender;
+template <class T>
+class receiver;
+
+namespace detail {
+
+template <class T>
+class receive_wait;
+template <class T>
+class send_wait;
+
+/// A sender that waits for room, with its value.
+template <class T>
+class send_envelope_of final : public send_envelope {
+ public:
+  send_envelope_of(channel_core& to, send_wait_base& from, T&& v)
+      : send_envelope(to, from), value(std::move(v)) {}
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
+  T value;
+};
+
+/// The ring of a channel and those who wait for its values. The slot of position p is p modulo the
+/// number of slots; its turn says whether the value of that very position is in it.
+template <class T>
+class channel_state final : public channel_core {
+ public:
+  channel_state(std::int64_t capacity, const channel_options& options)
+      : channel_core(capacity, options), slots_(new slot[slot_count()]) {}
+  ~channel_state() override {
+    for (; next_ != end_position(); ++next_) empty_slot();
+  }
+
+  // Any thread.
+  template <class U>
+  room put(U&& value) {
+    std::uint64_t position = 0;
+    const room answer = reserve(position);
+    if (answer == room::yes) fill(position, std::forward<U>(value));
+    return answer;
+  }
+
+  // The receiver's loop.
+  bool poll(receive_wait<T>& w) { return consumers().empty() && give(w); }
+  void wait_for_value(receive_wait<T>& w) noexcept {
+    add_consumer(w);
+    serve();
+  }
+  void put_back(T& value) noexcept {
+    if (!may_put_back()) return;
+    returned_.push_front(std::move(value));
+    serve();
+  }
+  /// The receiver is gone: what is left for it goes with it.
+  void drop_receiver() noexcept {
+    check_end();
+    end_sending();
+    returned_.clear();
+    while (has_value()) {
+      empty_slot();
+      taken(++next_);
+    }
+    release();
+  }
+
+ private:
+  struct slot {
+    slot() noexcept {}
+    ~slot() {}
+    std::atomic<std::uint64_t> turn{0};  // 2 * (position + 1); odd: the value could not be moved
+    union {
+      T value;
+    };
+  };
+
+  slot& at(std::uint64_t position) const noexcept { return slots_[position & (slot_count() - 1)]; }
+  std::uint64_t turn_now() const noexcept { return at(next_).turn.load(std::memory_order_acquire); }
+  bool has_value() const noexcept { return turn_now() >> 1 == next_ + 1; }
+  void empty_slot() noexcept {
+    if ((turn_now() & 1U) == 0) at(next_).value.~T();
+  }
+
+  template <class U>
+  void fill(std::uint64_t position, U&& value) {
+    slot& s = at(position);
+    std::uint64_t turn = (position + 1) * 2;
+    if constexpr (std::is_nothrow_constructible_v<T, U&&>) {
+      ::new (static_cast<void*>(std::addressof(s.value))) T(std::forward<U>(value));
+    } else {
+      try {
+        ::new (static_cast<void*>(std::addressof(s.value))) T(std::forward<U>(value));
+      } catch (...) {
+        publish(s.turn, turn | 1U);
+        throw;
+      }
+    }
+    publish(s.turn, turn);
+  }
+  std::exception_ptr accept(send_envelope& from, std::uint64_t position) noexcept override {
+    try {
+      fill(position, std::move(static_cast<send_envelope_of<T>&>(from).value));
+    } catch (...) {
+      return std::current_exception();
+    }
+    return nullptr;
+  }
+
+  /// Gives the oldest value, or the end; false if there is neither.
+  bool give(receive_wait<T>& w) {
+    if (!returned_.empty()) {
+      w.value_.emplace(std::move(returned_.front()));
+      returned_.pop_front();
+      return true;
+    }
+    while (has_value()) {
+      const bool skipped = (turn_now() & 1U) != 0;
+      if (!skipped) w.value_.emplace(std::move(at(next_).value));
+      empty_slot();
+      taken(++next_);
+      if (!skipped) return true;
+    }
+    return ended();
+  }
+  bool ended() const noexcept { return is_closed() && end_position() == next_; }
+  void serve() noexcept override {
+    this->serving_ = true;
+    do {
+      while (!consumers().empty()) {
+        auto& first = static_cast<receive_wait<T>&>(*consumers().first());
+        try {
+          if (!give(first)) break;
+        } catch (...) {
+          first.error_ = std::current_exception();
+        }
+        remove_consumer(first);
+        first.complete();
+      }
+    } while (!consumers().empty() && !will_be_called());
+    this->serving_ = false;
+  }
+  bool has_something() const noexcept override { return has_value() || ended(); }
+
+  std::unique_ptr<slot[]> slots_;
+  std::uint64_t next_ = 0;  // the position of the value that is taken next
+  ring<T> returned_;        // given to somebody who did not take it
+};
+
+/// Waits for a value of a channel.
+template <class T>
+class receive_wait : public simple_wait<receive_wait<T>, linked_wait> {
+ public:
+  struct args {
+    channel_state<T>* from;
+  };
+  using result = std::optional<T>;
+
+  explicit receive_wait(args&& a) noexcept : channel_(a.from) {}
+  ~receive_wait() {
+    if (value_.has_value()) [[unlikely]]
+      channel_->put_back(*value_);
+  }
+  bool try_now() { return channel_->poll(*this); }
+  void arm() noexcept { channel_->wait_for_value(*this); }
+  cancel_result withdraw() noexcept override {
+    channel_->remove_consumer(*this);
+    return cancel_result::done;
+  }
+  void describe(dump_line& line) const override { channel_->describe(line, "next of"); }
+  bool failed() const noexcept { return error_ != nullptr; }
+  std::optional<T> take() {
+    if (error_ != nullptr) [[unlikely]]
+      std::rethrow_exception(std::exchange(error_, nullptr));
+    std::optional<T> taken(std::move(value_));
+    value_.reset();
+    return taken;
+  }
+
+ private:
+  friend class channel_state<T>;
+  channel_state<T>* channel_;
+  std::optional<T> value_;
+  std::exception_ptr error_;  // the value could not be moved
+};
+
+/// Waits for room in a channel.
+template <class T>
+class send_wait : public send_wait_base {
+ public:
+  struct args {
+    channel_state<T>* to;
+    T value;
+  };
+  using result = void;
+
+  explicit send_wait(args&& a) : channel_(a.to), value_(std::move(a.value)) {}
+  bool poll() override { return try_now(); }
+  bool try_now() {
+    if (channel_ == nullptr) return refuse();
+    const channel_core::room answer = channel_->put(std::move(value()));
+    return answer == channel_core::room::yes || (answer == channel_core::room::closed && refuse());
+  }
+  void link() override { arm(); }
+  void arm() noexcept {
+    if (envelope() == nullptr) keep(new send_envelope_of<T>(*channel_, *this, std::move(value_)));
+    start_waiting();
+  }
+  void take() {
+    if (failed()) [[unlikely]]
+      raise_problem(channel_);
+  }
+
+ private:
+  T& value() noexcept {
+    return envelope() == nullptr ? value_ : static_cast<send_envelope_of<T>&>(*envelope()).value;
+  }
+  channel_state<T>* channel_;
+  T value_;
+};
+
+template <class T>
+std::pair<sender<T>, receiver<T>> make_channel(std::int64_t capacity,
+                                               const channel_options& options);
+
+}  // namespace detail
+
+/// The end of a channel that values go into. Copyable; usable on any thread.
+///
+/// A channel ends when its last sender is gone or one of them closes it: what is buffered still
+/// arrives. A moved-from sender does not count, and sends nothing (errc::queue_closed).
+template <class T>
+class sender {
+ public:
+  sender() noexcept = default;
+  sender(const sender& other) noexcept : state_(other.state_) {
+    if (state_ != nullptr) state_->add_sender();
+  }
+  sender(sender&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  sender& operator=(sender other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~sender() {
+    if (state_ != nullptr) state_->drop_sender();
+  }
+
+  /// Empty if accepted, else errc::queue_full or queue_closed, and `v` is untouched. Any thread.
+  [[nodiscard]] std::error_code try_send(T&& v) { return put(std::move(v)); }
+  [[nodiscard]] std::error_code try_send(const T& v)
+    requires std::is_copy_constructible_v<T>
+  {
+    return put(v);
+  }
+  /// Waits for room, behind all who wait already; inside any loop. errc::queue_closed, also while
+  /// it waits. The sender must live until the operation is started.
+  [[nodiscard]] auto send(T v) {
+    return detail::pending<detail::send_wait<T>>({state_, std::move(v)});
+  }
+  /// For all senders: nothing more is accepted; what is buffered still arrives.
+  void close() noexcept {
+    if (state_ != nullptr) state_->end_sending();
+  }
+  bool closed() const noexcept { return state_ == nullptr || state_->is_closed(); }
+
+ private:
+  template <class U>
+  friend std::pair<sender<U>, receiver<U>> detail::make_channel(std::int64_t,
+                                                                const channel_options&);
+  explicit sender(detail::channel_state<T>& adopted) noexcept : state_(&adopted) {}
+  template <class U>
+  std::error_code put(U&& v) {
+    using room = detail::channel_core::room;
+    const room answer = state_ == nullptr ? room::closed : state_->put(std::forward<U>(v));
+    if (answer == room::yes) return {};
+    return make_error_code(answer == room::full ? errc::queue_full : errc::queue_closed);
+  }
+  detail::channel_state<T>* state_ = nullptr;
+};
+
+/// The end of a channel that values come out of. Movable; lives on the loop that made it (made
+/// outside a loop: on the first that uses it; elsewhere: errc::wrong_loop).
+///
+/// When it is gone, senders get errc::queue_closed and what was buffered is destroyed. Destroying
+/// it while fibers wait aborts with their names.
+template <class T>
+class receiver {
+ public:
+  receiver() noexcept = default;
+  receiver(receiver&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  receiver& operator=(receiver other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~receiver() {
+    if (state_ != nullptr) state_->drop_receiver();
+  }
+
+  /// Waits for a value; empty when the channel has ended and nothing is left. Many fibers may wait;
+  /// they are served in order.
+  [[nodiscard]] auto next() {
+    require();
+    return detail::pending<detail::receive_wait<T>>({state_});
+  }
+  /// What `next` could give at once.
+  [[nodiscard]] std::optional<T> try_next() {
+    require();
+    detail::receive_wait<T> now({state_});
+    if (!now.try_now()) return std::nullopt;
+    return now.take();
+  }
+  /// Nothing more is accepted; what is buffered can still be taken.
+  void close() {
+    require();
+    state_->end_sending();
+  }
+
+ private:
+  template <class U>
+  friend std::pair<sender<U>, receiver<U>> detail::make_channel(std::int64_t,
+                                                                const channel_options&);
+  explicit receiver(detail::channel_state<T>& adopted) noexcept : state_(&adopted) {}
+  void require() const {
+    if (state_ == nullptr || !state_->is_home()) [[unlikely]]
+      detail::require_receiver(state_);
+  }
+  detail::channel_state<T>* state_ = nullptr;
+};
+
+template <class T>
+std::pair<sender<T>, receiver<T>> detail::make_channel(std::int64_t capacity,
+                                                       const channel_options& options) {
+  auto* state = new channel_state<T>(capacity, options);
+  return {sender<T>(*state), receiver<T>(*state)};
+}
+
+/// A queue across threads: any number of senders on any threads, one receiver on one loop. Holds at
+/// most `capacity` values, 1 or more (else errc::invalid_argument). Values of one sender arrive in
+/// order; whoever waits for room is served first come, first served.
+///
+/// Costs: the ring is allocated at once. A send or a receive is a few atomic operations; a message
+/// between loops is sent only when the other side sleeps.
+template <class T>
+std::pair<sender<T>, receiver<T>> channel(std::int64_t capacity, channel_options options = {}) {
+  static_assert(std::is_object_v<T> && std::is_move_constructible_v<T>,
+                "weir::channel<T>: T is moved through the channel");
+  return detail::make_channel<T>(capacity, options);
+}
+
+}  // namespace weir

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// What a channel is beside its values.
+//
+// A bounded ring, filled by any thread and emptied by one loop. Why it is right:
+// 1. A position is reserved by moving `tail_` on, which needs `tail - head < capacity`; so a
+//    position has one writer, and its slot is free: the reader has left it, and the writer knows
+//    that by acquiring `head_`, or `seen_head_`, which was stored by somebody who did.
+// 2. The closed flag is part of `tail_`, so no position is reserved after it is set; the reader has
+//    seen the end when the flag is set and it has taken everything up to `tail_`.
+// 3. No wake is lost: the reader says that it waits (`receiver_waits_`) and then looks into the
+//    ring, the writer publishes and then looks whether the reader waits; likewise with the room
+//    that the reader makes and `senders_wait_`. All four are sequentially consistent, so at least
+//    one side sees the other. Whoever clears `receiver_waits_` owns the one message to the reader.
+// 4. Who waits for room stands in a list behind a lock. As long as somebody does, nobody else
+//    reserves; only the reader lets them in, the oldest first, by reserving for them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+
+#include <weir/detail/home.hpp>
+#include <weir/detail/wait_list.hpp>
+#include <weir/name.hpp>
+
+namespace weir {
+
+struct channel_options {
+  weir::name name{};
+};
+
+namespace detail {
+
+class channel_core;
+class send_wait_base;
+struct envelope_message;
+
+/// Shared by a sender that waits (its wait is in a coroutine frame and may end first) and by the
+/// channel or the message that carries the answer. The wait is touched on its own loop only.
+class send_envelope {
+ public:
+  send_envelope(channel_core& to, send_wait_base& from);
+  send_envelope(const send_envelope&) = delete;
+  send_envelope& operator=(const send_envelope&) = delete;
+  virtual ~send_envelope();
+
+ private:
+  friend class channel_core;
+  friend class send_wait_base;
+  friend struct envelope_message;
+  void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  std::atomic<std::uint32_t> refs_{1};
+  channel_core* channel_;
+  send_wait_base* wait_;                       // null: it has ended
+  std::unique_ptr<envelope_message> message_;  // with the door of its loop
+  bool refused_ = false;                       // the answer; written before it is sent
+  std::exception_ptr error_;                   // its value could not be moved
+  bool linked_ = false;                        // the rest: behind the channel's lock
+  send_envelope* previous_ = nullptr;
+  send_envelope* next_ = nullptr;
+};
+
+/// The part of a waiting send that does not depend on its type.
+class send_wait_base : public wait {
+ public:
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  bool failed() const noexcept { return refused_ || error_ != nullptr; }
+
+ protected:
+  send_wait_base() noexcept = default;
+  ~send_wait_base();
+  bool refuse() noexcept { return refused_ = true; }
+  send_envelope* envelope() const noexcept { return envelope_; }
+  void keep(send_envelope* made) noexcept { envelope_ = made; }
+  void start_waiting() noexcept;
+  [[noreturn]] void raise_problem(const channel_core* channel) const;
+
+ private:
+  friend struct envelope_message;
+  friend class channel_core;
+  void answered() noexcept;
+  send_envelope* envelope_ = nullptr;
+  bool waiting_ = false;
+  bool refused_ = false;
+  std::exception_ptr error_;
+};
+
+class channel_core {
+ public:
+  enum class room : std::uint8_t { yes, full, closed };
+
+  channel_core(std::int64_t capacity, const channel_options& options);
+  channel_core(const channel_core&) = delete;
+  channel_core& operator=(const channel_core&) = delete;
+
+  // Any thread.
+
+  void add_sender() noexcept { senders_.fetch_add(1, std::memory_order_relaxed); }
+  void drop_sender() noexcept;
+  /// Nothing more is accepted, for all senders.
+  void end_sending() noexcept;
+  bool is_closed() const noexcept { return (tail_.load(std::memory_order_acquire) & 1U) != 0; }
+
+  // The receiver's loop.
+
+  void add_consumer(linked_wait& w) noexcept;
+  void remove_consumer(linked_wait& w) noexcept;
+  void describe(dump_line& line, const char* what) const;
+  bool is_home() const noexcept { return home_.is_here(); }
+  void settle_home();
+  [[noreturn]] void raise_closed() const;
+
+ protected:
+  virtual ~channel_core();
+
+  /// A position of the ring, for who does not wait yet.
+  room reserve(std::uint64_t& position) noexcept {
+    if (senders_wait_.load(std::memory_order_relaxed)) [[unlikely]]
+      return is_closed() ? room::closed : room::full;
+    return reserve_first(position);
+  }
+  void publish(std::atomic<std::uint64_t>& turn, std::uint64_t value) noexcept {
+    turn.store(value, std::memory_order_seq_cst);
+    if (receiver_waits_.load(std::memory_order_seq_cst)) [[unlikely]]
+      call_receiver();
+  }
+  /// Moves the value of a waiting sender into the ring; what went wrong with that.
+  virtual std::exception_ptr accept(send_envelope& from, std::uint64_t position) noexcept = 0;
+
+  wait_list& consumers() noexcept { return consumers_; }
+  /// The first position that is not reserved.
+  std::uint64_t end_position() const noexcept { return tail_.load(std::memory_order_acquire) >> 1; }
+  /// The receiver has taken everything before `next`.
+  void taken(std::uint64_t next) noexcept {
+    head_.store(next, std::memory_order_seq_cst);
+    if (senders_wait_.load(std::memory_order_seq_cst)) [[unlikely]]
+      admit_waiting();
+  }
+  /// Asks to be called when there is something. False if there is something now.
+  bool will_be_called() noexcept;
+  virtual bool has_something() const noexcept = 0;
+  /// Gives what there is to those who wait.
+  virtual void serve() noexcept = 0;
+  /// Aborts if the receiver may not be destroyed here and now.
+  void check_end() const noexcept;
+  static bool may_put_back() noexcept;
+
+  std::uint64_t slot_count() const noexcept { return slots_; }
+  object_name self() const noexcept { return {"channel", name_.view()}; }
+  bool serving_ = false;  // handing out makes room, which lets senders in, who call for a receiver
+  void release() noexcept {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+ private:
+  friend class send_wait_base;
+  friend class send_envelope;
+  struct call_message;
+  struct shared;
+
+  room reserve_first(std::uint64_t& position) noexcept {
+    std::uint64_t seen = tail_.load(std::memory_order_relaxed);
+    for (;;) {
+      if ((seen & 1U) != 0) return room::closed;
+      const std::uint64_t at = seen >> 1;
+      if (is_full(at, seen_head_.load(std::memory_order_acquire))) {
+        const std::uint64_t head = head_.load(std::memory_order_seq_cst);
+        seen_head_.store(head, std::memory_order_release);
+        if (is_full(at, head)) return room::full;
+      }
+      if (tail_.compare_exchange_weak(seen, seen + 2, std::memory_order_acq_rel,
+                                      std::memory_order_relaxed)) {
+        position = at;
+        return room::yes;
+      }
+    }
+  }
+  // `head` may be newer than `tail`, so their distance is signed.
+  bool is_full(std::uint64_t tail, std::uint64_t head) const noexcept {
+    return static_cast<std::int64_t>(tail - head) >= capacity_;
+  }
+  void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void call_receiver() noexcept;
+  void called() noexcept;
+  void admit_waiting() noexcept;
+  /// The next waiting sender for whom there is room, with its position.
+  send_envelope* admit_one(std::uint64_t& position) noexcept;
+  room enter(send_envelope& e) noexcept;
+  bool leave(send_envelope& e) noexcept;
+  void link(send_envelope& e) noexcept;
+  void unlink(send_envelope& e) noexcept;
+  void answer(send_envelope& e) noexcept;
+
+  // Written by senders.
+  alignas(64) std::atomic<std::uint64_t> tail_{0};  // 2 * the first free position; odd: closed
+  std::atomic<std::uint64_t> seen_head_{0};         // `head_`, as a sender saw it last
+  // Written by the receiver.
+  alignas(64) std::atomic<std::uint64_t> head_{0};
+  // Read by both, seldom written.
+  alignas(64) std::atomic<bool> receiver_waits_{false};
+  std::atomic<bool> senders_wait_{false};
+  const std::int64_t capacity_;
+  const std::uint64_t slots_;
+  std::atomic<std::uint32_t> refs_{2};  // all senders together, the receiver, messages, envelopes
+  std::atomic<std::uint32_t> senders_{1};  // with those that wait
+  std::unique_ptr<shared> shared_;
+  // The receiver's loop only.
+  wait_list consumers_;
+  home home_;
+  bool call_due_ = false;  // it asked to be called, and neither took that back nor was called
+  kept_name name_;
+};
+
+/// The slow part of the check of a receiver: empty (errc::invalid_argument), or elsewhere.
+void require_receiver(channel_core* channel);
+
+}  // namespace detail
+}  // namespace weir

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/fiber.hpp>
+#include <weir/detail/home.hpp>
+#include <weir/future.hpp>
+#include <weir/outcome.hpp>
+
+namespace weir {
+
+namespace detail {
+
+/// What a oneshot and its futures share.
+template <class T>
+struct oneshot_core final : future_core {
+  outcome_base& result() noexcept override { return out; }
+  void dispose() noexcept override { delete this; }
+  void describe(dump_line& line) const override;
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
+  outcome<T> out;
+};
+
+void describe_oneshot(dump_line& line);
+void settle_oneshot_home(home& h, future_core& core);
+/// Nobody sent anything, and nobody will.
+void abandon_oneshot(future_core& core) noexcept;
+void require_oneshot_error(const std::exception_ptr& error);
+
+template <class T>
+void oneshot_core<T>::describe(dump_line& line) const {
+  describe_oneshot(line);
+}
+
+}  // namespace detail
+
+/// One value, or one error, for any number of readers. The first who sends wins.
+///
+/// Threads: home loop only (errc::wrong_loop). Destroyed unset, everybody who waits for it or for
+/// one of its futures gets errc::abandoned.
+template <class T = void>
+class oneshot {
+ public:
+  oneshot() : core_(new detail::oneshot_core<T>) { core_.get()->home = home_.serial(); }
+  oneshot(const oneshot&) = delete;
+  oneshot& operator=(const oneshot&) = delete;
+  ~oneshot() {
+    if (!core_.get()->done()) detail::abandon_oneshot(*core_.get());
+  }
+
+  /// Whether this value is the one; if not, it is not taken.
+  template <class... Args>
+    requires std::is_constructible_v<detail::stored_t<T>, Args...>
+  bool send(Args&&... args) {
+    check();
+    if (core_.get()->done()) return false;
+    out().emplace(std::forward<Args>(args)...);
+    core_.get()->settle_now();
+    return true;
+  }
+  /// As send, with an error. Null: errc::invalid_argument.
+  bool fail(std::exception_ptr error) {
+    check();
+    detail::require_oneshot_error(error);
+    if (core_.get()->done()) return false;
+    out().set_error(std::move(error));
+    core_.get()->settle_now();
+    return true;
+  }
+  /// Waits for the value: `const T&`, which lives as long as the oneshot.
+  [[nodiscard]] auto receive() {
+    check();
+    return detail::pending<detail::reference_wait<T>>(core_);
+  }
+  bool is_set() const noexcept { return core_.get()->done(); }
+  /// May outlive the oneshot.
+  [[nodiscard]] weir::future<T> future() {
+    check();
+    return weir::future<T>(core_);
+  }
+
+ private:
+  void check() {
+    if (!home_.is_here()) [[unlikely]]
+      detail::settle_oneshot_home(home_, *core_.get());
+  }
+  outcome<T>& out() noexcept { return static_cast<detail::oneshot_core<T>*>(core_.get())->out; }
+  detail::home home_;
+  detail::core_ref core_;
+};
+
+}  // namespace weir

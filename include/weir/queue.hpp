@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/home.hpp>
+#include <weir/detail/ring.hpp>
+#include <weir/detail/wait_list.hpp>
+#include <weir/duration.hpp>
+#include <weir/name.hpp>
+
+namespace weir {
+
+struct queue_options {
+  weir::name name{};
+};
+
+template <class T>
+class queue;
+
+namespace detail {
+
+/// What a queue is beside its values.
+///
+/// Invariants:
+/// 1. Somebody waits in `consumers` only if the queue is empty, open and nobody waits in
+///    `producers`.
+/// 2. Somebody waits in `producers` only if the queue is open and holds `capacity` values or more
+///    (more only if values came back, see queue).
+/// 3. A value goes to the one who waited longest, directly: a woken consumer has its value, a woken
+///    producer has delivered.
+class queue_base {
+ public:
+  queue_base(std::int64_t capacity, const queue_options& options);
+  queue_base(const queue_base&) = delete;
+  queue_base& operator=(const queue_base&) = delete;
+
+ protected:
+  ~queue_base();
+  void check() {
+    if (!home_.is_here()) [[unlikely]]
+      settle_home();
+  }
+  object_name self() const noexcept { return {"queue", name_.view()}; }
+  bool is_full(std::size_t size) const noexcept {
+    return static_cast<std::int64_t>(size) >= capacity_;
+  }
+  [[noreturn]] void raise_closed() const;
+  void require_error(const std::exception_ptr& error) const;
+  void describe(dump_line& line, const char* what, std::size_t size) const;
+
+  std::int64_t capacity_;
+  wait_list consumers_;
+  wait_list producers_;
+  home home_;
+  bool closed_ = false;
+  std::exception_ptr error_;  // for the first `next` after the buffered values
+  kept_name name_;
+
+ private:
+  void settle_home();
+};
+
+/// False while a crash destroys frames: what is left of values there goes with them.
+bool values_come_back() noexcept;
+
+template <class T>
+class next_wait : public simple_wait<next_wait<T>, linked_wait> {
+ public:
+  struct args {
+    queue<T>* of;
+  };
+  using result = std::optional<T>;
+
+  explicit next_wait(args&& a) noexcept : queue_(a.of) {}
+  ~next_wait() {
+    if (value_.has_value()) [[unlikely]]
+      queue_->put_back(*value_);
+  }
+  bool try_now() { return queue_->poll_next(*this); }
+  void arm() noexcept { queue_->consumers_.push_back(*this); }
+  cancel_result withdraw() noexcept override {
+    queue_->consumers_.remove(*this);
+    return cancel_result::done;
+  }
+  void describe(dump_line& line) const override {
+    queue_->describe(line, "next of", queue_->size());
+  }
+  bool failed() const noexcept { return error_ != nullptr; }
+  std::optional<T> take() {
+    if (error_ != nullptr) [[unlikely]]
+      std::rethrow_exception(std::exchange(error_, nullptr));
+    std::optional<T> taken(std::move(value_));
+    value_.reset();
+    return taken;
+  }
+
+ private:
+  friend class queue<T>;
+  void end(const std::exception_ptr& error) noexcept {
+    error_ = error;
+    this->complete();
+  }
+  queue<T>* queue_;
+  std::optional<T> value_;
+  std::exception_ptr error_;
+};
+
+template <class T>
+class push_wait : public simple_wait<push_wait<T>, linked_wait> {
+ public:
+  struct args {
+    queue<T>* to;
+    T value;
+  };
+  using result = void;
+
+  explicit push_wait(args&& a) : queue_(a.to), value_(std::move(a.value)) {}
+  bool try_now() { return queue_->poll_push(*this); }
+  void arm() noexcept { queue_->producers_.push_back(*this); }
+  cancel_result withdraw() noexcept override {
+    queue_->producers_.remove(*this);
+    return cancel_result::done;
+  }
+  void describe(dump_line& line) const override {
+    queue_->describe(line, "push to", queue_->size());
+  }
+  bool failed() const noexcept { return refused_ || error_ != nullptr; }
+  void take() {
+    if (refused_) [[unlikely]]
+      queue_->raise_closed();
+    if (error_ != nullptr) [[unlikely]]
+      std::rethrow_exception(error_);
+  }
+
+ private:
+  friend class queue<T>;
+  queue<T>* queue_;
+  T value_;
+  bool refused_ = false;
+  std::exception_ptr error_;  // its value could not be moved
+};
+
+}  // namespace detail
+
+/// Values on their way from any number of producers to any number of consumers of one loop, first
+/// in, first out. Each value goes to one consumer.
+///
+/// Holds at most `capacity` values (`weir::unbounded`: any number; 0: every push waits for a next).
+/// Waiting is fair on both sides and hands over directly. A consumer or producer that is cancelled
+/// or loses a race leaves alone and takes nothing; a value that a consumer was given and did not
+/// take comes back to the front, even if the queue then holds more than its capacity.
+///
+/// Threads: home loop only (errc::wrong_loop); across threads use a channel. Destroying it while
+/// fibers wait aborts with their names. Costs: no allocation but for the buffer, which grows by
+/// doubling.
+template <class T>
+class queue : private detail::queue_base {
+  static_assert(std::is_object_v<T> && std::is_move_constructible_v<T>,
+                "weir::queue<T>: T is moved through the queue");
+
+ public:
+  /// Negative capacity: errc::invalid_argument.
+  explicit queue(std::int64_t capacity, queue_options options = {})
+      : queue_base(capacity, options) {}
+
+  /// Empty if accepted, else errc::queue_full or queue_closed, and `v` is untouched.
+  [[nodiscard]] std::error_code try_push(T&& v) { return try_put(std::move(v)); }
+  [[nodiscard]] std::error_code try_push(const T& v)
+    requires std::is_copy_constructible_v<T>
+  {
+    return try_put(v);
+  }
+  /// Waits for room, behind all who wait already. errc::queue_closed, also while it waits.
+  [[nodiscard]] auto push(T v) {
+    check();
+    return detail::pending<detail::push_wait<T>>({this, std::move(v)});
+  }
+  /// Waits for a value; empty if the queue is closed and no value is left. After fail(e): throws
+  /// `e` once, then empty.
+  [[nodiscard]] auto next() {
+    check();
+    return detail::pending<detail::next_wait<T>>({this});
+  }
+  /// What `next` could give at once.
+  [[nodiscard]] std::optional<T> try_next() {
+    check();
+    detail::next_wait<T> now({this});
+    if (!now.try_now()) return std::nullopt;
+    return now.take();
+  }
+
+  /// No more values: those that are buffered still arrive, pushes that wait are refused.
+  void close() { end(nullptr); }
+  /// As close, and destroys what is buffered.
+  void discard() {
+    end(nullptr);
+    values_.clear();
+  }
+  /// As close, with an error for every `next` that waits now; if none does, for the first one after
+  /// the buffered values. Null: errc::invalid_argument.
+  void fail(std::exception_ptr error) {
+    require_error(error);
+    end(error);
+  }
+
+  std::size_t size() const noexcept { return values_.size(); }
+  std::int64_t capacity() const noexcept { return capacity_; }
+  bool closed() const noexcept { return closed_; }
+  std::string_view name() const noexcept { return name_.view(); }
+
+ private:
+  friend class detail::next_wait<T>;
+  friend class detail::push_wait<T>;
+  using next_wait = detail::next_wait<T>;
+  using push_wait = detail::push_wait<T>;
+
+  template <class U>
+  std::error_code try_put(U&& v) {
+    check();
+    if (closed_) return make_error_code(errc::queue_closed);
+    if (!put(std::forward<U>(v))) return make_error_code(errc::queue_full);
+    return {};
+  }
+  /// Gives a value to who waits for it, or keeps it; false: no room.
+  template <class U>
+  bool put(U&& v) {
+    if (!consumers_.empty()) {
+      auto& first = static_cast<next_wait&>(*consumers_.first());
+      first.value_.emplace(std::forward<U>(v));
+      consumers_.remove(first);
+      first.complete();
+      return true;
+    }
+    if (is_full(values_.size())) return false;
+    values_.push_back(std::forward<U>(v));
+    return true;
+  }
+  bool poll_push(push_wait& w) {
+    w.refused_ = closed_;
+    return closed_ || put(std::move(w.value_));
+  }
+  bool poll_next(next_wait& w) {
+    if (values_.empty()) return poll_empty(w);
+    w.value_.emplace(std::move(values_.front()));
+    values_.pop_front();
+    if (!producers_.empty()) refill();
+    return true;
+  }
+  bool poll_empty(next_wait& w) {
+    if (!producers_.empty()) {  // only if the capacity is 0
+      auto& first = static_cast<push_wait&>(*producers_.first());
+      w.value_.emplace(std::move(first.value_));
+      delivered(first);
+      return true;
+    }
+    if (closed_) w.error_ = std::exchange(error_, nullptr);
+    return closed_;
+  }
+  void refill() noexcept {
+    while (!producers_.empty() && !is_full(values_.size())) {
+      auto& first = static_cast<push_wait&>(*producers_.first());
+      try {
+        values_.push_back(std::move(first.value_));
+      } catch (...) {
+        first.error_ = std::current_exception();
+      }
+      delivered(first);
+    }
+  }
+  void delivered(push_wait& w) noexcept {
+    producers_.remove(w);
+    w.complete();
+  }
+  void put_back(T& v) noexcept {
+    if (!detail::values_come_back()) return;
+    if (!consumers_.empty()) {
+      put(std::move(v));
+    } else {
+      values_.push_front(std::move(v));
+    }
+  }
+  void end(const std::exception_ptr& error) {
+    check();
+    if (std::exchange(closed_, true)) return;
+    if (consumers_.empty()) error_ = error;
+    while (!consumers_.empty()) {
+      auto& first = static_cast<next_wait&>(*consumers_.first());
+      consumers_.remove(first);
+      first.end(error);
+    }
+    while (!producers_.empty()) {
+      auto& first = static_cast<push_wait&>(*producers_.first());
+      first.refused_ = true;
+      delivered(first);
+    }
+  }
+
+  detail::ring<T> values_;
+};
+
+}  // namespace weir

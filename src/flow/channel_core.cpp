@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+#include <weir/detail/channel_core.hpp>
+
+#include <bit>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include <weir/detail/dump_line.hpp>
+#include <weir/error.hpp>
+
+#include "core/fatal.hpp"
+#include "core/loop.hpp"
+#include "scope/home.hpp"
+
+namespace weir::detail {
+
+/// "Not empty any more": wakes the receiver. Part of the channel; at most one is on its way.
+struct channel_core::call_message final : message {
+  explicit call_message(channel_core& c) noexcept : channel(&c) {}
+  void deliver(loop&) noexcept override {
+    channel->called();
+    channel->release();
+  }
+  void refuse() noexcept override { channel->release(); }
+  channel_core* channel;
+};
+
+struct channel_core::shared {
+  explicit shared(channel_core& c) noexcept : call(c) {}
+  call_message call;
+  door_ref receiver;  // written before `receiver_waits_` is set, read by who clears it
+  std::mutex mutex;
+  send_envelope* first = nullptr;
+  send_envelope* last = nullptr;
+};
+
+/// "Room again": carries the answer to a sender that waits.
+struct envelope_message final : message {
+  envelope_message(send_envelope& e, door_ref h) noexcept : envelope(&e), home(std::move(h)) {}
+  void deliver(loop&) noexcept override {
+    if (send_wait_base* wait = envelope->wait_) wait->answered();
+    envelope->release();
+  }
+  void refuse() noexcept override { envelope->release(); }
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
+  send_envelope* envelope;
+  door_ref home;
+};
+
+send_envelope::send_envelope(channel_core& to, send_wait_base& from)
+    : channel_(&to),
+      wait_(&from),
+      message_(std::make_unique<envelope_message>(*this, loop::here()->shared_door())) {
+  to.retain();
+}
+
+send_envelope::~send_envelope() { channel_->release(); }
+
+// ------------------------------------------------------------------ a sender that waits
+
+void send_wait_base::start_waiting() noexcept {
+  const channel_core::room answer = envelope_->channel_->enter(*envelope_);
+  if (answer == channel_core::room::full) {
+    waiting_ = true;
+    return loop::here()->expect_answer(1);
+  }
+  refused_ = answer == channel_core::room::closed;
+  error_ = envelope_->error_;
+  complete();
+}
+
+void send_wait_base::answered() noexcept {
+  waiting_ = false;
+  loop::here()->expect_answer(-1);
+  refused_ = envelope_->refused_;
+  error_ = envelope_->error_;
+  complete();
+}
+
+cancel_result send_wait_base::withdraw() noexcept {
+  if (!envelope_->channel_->leave(*envelope_)) return cancel_result::no;  // it was let in
+  waiting_ = false;
+  loop::here()->expect_answer(-1);
+  return cancel_result::done;
+}
+
+send_wait_base::~send_wait_base() {
+  if (envelope_ == nullptr) return;
+  if (waiting_) loop::here()->expect_answer(-1);
+  envelope_->wait_ = nullptr;
+  envelope_->release();
+}
+
+void send_wait_base::describe(dump_line& line) const {
+  envelope_->channel_->describe(line, "send to");
+}
+
+void send_wait_base::raise_problem(const channel_core* channel) const {
+  if (error_ != nullptr) std::rethrow_exception(error_);
+  if (channel != nullptr) channel->raise_closed();
+  raise(errc::queue_closed, "send on an empty sender; it was moved from or never had a channel");
+}
+
+// ------------------------------------------------------------------ the channel
+
+namespace {
+
+constexpr std::int64_t most_slots = std::int64_t{1} << 31;
+
+std::int64_t checked(std::int64_t capacity, const channel_options& options) {
+  if (capacity < 1 || capacity > most_slots)
+    raise(errc::invalid_argument, text_of({"channel", options.name.view()}) + ": a capacity of " +
+                                      std::to_string(capacity) + " is not in 1.." +
+                                      std::to_string(most_slots));
+  return capacity;
+}
+
+}  // namespace
+
+channel_core::channel_core(std::int64_t capacity, const channel_options& options)
+    : capacity_(checked(capacity, options)),
+      slots_(std::bit_ceil(static_cast<std::uint64_t>(capacity))),
+      shared_(std::make_unique<shared>(*this)),
+      name_(options.name) {}
+
+channel_core::~channel_core() = default;
+
+bool channel_core::may_put_back() noexcept { return !in_dead_world(); }
+
+void channel_core::raise_closed() const {
+  raise(errc::queue_closed, text_of(self()) + " is closed: it takes no more values");
+}
+
+void channel_core::settle_home() { home_.settle(self(), "send through a sender", false); }
+
+void channel_core::check_end() const noexcept {
+  consumers_.require_empty(self());
+  if (home_.is_here()) return;
+  const door_ref lives = home_.serial() == 0 ? nullptr : door_table::find_serial(home_.serial());
+  if (lives != nullptr && lives->thread != std::this_thread::get_id())
+    fatal("the receiver of " + text_of(self()) + " destroyed on another thread than that of its " +
+          "loop '" + lives->name() + "'");
+}
+
+void channel_core::describe(dump_line& line, const char* what) const {
+  line.add(what).add(" channel").add_name(name_.view());
+}
+
+void require_receiver(channel_core* channel) {
+  if (channel == nullptr)
+    raise(errc::invalid_argument, "receiver without a channel; it was moved from");
+  channel->settle_home();
+}
+
+void channel_core::drop_sender() noexcept {
+  if (senders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  end_sending();
+  release();
+}
+
+void channel_core::end_sending() noexcept {
+  if ((tail_.fetch_or(1, std::memory_order_seq_cst) & 1U) != 0) return;
+  if (receiver_waits_.load(std::memory_order_seq_cst)) call_receiver();
+  std::unique_lock lock(shared_->mutex);
+  while (send_envelope* e = shared_->first) {
+    unlink(*e);
+    e->refused_ = true;
+    lock.unlock();
+    answer(*e);
+    lock.lock();
+  }
+}
+
+// ------------------------------------------------------------------ calling the receiver
+
+void channel_core::call_receiver() noexcept {
+  if (!receiver_waits_.exchange(false, std::memory_order_seq_cst)) return;
+  const loop* here = loop::here();
+  if (here != nullptr && here->serial() == shared_->receiver->serial()) return called();
+  // Once the message is there, the receiver may write a new door, and the old one may go.
+  const door_ref there = shared_->receiver;
+  retain();
+  there->post(shared_->call);
+}
+
+void channel_core::called() noexcept {
+  call_due_ = false;
+  if (!consumers_.empty() && !serving_) serve();
+}
+
+bool channel_core::will_be_called() noexcept {
+  if (!call_due_) {
+    call_due_ = true;
+    if (shared_->receiver != loop::here()->shared_door())
+      shared_->receiver = loop::here()->shared_door();
+    receiver_waits_.store(true, std::memory_order_seq_cst);
+  }
+  if (!has_something()) return true;
+  if (!receiver_waits_.exchange(false, std::memory_order_seq_cst)) return true;
+  call_due_ = false;
+  return false;
+}
+
+void channel_core::add_consumer(linked_wait& w) noexcept {
+  consumers_.push_back(w);
+  loop::here()->expect_answer(1);
+}
+
+void channel_core::remove_consumer(linked_wait& w) noexcept {
+  consumers_.remove(w);
+  loop::here()->expect_answer(-1);
+}
+
+// ------------------------------------------------------------------ waiting for room
+
+void channel_core::link(send_envelope& e) noexcept {
+  e.linked_ = true;
+  e.previous_ = shared_->last;
+  e.next_ = nullptr;
+  (shared_->last == nullptr ? shared_->first : shared_->last->next_) = &e;
+  shared_->last = &e;
+  e.retain();
+  add_sender();
+}
+
+// The list's count of the envelope passes to whoever called.
+void channel_core::unlink(send_envelope& e) noexcept {
+  e.linked_ = false;
+  (e.previous_ == nullptr ? shared_->first : e.previous_->next_) = e.next_;
+  (e.next_ == nullptr ? shared_->last : e.next_->previous_) = e.previous_;
+  if (shared_->first == nullptr) senders_wait_.store(false, std::memory_order_relaxed);
+}
+
+// The flag is set before the room is looked at again: see the third point above.
+channel_core::room channel_core::enter(send_envelope& e) noexcept {
+  std::unique_lock lock(shared_->mutex);
+  const bool is_first = shared_->first == nullptr;
+  senders_wait_.store(true, std::memory_order_seq_cst);
+  std::uint64_t position = 0;
+  const room answer = is_first ? reserve_first(position) : is_closed() ? room::closed : room::full;
+  if (answer == room::full) {
+    link(e);
+    return answer;
+  }
+  if (is_first) senders_wait_.store(false, std::memory_order_relaxed);
+  lock.unlock();
+  if (answer == room::yes) e.error_ = accept(e, position);
+  return answer;
+}
+
+bool channel_core::leave(send_envelope& e) noexcept {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    if (!e.linked_) return false;
+    unlink(e);
+  }
+  drop_sender();
+  e.release();
+  return true;
+}
+
+send_envelope* channel_core::admit_one(std::uint64_t& position) noexcept {
+  const std::lock_guard lock(shared_->mutex);
+  send_envelope* first = shared_->first;
+  if (first == nullptr || reserve_first(position) != room::yes) return nullptr;
+  unlink(*first);
+  return first;
+}
+
+void channel_core::admit_waiting() noexcept {
+  std::uint64_t position = 0;
+  while (send_envelope* e = admit_one(position)) {
+    e->error_ = accept(*e, position);
+    answer(*e);
+  }
+}
+
+void channel_core::answer(send_envelope& e) noexcept {
+  const door_ref home = e.message_->home;  // the envelope may be gone before the bell has rung
+  loop* const here = loop::here();
+  retain();
+  if (here != nullptr && here->serial() == home->serial()) {
+    e.message_->deliver(*here);
+  } else {
+    home->post(*e.message_);
+  }
+  drop_sender();
+  release();
+}
+
+}  // namespace weir::detail

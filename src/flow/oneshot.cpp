@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include <weir/oneshot.hpp>
+
+#include <weir/detail/dump_line.hpp>
+#include <weir/error.hpp>
+
+#include "core/loop.hpp"
+
+namespace weir::detail {
+
+void describe_oneshot(dump_line& line) { line.add("oneshot"); }
+
+void settle_oneshot_home(home& h, future_core& core) {
+  h.settle({"oneshot", {}}, "use a channel", false);
+  core.home = h.serial();
+}
+
+void abandon_oneshot(future_core& core) noexcept {
+  if (in_dead_world()) return;
+  core.result().set_error(std::make_exception_ptr(
+      weir::error(errc::abandoned, "oneshot destroyed before anything was sent")));
+  core.settle_now();
+}
+
+void require_oneshot_error(const std::exception_ptr& error) {
+  if (error == nullptr)
+    raise(errc::invalid_argument, "oneshot: fail without an error; give one, or send a value");
+}
+
+}  // namespace weir::detail
