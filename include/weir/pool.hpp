@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <source_location>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -128,10 +127,8 @@ class pool_run_wait : public pool_wait_base {
 /// cancel on any; the handle itself belongs to its owner.
 class pool {
  public:
-  explicit pool(scope& s, const pool_options& options = {},
-                std::source_location site = std::source_location::current());
-  explicit pool(const pool_options& options = {},
-                std::source_location site = std::source_location::current());
+  explicit pool(scope& s, const pool_options& options = {});
+  explicit pool(const pool_options& options = {});
   pool(const pool&) = delete;
   pool& operator=(const pool&) = delete;
   ~pool();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/served_loop.hpp"
 
-#include <csignal>
 
 #include <weir/detail/dump_line.hpp>
 #include <weir/scope.hpp>
@@ -9,6 +8,7 @@
 #include "core/loop.hpp"
 #include "core/region.hpp"
 #include "core/session.hpp"
+#include "core/signals.hpp"
 
 namespace weir::detail {
 
@@ -82,18 +82,10 @@ std::shared_ptr<served_loop> served_loop::start(std::string name,
 }
 
 void served_loop::start_thread() {
-  // Signals are for the threads of the program: a loop with handle_signals sees them anyway.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
+  {
+    const no_signals during;
     thread_ = std::thread([self = shared_from_this()] { self->run_thread(); });
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return door_ != nullptr || failed_ != nullptr; });
   if (failed_ != nullptr) std::rethrow_exception(failed_);

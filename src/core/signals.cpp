@@ -72,4 +72,12 @@ signal_watch::~signal_watch() {
   while (running_handlers.load() > 0) std::this_thread::yield();
 }
 
+no_signals::no_signals() noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+
+no_signals::~no_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
 }  // namespace weir::detail

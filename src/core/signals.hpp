@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <csignal>
+
 #include "core/door.hpp"
 
 namespace weir::detail {
@@ -18,6 +20,19 @@ class signal_watch {
  private:
   door_ref door_;
   std::size_t place_;
+};
+
+/// A thread that is started while this lives gets no signals: they are for the threads of the
+/// program, and a loop with handle_signals sees them anyway.
+class no_signals {
+ public:
+  no_signals() noexcept;
+  no_signals(const no_signals&) = delete;
+  no_signals& operator=(const no_signals&) = delete;
+  ~no_signals();
+
+ private:
+  sigset_t before_;
 };
 
 }  // namespace weir::detail

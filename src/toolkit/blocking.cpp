@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -11,6 +10,7 @@
 #include <weir/detail/dump_line.hpp>
 
 #include "core/loop.hpp"
+#include "core/signals.hpp"
 
 namespace weir::detail {
 
@@ -126,18 +126,8 @@ std::exception_ptr blocking_pool::provide_thread() noexcept {
 }
 
 void blocking_pool::start_thread() {
-  // Signals are for the threads of the program.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    std::thread([this] { work(); }).detach();
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const no_signals during;
+  std::thread([this] { work(); }).detach();
 }
 
 std::exception_ptr blocking_pool::submit(blocking_parts& call) noexcept {

@@ -40,14 +40,14 @@ task<> close_pool(std::shared_ptr<pool_core> core) {
 
 }  // namespace detail
 
-pool::pool(scope& s, const pool_options& options, std::source_location)
+pool::pool(scope& s, const pool_options& options)
     : core_(std::make_shared<detail::pool_core>(options)), owned_by_scope_(true) {
   s.require_open("pool");
   core_->start_workers();
   s.defer([core = core_] { return detail::end_pool(core); });
 }
 
-pool::pool(const pool_options& options, std::source_location)
+pool::pool(const pool_options& options)
     : core_(std::make_shared<detail::pool_core>(options)), owned_by_scope_(false) {
   if (detail::loop* here = detail::loop::here())
     detail::raise(errc::would_deadlock,

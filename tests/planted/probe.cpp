@@ -266,28 +266,6 @@ task<> an_accepted_answer_is_delivered(sim::world& w) {
   sim::always("an accepted answer is delivered", accepted == delivered);
 }
 
-// ------------------------------------------------------------------ real threads
-
-/// A post ends the sleep of a real loop, which has nothing else to wake it. A simulated loop never
-/// sleeps, so this is no program of the simulation: it hangs if the promise does not hold.
-void a_post_wakes_a_sleeping_loop() {
-  constexpr int rounds = 10;
-  weir::run([]() -> task<> {
-    for (int i = 0; i < rounds; ++i) {
-      std::thread poster;
-      co_await weir::suspend<>([&](weir::resumer<> done) {
-        poster = std::thread([done, home = weir::this_loop()] {
-          // Long enough for the loop to fall asleep; if it does not in one round, it does in
-          // another.
-          std::this_thread::sleep_for(5ms);
-          home.post([done]() mutable { done.complete(); });
-        });
-      });
-      poster.join();
-    }
-  });
-}
-
 // ------------------------------------------------------------------ all of them
 
 constexpr int held = 0;
@@ -307,7 +285,7 @@ constexpr std::int64_t max_steps = 20'000;
 
 struct program {
   const char* name;
-  sim::report (*explore)(const sim::explore_options&);  // null: real threads
+  sim::report (*explore)(const sim::explore_options&);
 };
 
 template <auto Op>
@@ -327,15 +305,10 @@ constexpr program programs[] = {
     {"a_value_at_its_limit_is_delivered", explored<a_value_at_its_limit_is_delivered>},
     {"every_message_arrives", explored<every_message_arrives>},
     {"an_accepted_answer_is_delivered", explored<an_accepted_answer_is_delivered>},
-    {"a_post_wakes_a_sleeping_loop", nullptr},
 };
 
 /// Looks with every strategy, to show which of them find it; the first finding is printed in full.
 bool holds(const program& p) {
-  if (p.explore == nullptr) {
-    a_post_wakes_a_sleeping_loop();
-    return true;
-  }
   std::optional<sim::report> first;
   for (const plan& how : plans) {
     if (first && how.jobs == 1) break;  // it would end this process, if the defect does that
