@@ -4,6 +4,13 @@
 # First file: program, row, title, unit, size, target g++, target clang, growth sizes.
 # Second file: who, variant, row, size, value, unit; one line per run.
 
+# Whom weir is compared with, in the order of their columns; who has no result has no column.
+BEGIN {
+    peers = split("asio tbb go node floor", peer, " ")
+    label["asio"] = "Asio"; label["tbb"] = "oneTBB"; label["go"] = "Go"; label["node"] = "Node"
+    label["floor"] = "floor"
+}
+
 FNR == NR && only != "" && $1 != only { next }
 
 FNR == NR {
@@ -37,9 +44,9 @@ function median(who, variant, name, items,    key, n, i, j, held, sorted) {
 }
 
 # A peer is shown at its best, so that no ratio owes anything to a bad choice of ours.
-function best(who, name, items, one, other,    a, b) {
-    a = median(who, one, name, items)
-    b = median(who, other, name, items)
+function best(who, name, items,    a, b) {
+    a = median(who, who == "go" ? "one" : "gcc", name, items)
+    b = median(who, who == "go" || who == "node" ? "all" : "clang", name, items)
     if (a == "" || (b != "" && b < a)) return b
     return a
 }
@@ -58,7 +65,7 @@ function ratio(above, below) {
 function short_size(items) {
     if (items >= 1000000) return items / 1000000 "M"
     if (items >= 1000) return items / 1000 "k"
-    return "-"
+    return items > 1 ? items : "-"
 }
 
 function target_text(r,    gcc, clang) {
@@ -105,24 +112,35 @@ function header(names,    n, i, parts) {
     return n
 }
 
-function print_targets(    r, line, columns, gcc, clang, asio, go) {
-    columns = header("what;n;unit;weir g++;weir clang;Asio;Go;floor;target;holds;" \
-                     "Asio/weir;Go/weir")
+# Which peers have a column: those with a result in one of the rows.
+function find_shown(    p, r) {
+    for (p = 1; p <= peers; ++p)
+        for (r = 1; r <= rows; ++r)
+            if (best(peer[p], row[r], size[r]) != "") shown[peer[p]] = 1
+}
+
+function print_targets(    p, r, line, column, gcc, clang) {
+    find_shown()
+    column = header("what;n;unit;weir g++;weir clang")
+    for (p = 1; p <= peers; ++p) if (peer[p] in shown) cell(1, ++column, label[peer[p]])
+    cell(1, ++column, "target"); cell(1, ++column, "holds")
+    for (p = 1; p <= peers; ++p)
+        if (peer[p] in shown && peer[p] != "floor") cell(1, ++column, label[peer[p]] "/weir")
     for (r = 1; r <= rows; ++r) {
         gcc = median("weir", "gcc", row[r], size[r])
         clang = median("weir", "clang", row[r], size[r])
-        asio = best("asio", row[r], size[r], "gcc", "clang")
-        go = best("go", row[r], size[r], "one", "all")
         line = r + 1
         cell(line, 1, title[r]); cell(line, 2, short_size(size[r])); cell(line, 3, unit[r])
         cell(line, 4, number(gcc)); cell(line, 5, number(clang))
-        cell(line, 6, number(asio)); cell(line, 7, number(go))
-        cell(line, 8, number(best("floor", row[r], size[r], "gcc", "clang")))
-        cell(line, 9, target_text(r)); cell(line, 10, verdict(r, gcc, clang))
-        cell(line, 11, ratio(asio, worse(gcc, clang)))
-        cell(line, 12, ratio(go, worse(gcc, clang)))
+        column = 5
+        for (p = 1; p <= peers; ++p)
+            if (peer[p] in shown) cell(line, ++column, number(best(peer[p], row[r], size[r])))
+        cell(line, ++column, target_text(r)); cell(line, ++column, verdict(r, gcc, clang))
+        for (p = 1; p <= peers; ++p)
+            if (peer[p] in shown && peer[p] != "floor")
+                cell(line, ++column, ratio(best(peer[p], row[r], size[r]), worse(gcc, clang)))
     }
-    print_table(rows + 1, columns)
+    print_table(rows + 1, column)
 }
 
 # The cost per item; a row in ms is a total.

@@ -19,6 +19,12 @@ var programs = map[string]func(size int){
 	"cancel_joined": cancelJoined,
 	"timeout_ready": timeoutReady,
 	"governor":      governor,
+	"pool_jobs":     poolJobs,
+	"on_trip":       onTrip,
+	"blocking_trip": blockingTrip,
+	"timeout_retry": timeoutRetry,
+	"breaker_call":  breakerCall,
+	"cancel_retry":  cancelRetry,
 }
 
 func main() {
