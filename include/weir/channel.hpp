@@ -330,6 +330,8 @@ class receiver {
     if (!now.try_now()) return std::nullopt;
     return now.take();
   }
+  /// What `next` gives, as a stream; the receiver must outlive it. In weir/stream_source.hpp.
+  [[nodiscard]] auto stream();
   /// Nothing more is accepted; what is buffered can still be taken.
   void close() {
     require();

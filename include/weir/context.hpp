@@ -22,6 +22,7 @@ class scope;
 namespace detail {
 
 struct fiber;
+struct generator_base;
 struct region;  // the implementation's view of a context, in src/core/region.hpp
 
 enum class region_kind : std::uint8_t {
@@ -34,6 +35,7 @@ enum class region_kind : std::uint8_t {
   local,    // with_local
   shield,   // shield: outer cancellation stops here
   cleanup,  // a running defer: shielded too
+  stream,   // a generator, inside the region of whoever pulls it
 };
 
 /// Something that a context owns until it ends: a defer, a service, a std::stop_source.
@@ -134,6 +136,7 @@ class context {
 
  private:
   friend struct detail::region;
+  friend struct detail::generator_base;
   friend class scope;
 
   context* parent_ = nullptr;         // the enclosing region; of a fiber: its scope

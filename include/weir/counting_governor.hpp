@@ -129,9 +129,7 @@ class counting_governor : private detail::permit_source {
     if (weight < 1) [[unlikely]]
       refuse_weight(weight);
   }
-  void settle_home(bool needs_loop) {
-    home_.settle(self(), "use a shared_governor", needs_loop);
-  }
+  void settle_home(bool needs_loop) { home_.settle(self(), "use a shared_governor", needs_loop); }
   [[noreturn]] void refuse_weight(std::int64_t weight) const;
   void add_listener(std::unique_ptr<idle_listener> listener);
   void grant_waiters() noexcept;

@@ -50,6 +50,9 @@ enum class errc {
   pool_closed,
   queue_full,
   queue_closed,
+  stream_busy,
+  stream_interrupted,
+  lagged,
 };
 
 const std::error_category& error_category() noexcept;

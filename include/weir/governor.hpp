@@ -181,10 +181,21 @@ class governed {
 
 }  // namespace detail
 
-/// A function with the same arguments that runs under a permit of `g` and returns a task.
+namespace detail {
+
+/// What `wrap` makes of something; a stream becomes another stream, see weir/stream_async.hpp.
+template <class G, class F>
+struct wrapped {
+  static auto make(G& g, F fn) { return governed<G, F>(g, std::move(fn)); }
+};
+
+}  // namespace detail
+
+/// A function with the same arguments that runs under a permit of `g` and returns a task; of a
+/// stream, one whose every pull holds a permit.
 template <governor G, class F>
 auto wrap(G& g, F&& fn) {
-  return detail::governed<G, std::decay_t<F>>(g, std::forward<F>(fn));
+  return detail::wrapped<G, std::decay_t<F>>::make(g, std::forward<F>(fn));
 }
 
 }  // namespace weir

@@ -211,6 +211,9 @@ class queue : private detail::queue_base {
     end(error);
   }
 
+  /// What `next` gives, as a stream; the queue must outlive it. In weir/stream_source.hpp.
+  [[nodiscard]] auto stream();
+
   std::size_t size() const noexcept { return values_.size(); }
   std::int64_t capacity() const noexcept { return capacity_; }
   bool closed() const noexcept { return closed_; }

@@ -106,6 +106,7 @@ class finally : public detail::policy_of<finally<F>> {
   explicit finally(F fn) : fn_(std::move(fn)) {}
 
   // Below: for the library.
+  F release() && { return std::move(fn_); }
   template <class T, class P, class Op>
   static task<T> run(P policy, Op op) {
     using kept = std::conditional_t<std::is_reference_v<P>, detail::function_ref<F>, F>;

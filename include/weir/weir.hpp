@@ -2,8 +2,11 @@
 // Everything of weir from core to agents. Simulation is in <weir/sim.hpp>.
 #pragma once
 
+#include <weir/any_stream.hpp>
 #include <weir/backoff.hpp>
 #include <weir/blocking.hpp>
+#include <weir/blocking_range.hpp>
+#include <weir/broadcast.hpp>
 #include <weir/bulkhead.hpp>
 #include <weir/cancel_reason.hpp>
 #include <weir/cancel_token.hpp>
@@ -21,6 +24,7 @@
 #include <weir/events.hpp>
 #include <weir/every.hpp>
 #include <weir/fallback.hpp>
+#include <weir/from_callback.hpp>
 #include <weir/future.hpp>
 #include <weir/governor.hpp>
 #include <weir/group.hpp>
@@ -36,6 +40,7 @@
 #include <weir/oneshot.hpp>
 #include <weir/operation.hpp>
 #include <weir/outcome.hpp>
+#include <weir/overflow.hpp>
 #include <weir/parallel_map.hpp>
 #include <weir/pool.hpp>
 #include <weir/queue.hpp>
@@ -44,8 +49,18 @@
 #include <weir/run.hpp>
 #include <weir/scope.hpp>
 #include <weir/settle.hpp>
+#include <weir/share.hpp>
 #include <weir/start.hpp>
 #include <weir/stats.hpp>
+#include <weir/stream.hpp>
+#include <weir/stream_async.hpp>
+#include <weir/stream_batch.hpp>
+#include <weir/stream_error.hpp>
+#include <weir/stream_join.hpp>
+#include <weir/stream_rate.hpp>
+#include <weir/stream_sink.hpp>
+#include <weir/stream_source.hpp>
+#include <weir/stream_transform.hpp>
 #include <weir/supervise.hpp>
 #include <weir/suspend.hpp>
 #include <weir/task.hpp>

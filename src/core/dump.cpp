@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <weir/detail/dump_line.hpp>
+#include <weir/detail/generator.hpp>
 
 #include "core/dump_tree.hpp"
 #include "core/loop.hpp"
@@ -143,13 +144,17 @@ fiber* stopping_in(const context& c) noexcept {
 void push_below(std::vector<place_in_tree>& open, const place_in_tree& from) {
   const context& c = *from.at;
   std::vector<place_in_tree> below;
-  if (region::kind(c) != region_kind::fiber)
+  if (!region::is_base(c))
     for (fiber* f = region::first_child(static_cast<const scope&>(c)); f; f = f->following)
       below.push_back({f, from.depth + 1});
   for (entry* e = region::entries(const_cast<context&>(c)); e != nullptr; e = e->below)
     if (e->kind == entry::sort::background) below.push_back({background_of(*e), from.depth + 1});
   if (fiber* stopping = stopping_in(c)) below.push_back({stopping, from.depth + 1});
-  if (region::inner(c) != nullptr) below.push_back({region::inner(c), from.depth + 1});
+  for (const context* in = region::inner(c); in != nullptr;
+       in = region::kind(*in) == region_kind::stream
+                ? static_cast<const generator_base*>(in)->beside
+                : nullptr)
+    below.push_back({in, from.depth + 1});
   open.insert(open.end(), below.rbegin(), below.rend());
 }
 
@@ -182,6 +187,9 @@ std::string dump_of(loop& here) {
     if (++lines > max_lines) return out + "  ... more than " + std::to_string(max_lines) + "\n";
     if (region::kind(*next.at) == region_kind::fiber) {
       describe_fiber(out, static_cast<const fiber&>(*next.at), next.depth);
+    } else if (region::kind(*next.at) == region_kind::stream) {
+      indent(out, next.depth);
+      out.append("stream\n");
     } else {
       describe_scope(out, static_cast<const scope&>(*next.at), next.depth);
     }

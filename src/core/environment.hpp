@@ -47,7 +47,7 @@ class environment {
   /// How many strands may run before timers and messages are looked at.
   virtual int turn_limit() const noexcept { return 64; }
   /// How many awaits a fiber may make before it gives up its turn. 0: every await may.
-  virtual int budget() const noexcept { return 256; }
+  virtual std::int16_t budget() const noexcept { return 256; }
   /// An exception is leaving a frame.
   virtual void frame_failed(const std::exception_ptr&) noexcept {}
   /// An exception has left a function that was posted.

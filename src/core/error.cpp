@@ -80,6 +80,12 @@ class weir_category final : public std::error_category {
         return "the queue has no room";
       case errc::queue_closed:
         return "the queue is closed";
+      case errc::stream_busy:
+        return "the stream is being pulled already";
+      case errc::stream_interrupted:
+        return "the generator was interrupted and has ended";
+      case errc::lagged:
+        return "the subscriber was too slow and was disconnected";
     }
     return "unknown error of weir";
   }

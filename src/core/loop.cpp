@@ -20,12 +20,13 @@ constinit thread_local loop* current_loop = nullptr;
 namespace {
 
 constexpr auto spin_limit = std::chrono::microseconds(20);
+constexpr auto spin_alone = std::chrono::microseconds(2);
 constexpr unsigned spin_after_messages = 16;  // turns during which spinning is worth it
 
 }  // namespace
 
 loop& require_fiber(const char* what) {
-  if (current == nullptr) raise_no_current_fiber(what);
+  if (current == nullptr || current_loop == nullptr) raise_no_current_fiber(what);
   return *current_loop;
 }
 
@@ -108,10 +109,14 @@ void loop::take_inbox() noexcept {
 bool loop::spin_for_messages() noexcept {
   static const bool several_cores = std::thread::hardware_concurrency() > 1;
   if (!several_cores || recent_messages_ == 0) return false;
-  const auto until = std::chrono::steady_clock::now() + spin_limit;
-  while (std::chrono::steady_clock::now() < until)
+  const auto begun = std::chrono::steady_clock::now();
+  for (;;) {
     if (door_->messages.has_messages()) return true;
-  return false;
+    const auto spun = std::chrono::steady_clock::now() - begun;
+    if (spun >= spin_limit) return false;
+    // The other side may need this core.
+    if (spun >= spin_alone) std::this_thread::yield();
+  }
 }
 
 bool loop::fire_timers(chooser* order) noexcept {

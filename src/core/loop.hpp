@@ -188,7 +188,6 @@ class loop {
   /// The first timer's time, or one before it.
   time_point next_timer() const noexcept;
 
-  int budget() const noexcept { return budget_; }
   /// Turns of strands so far.
   std::uint64_t steps() const noexcept { return steps_; }
   /// What to say about a deadlock; empty if there was none.
@@ -205,6 +204,7 @@ class loop {
  private:
   void close() noexcept;
   void run_ready();
+  void run_special(special_strand& s);
   bool step(strand& s);
   bool finish_base(strand& s);
   bool start_parked(strand& s);
@@ -220,7 +220,7 @@ class loop {
   environment& env_;
   strand* head_ = nullptr;
   strand* tail_ = nullptr;
-  int budget_;
+  std::int16_t budget_;
   int turn_limit_;
   bool now_read_ = false;
   bool handles_signals_ = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/region.hpp"
 
+#include <weir/detail/generator.hpp>
 #include <weir/detail/region_await.hpp>
 #include <weir/local.hpp>
 
@@ -13,8 +14,33 @@ void leave_region(context& c) noexcept { region::leave(*current, c); }
 
 scope& region::scope_of(context& c) noexcept {
   context* at = &c;
-  while (at->kind_ == region_kind::fiber) at = at->parent_;
+  while (is_base(*at)) at = at->parent_;
   return static_cast<scope&>(*at);
+}
+
+// Generators that have entered a region hang in the region of their consumer, side by side.
+void region::link_generator(generator_base& g) noexcept {
+  context& consumer = *g.parent_;
+  g.beside = std::exchange(consumer.inner_, static_cast<context*>(&g));
+}
+
+void region::unlink_generator(generator_base& g) noexcept {
+  context** at = &g.parent_->inner_;
+  while (*at != &g) at = &static_cast<generator_base*>(*at)->beside;
+  *at = std::exchange(g.beside, nullptr);
+}
+
+void region::interrupt(generator_base& g) {
+  if (mark(g, make_reason(cancel_kind::user), false)) spread(g, false);
+}
+
+void region::interrupt_when_confirmed(generator_base& g) {
+  mark(g, make_reason(cancel_kind::user), false);
+  if (g.parked == nullptr) {
+    g.unwinding = true;  // it confirmed inside the call, and is ready
+  } else {
+    g.unwind_when_done = true;
+  }
 }
 
 duration region::grace_around(const context& c) noexcept {
@@ -55,6 +81,7 @@ void region::enter(strand& s, context& c) {
     s.budget = 1;  // inside a shield awaits go on, but do not keep the turn for long
   }
   outer.inner_ = &c;
+  if (outer.kind_ == region_kind::stream) link_generator(static_cast<generator_base&>(outer));
   s.top = &c;
   if (c.kind_ == region_kind::shield && outer.reason_ && !outer.forced_)
     static_cast<limited_region&>(entered).start_shield_limit();
@@ -65,6 +92,7 @@ void region::leave(strand& s, context& c) noexcept {
   c.entered_ = false;
   context& outer = *c.parent_;
   outer.inner_ = nullptr;
+  if (outer.kind_ == region_kind::stream) unlink_generator(static_cast<generator_base&>(outer));
   s.top = &outer;
   if (outer.reason_ && !outer.lenient_ && s.budget > 0) s.budget = 0;
 }
@@ -109,21 +137,23 @@ bool region::mark_below(context& c, bool force) {
 }
 
 context* region::first_below(context& c) noexcept {
-  if (c.kind_ != region_kind::fiber) {
+  if (!is_base(c)) {
     if (fiber* f = static_cast<scope&>(c).first_) return f;
   }
   return c.inner_;
 }
 
 context* region::next_after(context& c) noexcept {
+  if (c.kind_ == region_kind::stream) return static_cast<generator_base&>(c).beside;
   if (c.kind_ != region_kind::fiber) return nullptr;
   if (fiber* f = static_cast<fiber&>(c).following) return f;
   return c.parent_->inner_;
 }
 
 void region::ask(context& c) {
-  strand* s =
-      c.kind_ == region_kind::fiber ? static_cast<fiber*>(&c) : static_cast<scope&>(c).strand_;
+  strand* s = c.kind_ == region_kind::fiber    ? static_cast<fiber*>(&c)
+              : c.kind_ == region_kind::stream ? static_cast<generator_base*>(&c)
+                                               : static_cast<scope&>(c).strand_;
   if (s == nullptr || s->top != &c || s->unwinding) return;
   if (s->budget > 0) s->budget = 0;
   if (s->parked == nullptr || s == current) return;  // running: cancel_if_asked, or its next await
@@ -194,7 +224,7 @@ void region::spread(context& root, bool force) {
       continue;
     }
     context* outer = at->parent_;
-    if (at->kind_ == region_kind::fiber) ask(*outer);  // the body comes last
+    if (is_base(*at)) ask(*outer);  // the body comes last
     at = outer;
     down = false;
   }
@@ -202,16 +232,14 @@ void region::spread(context& root, bool force) {
 
 // The innermost cancelled scope around the strand's frames that still has children.
 scope* region::unjoined(strand& s) noexcept {
-  for (context* c = s.top; c != nullptr && c->reason_ && c->kind_ != region_kind::fiber;
-       c = c->parent_) {
+  for (context* c = s.top; c != nullptr && c->reason_ && !is_base(*c); c = c->parent_) {
     auto& around = static_cast<scope&>(*c);
     if (around.joined_for_good_) return nullptr;
     if (around.live_ > 0) return &around;
     if (c->shield_) break;
   }
   // All of them are empty and stay so: remember it, so that deep nests are not walked again.
-  for (context* c = s.top; c != nullptr && c->reason_ && c->kind_ != region_kind::fiber;
-       c = c->parent_) {
+  for (context* c = s.top; c != nullptr && c->reason_ && !is_base(*c); c = c->parent_) {
     static_cast<scope&>(*c).joined_for_good_ = true;
     if (c->shield_) break;
   }
@@ -244,7 +272,7 @@ bool region::unwind(strand& s) {
 void region::arm_deadlines(strand& s) noexcept {
   if (!s.unarmed_deadlines) return;
   s.unarmed_deadlines = false;
-  for (context* c = s.top; c != nullptr && c->kind_ != region_kind::fiber; c = c->parent_) {
+  for (context* c = s.top; c != nullptr && !is_base(*c); c = c->parent_) {
     if (c->kind_ != region_kind::timeout && c->kind_ != region_kind::shield &&
         c->kind_ != region_kind::cleanup)
       continue;

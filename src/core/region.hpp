@@ -59,12 +59,22 @@ struct region {
     return scope_of(const_cast<context&>(c));
   }
   static fiber* fiber_of(const context& c) noexcept;
+  /// The outermost region of a strand, which is no scope.
+  static bool is_base(const context& c) noexcept {
+    return c.kind_ == region_kind::fiber || c.kind_ == region_kind::stream;
+  }
+  /// Ends a generator that cannot be paused: it is unwound, and says so when that is done.
+  static void interrupt(generator_base& g);
+  /// The same for one whose wait answered `later`.
+  static void interrupt_when_confirmed(generator_base& g);
 
   // Children of a scope.
   static void add_child(scope& s, fiber& f) noexcept;
   static void remove_child(scope& s, fiber& f) noexcept;
   static void child_ended(scope& s, fiber& f);
   static void drained(scope& s) noexcept;
+  /// Cancels the children that pull for streams.
+  static void stop_streams(scope& s) noexcept;
 
   // What scope.cpp and the others need of a scope's insides.
   static fiber* first_child(const scope& s) noexcept { return s.first_; }
@@ -103,8 +113,11 @@ struct region {
   static bool mark(context& c, const reason_ref& why, bool force);
   static bool mark_below(context& c, bool force);
   static void spread(context& root, bool force);
+  static void only_streams_left(scope& s) noexcept;
   static void tell_stop_source(context& c);
   static void watch(scope& s) noexcept;
+  static void link_generator(generator_base& g) noexcept;
+  static void unlink_generator(generator_base& g) noexcept;
   static context* first_below(context& c) noexcept;
   static context* next_after(context& c) noexcept;
   static scope* unjoined(strand& s) noexcept;

@@ -19,11 +19,22 @@ void loop::run_strand(strand& s) {
   s.queued = false;
   s.preempted = false;
   s.nesting = 0;
-  s.budget = region::cancelled(s) ? 0 : budget_;
+  s.budget = region::cancelled(s) ? std::int16_t{0} : budget_;
   now_read_ = false;
+  if (s.special) [[unlikely]]
+    return run_special(static_cast<special_strand&>(s));
   while (step(s)) {
   }
   current = nullptr;
+}
+
+void loop::run_special(special_strand& s) {
+  if (s.begin_turn()) {
+    while (step(s)) {
+    }
+  }
+  current = nullptr;
+  s.end_turn();
 }
 
 // One hop of the trampoline. False: the strand gave up its turn or has ended.
@@ -40,6 +51,7 @@ bool loop::step(strand& s) {
   if (s.unwinding) {
     if (!region::unwind(s)) return false;
     if (s.leaf == nullptr) {
+      if (s.special) return false;
       auto& f = static_cast<fiber&>(s);
       f.result().set_cancelled(region::reason(f));
       return finish_base(s);
@@ -72,12 +84,26 @@ bool loop::start_parked(strand& s) {
   return false;
 }
 
-bool loop::finish_base(strand& s) { return fiber_ended(static_cast<fiber&>(s)); }
+bool loop::finish_base(strand& s) { return !s.special && fiber_ended(static_cast<fiber&>(s)); }
 
 // ------------------------------------------------------------------ what awaiting frames call
 
+namespace {
+
+[[noreturn]] void raise_nothing_wakes() {
+  raise(errc::would_deadlock,
+        "a generator that is pulled outside of any loop would have to wait, and nothing could wake "
+        "it; pull it inside weir::run");
+}
+
+}  // namespace
+
 bool give_up_turn(strand& s, frame& me, frame& child) {
   if (s.destroying) fatal_destructor(s);
+  if (s.special && loop::here() == nullptr) {  // nobody else wants a turn
+    s.budget = 1;
+    return enter_child(s, me, child);
+  }
   s.leaf = &me;
   if (region::cancelled(s)) {
     s.unwinding = true;
@@ -97,6 +123,7 @@ bool give_up_turn_quietly(strand& s, frame& me, frame& child) {
 
 void give_up_turn(strand& s, wait& w) {
   if (s.destroying) fatal_destructor(s);
+  if (s.special && loop::here() == nullptr) raise_nothing_wakes();
   if (region::cancelled(s)) {
     s.unwinding = true;
     return;
@@ -111,6 +138,7 @@ void give_up_turn(strand& s, wait& w) {
 
 bool prepare_park(strand& s, wait& w) {
   if (s.destroying) fatal_destructor(s);
+  if (s.special && loop::here() == nullptr) raise_nothing_wakes();
   if (region::may_not_park(s)) {
     s.unwinding = true;
     return false;
@@ -127,6 +155,11 @@ void park_quietly(strand& s, wait& w) {
 
 void cancel_if_asked(strand& s) {
   if (s.parked != nullptr && region::cancelled(s)) region::withdraw_parked(s);
+}
+
+void withdraw_if_asked(strand& s) {
+  if (s.destroying) fatal_destructor(s);
+  if (s.parked != nullptr && region::may_not_park(s)) region::withdraw_parked(s);
 }
 
 void wait::complete() noexcept {
@@ -161,7 +194,7 @@ void frame_failed(frame& me) noexcept {
   strand& s = *current;
   if (s.destroying) fatal_destructor(s);
   me.out->set_error(std::current_exception());
-  loop::here()->env().frame_failed(me.out->error());
+  if (loop* here = loop::here()) here->env().frame_failed(me.out->error());
   note_frame(me.out->error(), me);
 }
 

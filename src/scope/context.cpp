@@ -85,7 +85,9 @@ std::stop_token context::stop_token() {
 
 context& this_context() {
   detail::require_fiber("this_context");
-  return *detail::current->top;
+  context* c = detail::current->top;
+  while (detail::region::kind(*c) == detail::region_kind::stream) c = detail::region::parent(*c);
+  return *c;
 }
 
 const scope& this_scope() {

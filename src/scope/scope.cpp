@@ -190,12 +190,13 @@ detail::pending<detail::join_wait> scope::idle() {
 namespace detail {
 
 bool join_wait::try_now() noexcept {
-  if (scope_->live_ > 0) return false;
+  if ((use_ == use::end ? scope_->live_ : scope_->size()) > 0) return false;
   if (use_ == use::join) scope_->closed_ = true;
   return true;
 }
 
 void join_wait::arm() noexcept {
+  if (use_ == use::end && scope_->size() == 0) region::stop_streams(*scope_);
   join_wait*& first = scope_->joiners_;
   if (first == nullptr) {
     first = previous_ = next_ = this;
@@ -282,6 +283,36 @@ void region::drained(scope& s) noexcept {
   if (strand* held = std::exchange(s.held_, nullptr)) s.loop_->push(*held);
 }
 
+// Only children of streams are left: they work for the body and the others, who have ended.
+void region::stop_streams(scope& s) noexcept {
+  if (s.kind_ != region_kind::scope || s.cancel_requested()) return;
+  cancel_reason why(cancel_kind::scope_ended);
+  why.source = s.id_;
+  why.when = s.loop_->now();
+  const reason_ref reason = make_reason(std::move(why));
+  for (fiber* f = s.first_; f != nullptr; f = f->following)
+    if (f->hidden && mark(*f, reason, false)) spread(*f, false);
+}
+
+void region::only_streams_left(scope& s) noexcept {
+  bool ends = false;
+  std::size_t waiting = 0;
+  for (join_wait* w = s.joiners_; w != nullptr && (waiting == 0 || w != s.joiners_); w = w->next_)
+    ++waiting;
+  while (waiting-- > 0 && s.joiners_ != nullptr) {
+    join_wait* w = s.joiners_;
+    w->unlink();
+    if (w->use_ == join_wait::use::end) {
+      ends = true;
+      w->arm();
+      continue;
+    }
+    if (w->use_ == join_wait::use::join) s.closed_ = true;
+    w->complete();
+  }
+  if (ends) stop_streams(s);
+}
+
 void overdue_watch::expired() noexcept {
   told = true;
   for (fiber* f = of->first_; f != nullptr; f = f->following)
@@ -319,7 +350,13 @@ void region::child_ended(scope& s, fiber& f) {
     if (s.unobserved_ != nullptr) s.unobserved_->previous = &f;
     s.unobserved_ = &f;
   }
-  if (!f.background && s.live_ == 0) drained(s);
+  if (!f.background) {
+    if (s.live_ == 0) {
+      drained(s);
+    } else if (s.size() == 0 && !f.hidden && s.joiners_ != nullptr) {
+      only_streams_left(s);
+    }
+  }
   f.release();
 }
 

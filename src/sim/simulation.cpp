@@ -40,7 +40,7 @@ std::string counted(std::int64_t number, const char* what) {
 simulation::simulation(const sim::options& options, adversary chooser)
     : options_(options),
       adversary_(std::move(chooser)),
-      budget_(adversary_.preempts() ? 0 : environment::budget()),
+      budget_(adversary_.preempts() ? std::int16_t{0} : environment::budget()),
       disk_(*this) {}
 
 simulation::~simulation() {

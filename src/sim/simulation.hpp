@@ -69,7 +69,7 @@ class simulation final : public environment, private disk_host {
   wall_time wall_now() override;
   std::uint64_t random() override { return adversary_.number(); }
   void park(loop&, std::optional<time_point>) override {}
-  int budget() const noexcept override { return budget_; }
+  std::int16_t budget() const noexcept override { return budget_; }
   void frame_failed(const std::exception_ptr& error) noexcept override;
   void post_failed(const std::exception_ptr& error) noexcept override {
     if (!uncaught_) uncaught_ = error;
@@ -125,7 +125,7 @@ class simulation final : public environment, private disk_host {
 
   sim::options options_;
   adversary adversary_;
-  int budget_;
+  std::int16_t budget_;
   time_point now_{};
   std::int64_t steps_ = 0;
   sim::simulated_disk disk_;  // outlives the files that the loops have open

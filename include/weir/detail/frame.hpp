@@ -36,8 +36,9 @@ struct strand {
   frame* leaf = nullptr;     // the frame to resume
   wait* parked = nullptr;    // null: not parked
   context* top = nullptr;    // the innermost cancel region
-  std::int32_t budget = 0;   // awaits left in this turn
+  std::int16_t budget = 0;   // awaits left in this turn
   std::uint16_t rank = 0;    // a simulation's: its priority, 0 until it has one
+  bool special = false;      // no fiber, see special_strand
   std::uint8_t nesting = 0;  // resume() calls of this strand on the machine stack
   bool queued : 1 = false;
   bool needs_start : 1 = false;        // `parked` is to be started when its turn comes
@@ -47,6 +48,18 @@ struct strand {
   bool unarmed_deadlines : 1 = false;  // a region was entered whose timer is not armed yet
   bool begun : 1 = false;
   bool preempted : 1 = false;  // gave up its turn although it could have gone on
+};
+
+/// A strand that is no fiber of its own: a generator, or the pull of a stream.
+struct special_strand : strand {
+  special_strand() noexcept { special = begun = true; }
+  /// Its turn has come: whether there is a frame to resume.
+  virtual bool begin_turn() noexcept = 0;
+  /// Its turn is over; `current` is not set any more.
+  virtual void end_turn() noexcept = 0;
+
+ protected:
+  ~special_strand() = default;
 };
 
 /// The running strand of this thread; null outside fibers.

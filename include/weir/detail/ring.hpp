@@ -15,8 +15,18 @@ template <class T>
 class ring {
  public:
   ring() noexcept = default;
-  ring(const ring&) = delete;
-  ring& operator=(const ring&) = delete;
+  ring(ring&& other) noexcept
+      : slots_(std::exchange(other.slots_, nullptr)),
+        room_(std::exchange(other.room_, 0)),
+        head_(std::exchange(other.head_, 0)),
+        size_(std::exchange(other.size_, 0)) {}
+  ring& operator=(ring&& other) noexcept {
+    std::swap(slots_, other.slots_);
+    std::swap(room_, other.room_);
+    std::swap(head_, other.head_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
   ~ring() {
     clear();
     free_slots(slots_, room_);
@@ -25,6 +35,7 @@ class ring {
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }
   T& front() noexcept { return slots_[head_]; }
+  const T& front() const noexcept { return slots_[head_]; }
   T& operator[](std::size_t i) noexcept { return slots_[(head_ + i) & (room_ - 1)]; }
 
   template <class U>

@@ -96,6 +96,8 @@ void give_up_turn(strand& s, wait& w);
 
 /// A wait was armed; user code in it may have cancelled this very strand meanwhile.
 void cancel_if_asked(strand& s);
+/// The same for a wait that was armed although the strand may not have been allowed to park.
+void withdraw_if_asked(strand& s);
 
 /// The awaiter made of a wait: `W` with the coroutine's side added.
 /// `W` offers: `args` (movable, what users hold), `result`, `W(args&&)`, `bool try_now()`,
@@ -109,12 +111,14 @@ class await_wait final : public W {
     strand& s = *current;
     if (--s.budget < 0) [[unlikely]]
       return false;
+    if constexpr (requires { W::parks_after_poll; }) polled_ = true;
     return W::try_now();
   }
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> me) {
     strand& s = *current;
     s.leaf = &me.promise();
+    if constexpr (requires { W::parks_after_poll; }) return park_polled(s);
     if constexpr (!requires { W::gives_way; }) {
       if (s.budget < 0) [[unlikely]]
         return give_up_turn(s, *this);
@@ -125,6 +129,17 @@ class await_wait final : public W {
       cancel_if_asked(s);
   }
   typename W::result await_resume() { return W::take(); }
+
+ private:
+  // What was polled may be armed already, so this parks in any case; a strand that may not park is
+  // then withdrawn like any other.
+  void park_polled(strand& s) {
+    if (!polled_) return give_up_turn(s, *this);
+    park_quietly(s, *this);
+    W::arm();
+    withdraw_if_asked(s);
+  }
+  bool polled_ = false;
 };
 
 /// An operation that is a wait: not started, movable, no frame. This is what `sleep(d)` returns.

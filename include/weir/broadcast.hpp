@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/frame.hpp>
+#include <weir/detail/gate.hpp>
+#include <weir/detail/home.hpp>
+#include <weir/detail/ring.hpp>
+#include <weir/detail/stream_op.hpp>
+#include <weir/detail/wait_list.hpp>
+#include <weir/overflow.hpp>
+#include <weir/stream_source.hpp>
+
+namespace weir {
+
+template <class T>
+class broadcast;
+template <class T>
+class subscription;
+
+/// What try_emit answers.
+enum class emit_result : std::uint8_t {
+  delivered,  ///< every subscriber has it, or will have
+  dropped,    ///< somebody missed it, or an older item
+  refused,    ///< a `wait` or `fail_emitter` subscriber has no room; nobody got it
+};
+
+struct subscribe_options {
+  weir::overflow overflow = weir::overflow::wait;
+  std::int64_t replay = 0;  ///< begins so many items back, if they are still there
+};
+
+namespace detail {
+
+template <class T>
+class subscriber;
+template <class T>
+class emit_wait;
+template <class T>
+class subscription_wait;
+
+/// An item that several subscribers share; counted without atomics, on one loop.
+template <class T>
+struct cell {
+  template <class U>
+  explicit cell(U&& v) : value(std::forward<U>(v)) {}
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
+  T value;
+  std::uint32_t refs = 1;
+};
+
+template <class T>
+class cell_ref {
+ public:
+  cell_ref() noexcept = default;
+  explicit cell_ref(cell<T>* adopted) noexcept : cell_(adopted) {}
+  cell_ref(const cell_ref& other) noexcept : cell_(other.cell_) {
+    if (cell_ != nullptr) ++cell_->refs;
+  }
+  cell_ref(cell_ref&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
+  cell_ref& operator=(cell_ref other) noexcept {
+    std::swap(cell_, other.cell_);
+    return *this;
+  }
+  ~cell_ref() {
+    if (cell_ != nullptr && --cell_->refs == 0) delete cell_;
+  }
+  const T& operator*() const noexcept { return cell_->value; }
+
+ private:
+  cell<T>* cell_ = nullptr;
+};
+
+/// The parts of a broadcast and of a subscriber that do not depend on the type.
+struct subscriber_base {
+  subscriber_base(overflow how, std::uint64_t first) noexcept : policy(how), next(first) {}
+  overflow policy;
+  bool lagged = false;            // disconnected: the next call throws
+  bool told = false;              // the end or the error was delivered
+  std::uint64_t next;             // the number of the item that it sees next
+  std::uint64_t missed = 0;       // right before the last one returned
+  std::uint64_t missed_next = 0;  // drop_newest: right before the next one
+  std::uint64_t missed_total = 0;
+  subscriber_base* before = nullptr;
+  subscriber_base* after = nullptr;
+  wait_list waiting;
+};
+
+std::int64_t require_capacity(std::int64_t capacity, const char* what);
+void require_subscribe_options(const subscribe_options& options);
+void require_broadcast_error(const std::exception_ptr& error);
+void settle_broadcast_home(home& h);
+[[noreturn]] void raise_lagged();
+[[noreturn]] void raise_emit_closed();
+[[noreturn]] void raise_emitter_full();
+void describe_broadcast(dump_line& line, const char* what);
+
+/// What a broadcast and its subscriptions share, on one loop.
+///
+/// Invariants:
+/// 1. Items are numbered from 0; `ring_` holds the last `capacity` of them, those before `end_`.
+/// 2. Every subscriber but a `drop_newest` one reads from the ring; what it has not read and the
+///    ring has lost is counted as missed, exactly. A `drop_newest` one has a window of its own.
+/// 3. Somebody waits for an item only if there is none for him; an emitter waits only if a `wait`
+///    subscriber is `capacity` items behind. Emitters are served in order.
+/// 4. A woken subscriber takes its item when it runs: until then nothing is lost if it does not.
+template <class T>
+class broadcast_core {
+ public:
+  explicit broadcast_core(std::int64_t capacity)
+      : capacity_(static_cast<std::uint64_t>(capacity)) {}
+  broadcast_core(const broadcast_core&) = delete;
+  broadcast_core& operator=(const broadcast_core&) = delete;
+  ~broadcast_core() { emitters_.require_empty({"broadcast", {}}); }
+
+  void check() {
+    if (!home_.is_here()) [[unlikely]]
+      settle_broadcast_home(home_);
+  }
+  bool closed() const noexcept { return closed_; }
+  std::size_t subscribers() const noexcept { return count_; }
+  wait_list& emitters() noexcept { return emitters_; }
+  const std::exception_ptr& error() const noexcept { return error_; }
+  const T& latest() noexcept { return *ring_[ring_.size() - 1]; }
+
+  void add(subscriber<T>& s, std::int64_t replay) {
+    const auto back = static_cast<std::uint64_t>(replay);
+    s.next = end_ - (back < ring_.size() ? back : ring_.size());
+    if (s.policy == overflow::drop_newest)
+      for (; s.next < end_; ++s.next) s.window.push_back(kept(at(s.next), 0));
+    s.after = first_;
+    if (first_ != nullptr) first_->before = &s;
+    first_ = &s;
+    ++count_;
+  }
+  void remove(subscriber<T>& s) noexcept {
+    (s.before == nullptr ? first_ : s.before->after) = s.after;
+    if (s.after != nullptr) s.after->before = s.before;
+    --count_;
+    admit();
+    if (count_ == 0 && tell_empty_ != nullptr) tell_empty_->open();
+  }
+  /// Opens `g` when the last subscriber leaves.
+  void tell_when_empty(gate* g) noexcept { tell_empty_ = g; }
+
+  /// Gives an item to everybody, or to nobody: `refused`.
+  template <class U>
+  emit_result put(U&& value) {
+    if (somebody_is_full()) return emit_result::refused;
+    cell_ref<T> item(new cell<T>(std::forward<U>(value)));
+    if (ring_.size() == capacity_) ring_.pop_front();
+    ring_.push_back(std::move(item));
+    ++end_;
+    bool dropped = false;
+    for (subscriber_base* b = first_; b != nullptr; b = b->after)
+      dropped = !arrives(static_cast<subscriber<T>&>(*b)) || dropped;
+    return dropped ? emit_result::dropped : emit_result::delivered;
+  }
+  /// Whether a subscriber who wants that would fail the emitter.
+  bool fails_emitter() const noexcept {
+    for (subscriber_base* b = first_; b != nullptr; b = b->after)
+      if (b->policy == overflow::fail_emitter && behind(*b) >= capacity_) return true;
+    return false;
+  }
+  void admit() noexcept {
+    while (!emitters_.empty()) {
+      auto& first = static_cast<emit_wait<T>&>(*emitters_.first());
+      if (!first.try_put()) return;
+      emitters_.remove(first);
+      first.complete();
+    }
+  }
+  void end(std::exception_ptr error) noexcept {
+    if (std::exchange(closed_, true)) return;
+    error_ = std::move(error);
+    while (!emitters_.empty()) {
+      auto& first = static_cast<emit_wait<T>&>(*emitters_.first());
+      emitters_.remove(first);
+      first.refuse(emit_wait<T>::fate::closed);
+      first.complete();
+    }
+    for (subscriber_base* b = first_; b != nullptr; b = b->after) wake_all(*b);
+  }
+
+  /// Whether `next` has something to say: an item, the end, an error.
+  bool has_news(const subscriber<T>& s) const noexcept {
+    return closed_ || s.lagged || unread(s) > 0;
+  }
+  /// The next item; empty at the end.
+  std::optional<T> give(subscriber<T>& s) {
+    std::optional<T> out;
+    if (unread(s) == 0) return out;
+    if (s.policy == overflow::drop_newest) {
+      s.missed = s.window.front().missed;
+      out.emplace(*s.window.front().item);
+      s.window.pop_front();
+      return out;
+    }
+    const std::uint64_t first = s.policy == overflow::conflate ? end_ - 1 : oldest();
+    s.missed = s.next < first ? first - s.next : 0;
+    s.missed_total += s.missed;
+    s.next += s.missed;
+    out.emplace(*at(s.next));
+    ++s.next;
+    if (s.policy == overflow::wait && !emitters_.empty()) admit();
+    return out;
+  }
+  std::uint64_t missed_total(const subscriber<T>& s) const noexcept {
+    const bool reads_ring = s.policy != overflow::drop_newest;
+    return s.missed_total + (reads_ring && s.next < oldest() ? oldest() - s.next : 0);
+  }
+
+ private:
+  using kept = typename subscriber<T>::kept;
+  std::uint64_t oldest() const noexcept { return end_ - ring_.size(); }
+  const cell_ref<T>& at(std::uint64_t number) noexcept {
+    return ring_[static_cast<std::size_t>(number - oldest())];
+  }
+  std::uint64_t behind(const subscriber_base& b) const noexcept { return end_ - b.next; }
+  std::uint64_t unread(const subscriber<T>& s) const noexcept {
+    return s.policy == overflow::drop_newest ? s.window.size() : behind(s);
+  }
+  bool somebody_is_full() const noexcept {
+    for (subscriber_base* b = first_; b != nullptr; b = b->after)
+      if ((b->policy == overflow::wait || b->policy == overflow::fail_emitter) &&
+          behind(*b) >= capacity_)
+        return true;
+    return false;
+  }
+  /// The newest item is in the ring; false if that makes `s` miss one.
+  bool arrives(subscriber<T>& s) {
+    bool kept_all = true;
+    if (s.policy == overflow::drop_newest) {
+      kept_all = s.window.size() < capacity_;
+      if (kept_all) {
+        s.window.push_back(kept(at(end_ - 1), std::exchange(s.missed_next, 0)));
+      } else {
+        ++s.missed_next;
+        ++s.missed_total;
+      }
+    } else if (s.policy == overflow::conflate) {
+      kept_all = behind(s) == 1;
+    } else {
+      kept_all = behind(s) <= capacity_;
+      if (!kept_all && s.policy == overflow::disconnect) s.lagged = true;
+    }
+    if (!s.waiting.empty()) wake_one(s);
+    return kept_all;
+  }
+  static void wake_one(subscriber_base& b) noexcept {
+    auto& first = static_cast<subscription_wait<T>&>(*b.waiting.first());
+    b.waiting.remove(first);
+    first.complete();
+  }
+  static void wake_all(subscriber_base& b) noexcept {
+    while (!b.waiting.empty()) wake_one(b);
+  }
+
+  std::uint64_t capacity_;
+  std::uint64_t end_ = 0;  // the number of the next item
+  ring<cell_ref<T>> ring_;
+  subscriber_base* first_ = nullptr;
+  std::size_t count_ = 0;
+  wait_list emitters_;
+  gate* tell_empty_ = nullptr;
+  home home_;
+  bool closed_ = false;
+  std::exception_ptr error_;
+};
+
+template <class T>
+class subscriber : public subscriber_base {
+ public:
+  struct kept {
+    kept(cell_ref<T> c, std::uint64_t m) noexcept : item(std::move(c)), missed(m) {}
+    cell_ref<T> item;
+    std::uint64_t missed;  // right before it
+  };
+  subscriber(std::shared_ptr<broadcast_core<T>> of, const subscribe_options& options)
+      : subscriber_base(options.overflow, 0), core(std::move(of)) {
+    core->add(*this, options.replay);
+  }
+  ~subscriber() {
+    waiting.require_empty({"subscription", {}});
+    core->remove(*this);
+  }
+  std::shared_ptr<broadcast_core<T>> core;
+  ring<kept> window;  // of a drop_newest subscriber
+};
+
+/// Waits for the next item of a subscription.
+template <class T>
+class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> {
+ public:
+  struct args {
+    subscriber<T>* of;
+  };
+  using result = std::optional<T>;
+
+  explicit subscription_wait(args&& a) noexcept : of_(a.of) {}
+  bool try_now() const noexcept { return of_->core->has_news(*of_); }
+  void arm() noexcept { of_->waiting.push_back(*this); }
+  cancel_result withdraw() noexcept override {
+    of_->waiting.remove(*this);
+    return cancel_result::done;
+  }
+  void describe(dump_line& line) const override { describe_broadcast(line, "next of"); }
+  bool failed() const noexcept { return of_->lagged; }
+  std::optional<T> take() {
+    if (of_->lagged) [[unlikely]]
+      raise_lagged();
+    std::optional<T> item = of_->core->give(*of_);
+    if (!item && of_->core->error() != nullptr && !std::exchange(of_->told, true))
+      std::rethrow_exception(of_->core->error());
+    return item;
+  }
+
+ private:
+  friend class broadcast_core<T>;
+  subscriber<T>* of_;
+};
+
+/// Waits until every `wait` subscriber has room.
+template <class T>
+class emit_wait : public simple_wait<emit_wait<T>, linked_wait> {
+ public:
+  struct args {
+    broadcast_core<T>* to;
+    T value;
+  };
+  using result = void;
+
+  explicit emit_wait(args&& a) : core_(a.to), value_(std::move(a.value)) {}
+  bool try_now() {
+    if (core_->closed()) return refuse(fate::closed);
+    return core_->emitters().empty() && try_put();
+  }
+  void arm() noexcept { core_->emitters().push_back(*this); }
+  cancel_result withdraw() noexcept override {
+    core_->emitters().remove(*this);
+    return cancel_result::done;
+  }
+  void describe(dump_line& line) const override { describe_broadcast(line, "emit to"); }
+  bool failed() const noexcept { return fate_ != fate::waiting; }
+  void take() const {
+    if (fate_ == fate::closed) raise_emit_closed();
+    if (fate_ == fate::full) raise_emitter_full();
+  }
+
+ private:
+  friend class broadcast_core<T>;
+  enum class fate : std::uint8_t { waiting, closed, full };
+  bool refuse(fate why) noexcept {
+    fate_ = why;
+    return true;
+  }
+  bool try_put() {
+    if (core_->fails_emitter()) return refuse(fate::full);
+    return core_->put(std::move(value_)) != emit_result::refused;
+  }
+  broadcast_core<T>* core_;
+  T value_;
+  fate fate_ = fate::waiting;
+};
+
+}  // namespace detail
+
+/// The place of one subscriber of a broadcast. Movable; leaving (destroying it) unsubscribes at
+/// once. Destroying it while a fiber waits for an item aborts.
+template <class T>
+class subscription {
+ public:
+  subscription(subscription&&) noexcept = default;
+  subscription& operator=(subscription&&) noexcept = default;
+
+  /// The next item; empty after close() and the buffered items. After fail(e): throws `e` there,
+  /// once. errc::lagged for a `disconnect` subscriber that was too slow.
+  [[nodiscard]] auto next() {
+    self_->core->check();
+    return detail::pending<detail::subscription_wait<T>>({self_.get()});
+  }
+  /// How many items were dropped right before the last one returned.
+  std::uint64_t missed() const noexcept { return self_->missed; }
+  /// How many were dropped in all.
+  std::uint64_t missed_total() const noexcept { return self_->core->missed_total(*self_); }
+  /// What `next` gives, as a stream; the subscription must outlive it.
+  auto stream() {
+    return detail::make_pipeline(
+        detail::wait_stage<T, detail::subscription_wait<T>>({self_.get()}));
+  }
+
+ private:
+  friend class broadcast<T>;
+  explicit subscription(std::unique_ptr<detail::subscriber<T>> made) noexcept
+      : self_(std::move(made)) {}
+  std::unique_ptr<detail::subscriber<T>> self_;
+};
+
+/// One producer side, any number of subscribers; each sees every item from its subscription on, or
+/// is told how many it missed.
+///
+/// Each subscriber may be up to `capacity` items behind; then its policy decides: `wait` makes the
+/// emitter wait, drop_oldest, drop_newest and conflate (latest only) drop, `disconnect` ends the
+/// subscriber, `fail_emitter` fails the emitter. Without subscribers nothing waits. Items are
+/// shared, not copied, until they are taken: at most capacity x (subscribers + 1) are alive.
+/// Threads: home loop only (errc::wrong_loop). A capacity below 1: errc::invalid_argument.
+template <class T>
+class broadcast {
+  static_assert(std::is_copy_constructible_v<T>,
+                "weir::broadcast<T>: every subscriber gets a copy; share what is large by "
+                "std::shared_ptr<const T>");
+
+ public:
+  explicit broadcast(std::int64_t capacity)
+      : core_(std::make_shared<detail::broadcast_core<T>>(
+            detail::require_capacity(capacity, "broadcast"))) {}
+  broadcast(const broadcast&) = delete;
+  broadcast& operator=(const broadcast&) = delete;
+  ~broadcast() {
+    if (core_ != nullptr) core_->end(nullptr);
+  }
+
+  /// Waits for `wait` subscribers that have no room. errc::queue_closed after close();
+  /// errc::queue_full if a `fail_emitter` subscriber has no room.
+  [[nodiscard]] auto emit(T v) {
+    core_->check();
+    return detail::pending<detail::emit_wait<T>>({core_.get(), std::move(v)});
+  }
+  emit_result try_emit(T v) {
+    core_->check();
+    if (core_->closed()) detail::raise_emit_closed();
+    if (!core_->emitters().empty()) return emit_result::refused;
+    return core_->put(std::move(v));
+  }
+  /// errc::invalid_argument for a policy that is none of those above.
+  [[nodiscard]] subscription<T> subscribe(subscribe_options options = {}) {
+    core_->check();
+    detail::require_subscribe_options(options);
+    return subscription<T>(std::make_unique<detail::subscriber<T>>(core_, options));
+  }
+  std::size_t subscribers() const noexcept { return core_->subscribers(); }
+  /// Every subscriber sees the end after its buffered items.
+  void close() {
+    core_->check();
+    core_->end(nullptr);
+  }
+  /// The same, with an error. Null: errc::invalid_argument.
+  void fail(std::exception_ptr error) {
+    core_->check();
+    detail::require_broadcast_error(error);
+    core_->end(std::move(error));
+  }
+  bool closed() const noexcept { return core_->closed(); }
+
+  // Below: for the library.
+  void tell_when_empty(detail::gate* g) noexcept { core_->tell_when_empty(g); }
+
+ protected:
+  const T& latest() const noexcept { return core_->latest(); }
+
+ private:
+  std::shared_ptr<detail::broadcast_core<T>> core_;
+};
+
+/// A broadcast whose subscribers begin with the last `n` items, without gap or duplicate, also
+/// after it was closed.
+template <class T>
+class replay : public broadcast<T> {
+ public:
+  explicit replay(std::int64_t n) : broadcast<T>(detail::require_capacity(n, "replay")), n_(n) {}
+  [[nodiscard]] subscription<T> subscribe(subscribe_options options = {}) {
+    options.replay = n_;
+    return broadcast<T>::subscribe(options);
+  }
+
+ private:
+  std::int64_t n_;
+};
+
+/// A value that changes. A subscriber sees the present value, then changes; a slow one only the
+/// latest. Setting an equal value is no change. Home loop only.
+template <class T>
+class state : private broadcast<T> {
+ public:
+  explicit state(T initial) : broadcast<T>(1) { (void)this->try_emit(std::move(initial)); }
+  const T& get() const noexcept { return this->latest(); }
+  void set(T value) {
+    if (!(value == get())) (void)this->try_emit(std::move(value));
+  }
+  [[nodiscard]] subscription<T> subscribe() {
+    return broadcast<T>::subscribe({.overflow = overflow::conflate, .replay = 1});
+  }
+  using broadcast<T>::subscribers;
+  using broadcast<T>::close;
+};
+
+}  // namespace weir

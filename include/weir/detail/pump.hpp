@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// What pulls a stream beside its consumer: a child of the consumer's scope.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <weir/detail/fiber.hpp>
+#include <weir/detail/run_region.hpp>
+#include <weir/detail/stage.hpp>
+#include <weir/future.hpp>
+#include <weir/scope.hpp>
+#include <weir/settle.hpp>
+#include <weir/stream.hpp>
+
+namespace weir::detail {
+
+/// Tells one owner that polling again makes sense.
+class signal_leaf {
+ public:
+  /// Nothing is there yet: `owner` is told by the next notify().
+  void wait_for(composite& owner) noexcept {
+    link_.owner = &owner;
+    link_.state = arm_link::phase::armed;
+  }
+  void notify() noexcept {
+    if (link_.state == arm_link::phase::armed) link_.owner->arm_completed(link_);
+  }
+  unsigned stand_down() noexcept {
+    link_.state = arm_link::phase::idle;
+    return 0;
+  }
+
+ private:
+  arm_link link_;
+};
+
+/// The state that a stage and its child share; it lives as long as either of them.
+///
+/// The child is hidden (it does not count in size()) and isolated (its errors go only to the
+/// stream), and progresses without polling. Whoever drops the stage cancels the child, and the
+/// scope joins it.
+class pump_base {
+ public:
+  pump_base() = default;
+  pump_base(const pump_base&) = delete;
+  pump_base& operator=(const pump_base&) = delete;
+
+  bool started() const noexcept { return child_.get() != nullptr; }
+  bool ended() const noexcept { return started() && child_.get()->done(); }
+  /// Starts `work` as a child of the scope around the running code.
+  void start(task<> work);
+  void cancel() noexcept;
+  /// A task that waits for its end, however it ends.
+  task<> join() const;
+  /// Whether the child has ended; if not, `owner` is told when it has.
+  bool poll_end(composite& owner) {
+    if (!end_.made()) end_.make(child_);
+    return end_.poll(owner);
+  }
+  /// Pending; if the child has ended without a word, it was cancelled: errc::stream_interrupted.
+  pull wait_for_news(composite& owner) {
+    if (poll_end(owner)) raise_pump_cancelled();
+    news.wait_for(owner);
+    return pull::pending;
+  }
+  unsigned stand_down() noexcept { return news.stand_down() + end_.stand_down(); }
+
+  signal_leaf news;  // for the stage
+
+ protected:
+  ~pump_base() = default;
+
+ private:
+  [[noreturn]] static void raise_pump_cancelled();
+  core_ref child_;
+  wait_leaf<settled_wait> end_;
+};
+
+/// Runs `feed(self)`, then closes the source, also if it is cancelled; at the very end, tells.
+template <class State>
+struct pump_work {
+  struct telling {
+    State* self;
+    ~telling() { self->news.notify(); }
+  };
+  static task<> run(std::shared_ptr<State> self) {
+    const telling at_the_end{self.get()};
+    auto feed = [&] { return State::feed(*self); };
+    auto close = [&] { return self->source.close(); };
+    using around = finally_region<decltype(close)>;
+    co_await run_region<void, around, decltype(feed)&>(typename around::setup(close), feed);
+  }
+  /// Waits for the child, and then drops what nobody will take.
+  static task<> end(std::shared_ptr<State> self) {
+    co_await self->join();
+    self->clear();
+  }
+};
+
+/// Waits for the end of a child; observes nothing.
+task<> wait_until_settled(core_ref child);
+/// `errc::no_current_fiber` outside of fibers.
+void require_fiber_for(const char* what);
+
+/// A stage whose child does the work. `State` is a pump_base with
+///   static task<> feed(State&)     what the child does
+///   pull take(std::optional<value_type>& out, composite& owner)   after the child was started
+///   void clear()                   drops results and their permits
+template <class State>
+class pump_stage {
+ public:
+  using value_type = typename State::value_type;
+  static constexpr bool leaves_pending = State::leaves_pending;
+
+  explicit pump_stage(std::shared_ptr<State> state) noexcept
+      : state_(std::move(state)), work_(&pump_work<State>::run), end_(&pump_work<State>::end) {}
+  pump_stage(pump_stage&&) noexcept = default;
+  pump_stage& operator=(pump_stage&&) noexcept = default;
+  ~pump_stage() {
+    if (state_ != nullptr) state_->cancel();
+  }
+  void start() {
+    if (!state_->started()) state_->start(work_(state_));
+  }
+  pull poll(std::optional<value_type>& out, composite& owner) {
+    start();
+    return state_->take(out, owner);
+  }
+  unsigned stand_down() noexcept { return state_->stand_down(); }
+  void shut(closing& c) {
+    if (!state_->started()) return;
+    state_->cancel();
+    c.later(end_(state_));
+  }
+  void describe(dump_line& line) const { describe_pump(line); }
+
+ private:
+  static void describe_pump(dump_line& line);
+  std::shared_ptr<State> state_;
+  // Pointers, because g++-12 warns of coroutines that are instantiated from virtual functions.
+  task<> (*work_)(std::shared_ptr<State>);
+  task<> (*end_)(std::shared_ptr<State>);
+};
+void describe_pump_stage(dump_line& line);
+template <class State>
+void pump_stage<State>::describe_pump(dump_line& line) {
+  describe_pump_stage(line);
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// What a stream is made of: stages that are pulled.
+//
+// A stage is a plain class, fused with the stages above it by templates. It has a `value_type` and
+//   pull poll(std::optional<value_type>& out, composite& owner)   asks for the next value, without
+//       waiting. `out` is empty before, and filled iff the answer is `value`. If the answer is
+//       `pending`, everything that it waits for tells `owner` when polling again makes sense; what
+//       was armed by an earlier poll stays so. It may throw, which ends the stream.
+//   unsigned stand_down()        the pull ends or is given up: withdraws what is armed, and nothing
+//       is lost by that; how many of them will still tell `owner` that they are quiet.
+//   void shut(closing& c)        it ends for good, innermost first; whatever must be awaited for
+//       that goes to `c`. Called at most once, when nothing is armed.
+//   void describe(dump_line&) const   what it waits for.
+//   static constexpr bool leaves_pending   whether it may answer `value` or `end` or throw while a
+//       part of it is armed; such parts are made quiet before the pull ends.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <weir/detail/generator.hpp>
+#include <weir/detail/wait.hpp>
+#include <weir/task.hpp>
+
+namespace weir::detail {
+
+/// What must be awaited before a stream is closed, in this order.
+class closing {
+ public:
+  void later(task<> rest) { rest_.push_back(std::move(rest)); }
+  bool empty() const noexcept { return rest_.empty(); }
+  std::vector<task<>> take() noexcept { return std::move(rest_); }
+
+ private:
+  std::vector<task<>> rest_;
+};
+
+template <class S>
+concept stage =
+    requires(S& s, std::optional<typename S::value_type>& out, composite& c, closing& end) {
+      { s.poll(out, c) } -> std::same_as<pull>;
+      { s.stand_down() } -> std::same_as<unsigned>;
+      s.shut(end);
+    };
+
+template <class S>
+using value_of = typename S::value_type;
+
+/// A stage on top of another one, as far as it only passes things on.
+template <class S>
+class stage_over {
+ public:
+  static constexpr bool leaves_pending = S::leaves_pending;
+  explicit stage_over(S source) : source_(std::move(source)) {}
+  unsigned stand_down() noexcept { return source_.stand_down(); }
+  void shut(closing& c) { source_.shut(c); }
+  void describe(dump_line& line) const { source_.describe(line); }
+
+ protected:
+  S source_;
+};
+
+/// A stage at the bottom that never waits.
+class ready_stage {
+ public:
+  static constexpr bool leaves_pending = false;
+  unsigned stand_down() const noexcept { return 0; }
+  void shut(closing&) const noexcept {}
+  void describe(dump_line& line) const;
+};
+
+/// One wait as a part of a stage. It is started by `arm` and started again after a pause.
+template <class W>
+class wait_leaf {
+ public:
+  wait_leaf() noexcept = default;
+  wait_leaf(wait_leaf&& other) noexcept { (void)other; }  // moved only before the first pull
+
+  bool made() const noexcept { return wait_.has_value(); }
+  void make(typename W::args args) { wait_.emplace(std::move(args)); }
+  void drop() noexcept {
+    wait_.reset();
+    link_.state = arm_link::phase::idle;
+  }
+  /// Whether it is complete: then take(). If not, `owner` will be told.
+  bool poll(composite& owner) {
+    if (link_.state == arm_link::phase::completed) return true;
+    if (link_.state != arm_link::phase::idle) return false;
+    if (wait_->poll()) return true;
+    link_.owner = &owner;
+    link_.state = arm_link::phase::armed;
+    wait_->belongs_to(link_);
+    wait_->link();
+    return false;
+  }
+  typename W::result take() {
+    link_.state = arm_link::phase::idle;
+    return wait_->take();
+  }
+  unsigned stand_down() noexcept {
+    if (link_.state == arm_link::phase::leaving || link_.state == arm_link::phase::confirming)
+      return 1;
+    if (link_.state != arm_link::phase::armed) return 0;
+    link_.state = arm_link::phase::leaving;
+    const cancel_result answer = wait_->withdraw();
+    if (link_.state != arm_link::phase::leaving) return 0;  // it completed instead
+    if (answer == cancel_result::done) {
+      link_.state = arm_link::phase::idle;
+      return 0;
+    }
+    if (answer == cancel_result::later) link_.state = arm_link::phase::confirming;
+    return 1;
+  }
+  void describe(dump_line& line) const {
+    if (wait_) wait_->describe(line);
+  }
+
+ private:
+  // Waits are neither movable nor final, and have no public destructor: this one has.
+  struct owned final : W {
+    explicit owned(typename W::args&& a) : W(std::move(a)) {}
+  };
+  std::optional<owned> wait_;
+  arm_link link_;
+};
+
+class pull_wait;
+
+/// The turns of a pull that waits.
+struct pull_turn final : special_strand {
+  bool begin_turn() noexcept override;
+  void end_turn() noexcept override;
+  pull_wait* of = nullptr;
+};
+
+/// The wait behind every pull of a stream: polls the stages, on its own turns while it waits.
+///
+/// Invariants:
+/// 1. While it waits, something of its stages is armed, or its turn is queued, or both.
+/// 2. When it is complete or withdrawn, neither. So nothing of a stream goes on without a pull.
+/// 3. Stages are polled when it is awaited by itself, else only on its own turns: a composite that
+///    asks all its arms starts nothing that it may not need.
+class pull_wait : public composite {
+ public:
+  static constexpr bool parks_after_poll = true;
+  bool poll() override { return phase_ == phase::settled && leaving_ == 0; }
+  void link() override;
+  bool try_now();
+  void arm();
+  cancel_result withdraw() noexcept override;
+  void arm_completed(arm_link& link) noexcept override;
+  bool failed() const noexcept { return error_ != nullptr; }
+
+ protected:
+  pull_wait() noexcept = default;
+  ~pull_wait() = default;
+
+  virtual pull poll_stages() = 0;
+  virtual unsigned stand_down_stages() noexcept = 0;
+  /// Its turns; asked when it begins to wait.
+  virtual pull_turn& own_turn() = 0;
+  /// The pull ends now, whatever it was about to find.
+  void end_early() noexcept;
+  void fail(std::exception_ptr error) noexcept { error_ = std::move(error); }
+  void rethrow() const {
+    if (error_ != nullptr) [[unlikely]]
+      std::rethrow_exception(error_);
+  }
+  /// There is a result; true if everything is quiet.
+  bool settle() noexcept;
+  /// Not settled: what has been polled is armed.
+  void note_polled(pull answer) {
+    armed_ = true;
+    again_ = answer == pull::again;
+    begin_to_wait(*current->top);
+  }
+  bool armed_ = false;  // something may be armed
+
+ private:
+  friend struct pull_turn;
+  enum class phase : std::uint8_t { open, settled, given_up };
+
+  void begin_to_wait(context& inside) {
+    if (turn_ == nullptr) turn_ = &own_turn();
+    turn_->of = this;
+    turn_->top = &inside;
+  }
+  bool has_turn() const noexcept { return turn_ != nullptr && turn_->queued; }
+  void take_a_turn() noexcept;
+  void one_less() noexcept;
+  void stand_down() noexcept;
+
+  pull_turn* turn_ = nullptr;
+  int leaving_ = 0;  // who will still tell that it is quiet
+  phase phase_ = phase::open;
+  bool again_ = false;
+  bool counting_ = false;
+  std::exception_ptr error_;
+};
+
+}  // namespace weir::detail

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/ring.hpp>
+#include <weir/detail/stream_op.hpp>
+#include <weir/overflow.hpp>
+
+namespace weir {
+
+template <class T>
+class emitter;
+
+namespace detail {
+
+/// Wakes one loop from any thread; at most one message is on its way.
+class doorbell {
+ public:
+  doorbell();
+  doorbell(const doorbell&) = delete;
+  doorbell& operator=(const doorbell&) = delete;
+  ~doorbell();
+
+  /// Any thread.
+  void ring() noexcept;
+  /// The loop: `owner` is told by the next ring. Look for news afterwards, not before.
+  void wait_for(composite& owner) noexcept;
+  unsigned stand_down() noexcept;
+
+ private:
+  struct shared;
+  std::shared_ptr<shared> shared_;
+};
+
+/// Locks without <mutex> in a public header.
+class small_lock {
+ public:
+  small_lock();
+  small_lock(const small_lock&) = delete;
+  small_lock& operator=(const small_lock&) = delete;
+  ~small_lock();
+  void lock() noexcept;
+  void unlock() noexcept;
+
+ private:
+  struct body;
+  std::unique_ptr<body> body_;
+};
+
+class locked {
+ public:
+  explicit locked(small_lock& l) noexcept : lock_(l) { lock_.lock(); }
+  locked(const locked&) = delete;
+  locked& operator=(const locked&) = delete;
+  ~locked() { lock_.unlock(); }
+
+ private:
+  small_lock& lock_;
+};
+
+void describe_callback(dump_line& line);
+void tell_callback_dropped(std::uint64_t count) noexcept;
+std::int64_t require_callback_options(std::int64_t capacity, overflow policy);
+
+/// What an emitter on any thread and the stream share.
+template <class T>
+class callback_core {
+ public:
+  callback_core(std::int64_t capacity, overflow policy)
+      : capacity_(static_cast<std::size_t>(capacity)), policy_(policy) {}
+
+  bool emit(T&& value) {
+    std::optional<ring<T>> old;  // destroyed outside the lock
+    std::optional<T> oldest;
+    {
+      const locked guard(lock_);
+      if (closed_) return false;
+      if (items_.size() == capacity_) {
+        ++dropped_;
+        if (policy_ == overflow::reject || policy_ == overflow::drop_newest) return false;
+        if (policy_ == overflow::conflate) {
+          dropped_ += items_.size() - 1;
+          old.emplace(std::move(items_));
+        } else {
+          oldest.emplace(std::move(items_.front()));
+          items_.pop_front();
+        }
+      }
+      items_.push_back(std::move(value));
+    }
+    bell.ring();
+    return true;
+  }
+  void end(std::exception_ptr error) noexcept {
+    {
+      const locked guard(lock_);
+      if (closed_) return;
+      closed_ = true;
+      error_ = std::move(error);
+    }
+    bell.ring();
+  }
+  pull take(std::optional<T>& out) {
+    std::uint64_t dropped = 0;
+    pull answer = pull::pending;
+    std::exception_ptr error;
+    {
+      const locked guard(lock_);
+      dropped = std::exchange(dropped_, 0);
+      if (!items_.empty()) {
+        out.emplace(std::move(items_.front()));
+        items_.pop_front();
+        answer = pull::value;
+      } else if (closed_) {
+        error = std::exchange(error_, nullptr);
+        answer = pull::end;
+      }
+    }
+    if (dropped > 0) tell_callback_dropped(dropped);
+    if (error != nullptr) std::rethrow_exception(error);
+    return answer;
+  }
+  doorbell bell;
+
+ private:
+  small_lock lock_;
+  std::size_t capacity_;
+  overflow policy_;
+  ring<T> items_;
+  std::uint64_t dropped_ = 0;
+  std::exception_ptr error_;
+  bool closed_ = false;
+};
+
+template <class T, class F>
+class callback_stage {
+  using stopper = std::invoke_result_t<F&, emitter<T>>;
+  using kept_stopper = std::conditional_t<std::is_void_v<stopper>, char, stopper>;
+
+ public:
+  using value_type = T;
+  static constexpr bool leaves_pending = false;
+  callback_stage(std::shared_ptr<callback_core<T>> core, F start)
+      : core_(std::move(core)), start_(std::move(start)) {}
+  callback_stage(callback_stage&& other)
+      : core_(std::move(other.core_)), start_(std::move(other.start_)) {}
+  ~callback_stage() { stop(); }
+  pull poll(std::optional<T>& out, composite& owner) {
+    if (!begun_) begin();
+    pull answer = core_->take(out);
+    if (answer != pull::pending) return answer;
+    core_->bell.wait_for(owner);
+    answer = core_->take(out);
+    if (answer != pull::pending) core_->bell.stand_down();
+    return answer;
+  }
+  unsigned stand_down() noexcept { return core_->bell.stand_down(); }
+  void shut(closing&) { stop(); }
+  void describe(dump_line& line) const { describe_callback(line); }
+
+ private:
+  void begin() {
+    begun_ = true;
+    if constexpr (std::is_void_v<stopper>) {
+      start_(emitter<T>(core_));
+    } else {
+      stop_.emplace(start_(emitter<T>(core_)));
+    }
+  }
+  void stop() noexcept {
+    if (core_ == nullptr || !std::exchange(begun_, false)) return;
+    if constexpr (!std::is_void_v<stopper>) {
+      if (stop_) (*stop_)();
+    }
+    core_->end(nullptr);
+  }
+  std::shared_ptr<callback_core<T>> core_;
+  F start_;
+  std::optional<kept_stopper> stop_;
+  bool begun_ = false;
+};
+
+}  // namespace detail
+
+/// Puts items into a `from_callback` stream. Copyable; usable on any thread, also after the stream
+/// is gone.
+template <class T>
+class emitter {
+ public:
+  explicit emitter(std::shared_ptr<detail::callback_core<T>> core) noexcept
+      : core_(std::move(core)) {}
+  /// Never blocks; whether the item was kept.
+  bool emit(T value) const { return core_->emit(std::move(value)); }
+  /// The stream ends after what was emitted.
+  void close() const noexcept { core_->end(nullptr); }
+  /// The same, with an error.
+  void fail(std::exception_ptr error) const noexcept { core_->end(std::move(error)); }
+
+ private:
+  std::shared_ptr<detail::callback_core<T>> core_;
+};
+
+/// A stream of what callbacks on any thread emit. `start(emitter<T>)` is called at the first pull
+/// and may return a function that stops it; that is called when the stream ends. Up to `capacity`
+/// items wait for the consumer; then `policy` decides: reject, drop_oldest, drop_newest or conflate
+/// (another, or a capacity below 1: errc::invalid_argument). The event `dropped` counts.
+template <class T, class F>
+auto from_callback(std::int64_t capacity, overflow policy, F start) {
+  auto core = std::make_shared<detail::callback_core<T>>(
+      detail::require_callback_options(capacity, policy), policy);
+  return detail::make_pipeline(detail::callback_stage<T, F>(std::move(core), std::move(start)));
+}
+
+}  // namespace weir

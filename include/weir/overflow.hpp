@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+namespace weir {
+
+/// What happens when something is full. One enum for everything; a value that an object does not
+/// support is errc::invalid_argument.
+enum class overflow : std::uint8_t {
+  wait,          ///< the producer waits for room
+  reject,        ///< the producer is told, and nothing changes
+  drop_oldest,   ///< the oldest item makes room
+  drop_newest,   ///< the new item is dropped
+  conflate,      ///< only the latest item is kept
+  disconnect,    ///< the slow consumer is cut off
+  fail_emitter,  ///< the producer gets an error
+  stop,          ///< the object stops
+};
+
+namespace detail {
+
+/// errc::invalid_argument with what is supported.
+[[noreturn]] void raise_overflow(const char* object, overflow given, const char* supported);
+
+}  // namespace detail
+}  // namespace weir

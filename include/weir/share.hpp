@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <weir/broadcast.hpp>
+#include <weir/combinators.hpp>
+#include <weir/detail/gate.hpp>
+#include <weir/detail/run_region.hpp>
+#include <weir/detail/stream_op.hpp>
+#include <weir/scope.hpp>
+#include <weir/settle.hpp>
+
+namespace weir {
+
+/// When a shared stream starts and stops.
+enum class when : std::uint8_t { first_subscriber, now, no_subscribers, never };
+
+struct share_options {
+  std::int64_t capacity = 64;
+  weir::overflow overflow = weir::overflow::wait;  ///< of a subscribe() without options
+  when start = when::first_subscriber;
+  when stop = when::no_subscribers;
+  std::int64_t replay = 0;  ///< of a subscribe() without options
+};
+
+namespace detail {
+
+void require_share_options(const share_options& options);
+
+/// What the handle and the child that pulls share.
+template <class T>
+struct share_core {
+  explicit share_core(const share_options& o) : options(o), out(o.capacity) {
+    out.tell_when_empty(&left);
+  }
+  ~share_core() { out.tell_when_empty(nullptr); }
+  share_options options;
+  gate first{"first subscriber of a shared stream", false, {}};
+  gate left{"last subscriber of a shared stream", false, {}};
+  broadcast<T> out;
+};
+
+template <class S>
+struct share_pump {
+  using core = share_core<value_of<S>>;
+  static task<> run(std::shared_ptr<core> c, S stage) {
+    weir::pipeline<S> source(std::move(stage));
+    auto pump = [&] { return pull_all(*c, source); };
+    auto close = [&] { return source.close(); };
+    using around = finally_region<decltype(close)>;
+    co_await run_region<void, around, decltype(pump)&>(typename around::setup(close), pump);
+  }
+  static task<> pull_all(core& c, weir::pipeline<S>& source) {
+    if (c.options.start == when::first_subscriber) co_await pending<gate_wait>({&c.first});
+    std::exception_ptr error;
+    try {
+      for (;;) {
+        std::optional<value_of<S>> item = co_await next_of(c, source);
+        if (!item) break;
+        co_await c.out.emit(std::move(*item));
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error == nullptr) {
+      c.out.close();
+    } else {
+      const bool heard = c.out.subscribers() > 0;
+      c.out.fail(error);
+      if (!heard) std::rethrow_exception(error);
+    }
+  }
+  /// The next item; empty at the end, or when nobody listens any more.
+  static task<std::optional<value_of<S>>> next_of(core& c, weir::pipeline<S>& source) {
+    if (c.options.stop == when::never) co_return co_await source.next();
+    auto got = co_await race(source.next(), pending<gate_wait>({&c.left}));
+    if (got.index() == 0) co_return std::get<0>(std::move(got));
+    co_return std::nullopt;
+  }
+};
+
+}  // namespace detail
+
+/// A handle to a stream that was made hot by `share`. Movable. When it is gone, subscriptions go
+/// on.
+template <class T>
+class shared_stream {
+ public:
+  /// With the options given to `share`.
+  [[nodiscard]] subscription<T> subscribe() {
+    return subscribe({.overflow = core_->options.overflow, .replay = core_->options.replay});
+  }
+  [[nodiscard]] subscription<T> subscribe(subscribe_options options) {
+    subscription<T> made = core_->out.subscribe(options);
+    core_->left.shut();
+    core_->first.open();
+    return made;
+  }
+  std::size_t subscribers() const noexcept { return core_->out.subscribers(); }
+  bool closed() const noexcept { return core_->out.closed(); }
+
+  // Below: for the library.
+  explicit shared_stream(std::shared_ptr<detail::share_core<T>> core) noexcept
+      : core_(std::move(core)) {}
+
+ private:
+  std::shared_ptr<detail::share_core<T>> core_;
+};
+
+/// Turns a cold stream into a hot one: a background child of `s` pulls it and gives each item to
+/// every subscriber.
+///
+/// It starts with the first subscriber, or now; it stops and closes the source when the last one
+/// leaves (later ones see the end), or never before the source ends. A source error reaches every
+/// subscriber; it is a failure of `s` only if there was none. The child takes part in the loop like
+/// any other: it does not starve it.
+template <detail::any_pipeline P>
+auto share(scope& s, P&& source, share_options options = {}) {
+  detail::require_share_options(options);
+  using stage = detail::stage_of<P>;
+  auto core = std::make_shared<detail::share_core<detail::value_of<stage>>>(options);
+  (void)s.background(
+      detail::share_pump<stage>::run(core, detail::stage_from(std::forward<P>(source))),
+      {.name = "share"});
+  return shared_stream<detail::value_of<stage>>(std::move(core));
+}
+
+}  // namespace weir

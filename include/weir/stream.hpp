@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <weir/detail/generator.hpp>
+#include <weir/detail/stage.hpp>
+#include <weir/settle.hpp>
+#include <weir/task.hpp>
+
+namespace weir {
+
+template <class T>
+class stream;
+template <class T>
+class any_stream;
+template <class S>
+class pipeline;
+
+namespace detail {
+
+template <class S>
+class next_wait_of;
+template <class S>
+class close_wait;
+
+/// The strand of a generator function and the place where its values appear. Its frame refers to
+/// it, and it owns the frame.
+template <class T>
+struct generator_of final : generator_base {
+  generator_of() noexcept = default;
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
+  const T* value = nullptr;
+  bool may_move = false;
+};
+
+/// Ends the await of a co_yield: control goes to the consumer.
+struct yield_await {
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<>) const noexcept {}
+  void await_resume() const noexcept {}
+};
+
+template <class T>
+struct generator_promise : promise_base {
+  generator_promise() : self(new generator_of<T>) {}
+  stream<T> get_return_object(std::source_location here = std::source_location::current()) noexcept;
+  yield_await yield_value(const T& v) noexcept
+    requires std::is_copy_constructible_v<T>
+  {
+    return hand_over(v, false);
+  }
+  yield_await yield_value(T&& v) noexcept { return hand_over(v, true); }
+  void return_void() { static_cast<outcome<void>*>(out)->emplace(); }
+  void unhandled_exception() noexcept { frame_failed(*this); }
+
+  generator_of<T>* self;
+
+ private:
+  yield_await hand_over(const T& v, bool may_move) noexcept {
+    self->value = std::addressof(v);
+    self->may_move = may_move;
+    self->yield();
+    return {};
+  }
+};
+
+/// A generator function as a stage.
+template <class T>
+class generator_stage {
+ public:
+  using value_type = T;
+  static constexpr bool leaves_pending = false;
+
+  explicit generator_stage(generator_of<T>* adopted) noexcept : self_(adopted) {}
+  generator_stage(generator_stage&& other) noexcept : self_(std::exchange(other.self_, nullptr)) {}
+  generator_stage& operator=(generator_stage&& other) noexcept {
+    std::swap(self_, other.self_);
+    return *this;
+  }
+  ~generator_stage() { drop(); }
+
+  pull poll(std::optional<T>& out, composite& owner) {
+    if (self_ == nullptr) [[unlikely]]
+      return pull::end;
+    self_->run();
+    if (!self_->yielded()) [[unlikely]]
+      return self_->settled(owner);
+    self_->taken();
+    if constexpr (std::is_copy_constructible_v<T>) {
+      if (!self_->may_move) {
+        out.emplace(*self_->value);
+        return pull::value;
+      }
+    }
+    out.emplace(std::move(const_cast<T&>(*self_->value)));
+    return pull::value;
+  }
+  unsigned stand_down() noexcept { return self_ == nullptr ? 0 : self_->stand_down(); }
+  void shut(closing&) noexcept { drop(); }
+  void describe(dump_line& line) const {
+    if (self_ != nullptr) self_->describe(line);
+  }
+
+ private:
+  void drop() noexcept {
+    if (self_ == nullptr) return;
+    self_->destroy();
+    delete std::exchange(self_, nullptr);
+  }
+  generator_of<T>* self_;
+};
+
+/// Runs a task beside the coroutine that waits for its end: what a stage must await.
+class task_leaf final : public generator_base {
+ public:
+  explicit task_leaf(task<> t) noexcept { adopt(frame_of(t.release())); }
+  ~task_leaf() { destroy(); }
+  /// pending, or end. Throws its error, once.
+  pull poll(composite& owner) {
+    run();
+    return settled(owner);
+  }
+};
+
+/// Awaits all of them, and then throws the first error of any.
+task<> run_closing(std::vector<task<>> rest);
+/// Awaits what has been begun already.
+task<> finish_closing(std::unique_ptr<task_leaf> begun);
+[[noreturn]] void raise_stream_busy();
+[[noreturn]] void fatal_stream_pulled() noexcept;
+void describe_pull(dump_line& line);
+void tell_suppressed(const std::exception_ptr& error) noexcept;
+
+}  // namespace detail
+
+/// A stream: values that come when they are asked for, one at a time. Cold: nothing happens before
+/// the first `next()`, and nothing while none is pending. No hidden buffer.
+///
+/// `next()` gives the next value, or nothing at the end. One at a time (errc::stream_busy). An
+/// error ends the stream: it is thrown once, after which the stream is empty. Cancelling a pending
+/// `next()` pauses the stream, and no value is lost; see weir::stream.
+/// `close()` ends it early and awaits its cleanup. Destroying it does the same without waiting;
+/// cleanup that would have to wait is then the event `cleanup_skipped`.
+/// It may be moved until its first pull. Threads: home loop only.
+template <class S>
+class pipeline {
+ public:
+  using value_type = detail::value_of<S>;
+
+  explicit pipeline(S stage) : stage_(std::move(stage)) {}
+  pipeline(pipeline&& other) noexcept(std::is_nothrow_move_constructible_v<S>) = default;
+  pipeline& operator=(pipeline&& other) = default;
+  ~pipeline() {
+    if (pulled_by_ != nullptr) detail::fatal_stream_pulled();
+  }
+
+  [[nodiscard]] auto next() { return detail::pending<detail::next_wait_of<S>>({this}); }
+  task<> close() {
+    if (detail::pull_wait* pending = pulled_by_) end_pull(*pending);
+    co_await shield(detail::pending<detail::close_wait<S>>({this}));
+  }
+
+  // Below: for the library.
+  S release() && { return std::move(stage_); }
+  static constexpr bool leaves_pending = S::leaves_pending;
+  detail::pull poll(std::optional<value_type>& out, detail::composite& owner) {
+    if (phase_ != phase::open) [[unlikely]]
+      return poll_closing(owner);
+    try {
+      const detail::pull answer = stage_.poll(out, owner);
+      if (answer != detail::pull::end) [[likely]]
+        return answer;
+    } catch (...) {
+      extra().error = std::current_exception();
+    }
+    phase_ = phase::quieting;
+    return poll_closing(owner);
+  }
+  unsigned stand_down() noexcept {
+    return phase_ <= phase::quieting  ? stage_.stand_down()
+           : phase_ == phase::closing ? extra_->closer->stand_down()
+                                      : 0;
+  }
+  /// It ends for good, as a part of another stream.
+  void shut(detail::closing& c) {
+    if (phase_ <= phase::quieting) {
+      stage_.shut(c);
+    } else if (phase_ == phase::closing) {
+      c.later(detail::finish_closing(std::move(extra_->closer)));
+    }
+    phase_ = phase::ended;
+  }
+  /// Closes it, by and by: pending, or end. Throws what its cleanup throws.
+  detail::pull poll_close(detail::composite& owner) {
+    if (phase_ == phase::open) phase_ = phase::quieting;
+    return poll_closing(owner);
+  }
+  void describe(detail::dump_line& line) const { stage_.describe(line); }
+
+ private:
+  friend class detail::next_wait_of<S>;
+  friend class detail::close_wait<S>;
+  using pull = detail::pull;
+  // quieting: at its end, but a part of it may still be pending
+  enum class phase : std::uint8_t { open, quieting, closing, ended };
+
+  static void end_pull(detail::pull_wait& w) noexcept {
+    static_cast<detail::next_wait_of<S>&>(w).end_early();
+  }
+
+  pull poll_closing(detail::composite& owner) {
+    if (phase_ == phase::quieting) {
+      if (stage_.stand_down() > 0) return pull::pending;
+      shut();
+    }
+    if (phase_ == phase::closing && !poll_closer(owner)) return pull::pending;
+    if (extra_ != nullptr && extra_->error != nullptr)
+      std::rethrow_exception(std::exchange(extra_->error, nullptr));
+    return pull::end;
+  }
+  void shut() {
+    detail::closing rest;
+    phase_ = phase::ended;
+    stage_.shut(rest);
+    if (rest.empty()) return;
+    phase_ = phase::closing;
+    extra().closer = std::make_unique<detail::task_leaf>(detail::run_closing(rest.take()));
+  }
+  bool poll_closer(detail::composite& owner) {
+    try {
+      if (extra_->closer->poll(owner) == pull::pending) return false;
+    } catch (...) {
+      if (extra_->error == nullptr) {
+        extra_->error = std::current_exception();
+      } else {
+        detail::tell_suppressed(std::current_exception());
+      }
+    }
+    phase_ = phase::ended;
+    extra_->closer.reset();
+    return true;
+  }
+  void pull_ended() noexcept {
+    pulled_by_ = nullptr;
+    if (extra_ == nullptr) return;
+    if (detail::arm_link* waits = std::exchange(extra_->close_waits, nullptr))
+      waits->owner->arm_completed(*waits);
+  }
+  /// What most streams never need.
+  struct rare {
+    std::exception_ptr error;  // to be thrown when everything is closed
+    std::unique_ptr<detail::task_leaf> closer;
+    detail::arm_link* close_waits = nullptr;  // a close() waits for the end of a pull
+    detail::pull_turn turn;                   // of the pull that is pending
+  };
+  rare& extra() {
+    if (extra_ == nullptr) extra_ = std::make_unique<rare>();
+    return *extra_;
+  }
+
+  S stage_;
+  phase phase_ = phase::open;
+  detail::pull_wait* pulled_by_ = nullptr;
+  std::unique_ptr<rare> extra_;
+};
+
+namespace detail {
+
+/// Waits for the next value of a stream.
+template <class S>
+class next_wait_of : public pull_wait {
+ public:
+  struct args {
+    weir::pipeline<S>* of;
+  };
+  using result = std::optional<value_of<S>>;
+
+  explicit next_wait_of(args&& a) noexcept : of_(a.of) {}
+  ~next_wait_of() { let_go(); }
+  bool try_now() {
+    if (of_->pulled_by_ != nullptr) [[unlikely]]
+      return settle_or_wait(refuse());
+    const pull answer = pull_once();
+    if constexpr (!S::leaves_pending) {
+      if (answer == pull::value) [[likely]]
+        return true;
+    }
+    return settle_or_wait(answer);
+  }
+  cancel_result withdraw() noexcept override {
+    const cancel_result answer = pull_wait::withdraw();
+    if (answer == cancel_result::done) let_go();
+    return answer;
+  }
+  void describe(dump_line& line) const override {
+    describe_pull(line);
+    if (armed_) of_->describe(line);
+  }
+  result take() {
+    let_go();
+    rethrow();
+    return std::move(value_);
+  }
+
+ private:
+  friend class weir::pipeline<S>;
+  bool settle_or_wait(pull answer) noexcept {
+    if (answer == pull::value || answer == pull::end) {
+      armed_ = armed_ || S::leaves_pending;
+      return settle();
+    }
+    of_->pulled_by_ = this;
+    note_polled(answer);
+    return false;
+  }
+  void let_go() noexcept {
+    if (of_->pulled_by_ == this) [[unlikely]]
+      of_->pull_ended();
+  }
+  pull pull_once() {
+    try {
+      return of_->poll(value_, *this);
+    } catch (...) {
+      fail(std::current_exception());
+      return pull::end;
+    }
+  }
+  pull poll_stages() override {
+    if (of_->pulled_by_ != nullptr && of_->pulled_by_ != this) return refuse();
+    of_->pulled_by_ = this;
+    return pull_once();
+  }
+  pull refuse() {
+    try {
+      raise_stream_busy();
+    } catch (...) {
+      fail(std::current_exception());
+    }
+    return pull::end;
+  }
+  unsigned stand_down_stages() noexcept override {
+    const bool refused = of_->pulled_by_ != nullptr && of_->pulled_by_ != this;
+    return refused ? 0 : of_->stand_down();
+  }
+  pull_turn& own_turn() override { return of_->extra().turn; }
+
+  weir::pipeline<S>* of_;
+  result value_;
+};
+
+/// Waits until a stream is closed.
+template <class S>
+class close_wait : public pull_wait {
+ public:
+  struct args {
+    weir::pipeline<S>* of;
+  };
+  using result = void;
+
+  explicit close_wait(args&& a) noexcept : of_(a.of) {}
+  void describe(dump_line& line) const override { describe_pull(line); }
+  void take() const { rethrow(); }
+
+ private:
+  pull poll_stages() override {
+    if (of_->pulled_by_ != nullptr) {
+      link_.owner = this;
+      link_.state = arm_link::phase::armed;
+      of_->extra().close_waits = &link_;
+      return pull::pending;
+    }
+    try {
+      return of_->poll_close(*this);
+    } catch (...) {
+      fail(std::current_exception());
+      return pull::end;
+    }
+  }
+  unsigned stand_down_stages() noexcept override {
+    if (link_.state != arm_link::phase::armed) return of_->stand_down();
+    link_.state = arm_link::phase::idle;
+    of_->extra().close_waits = nullptr;
+    return 0;
+  }
+  pull_turn& own_turn() override { return turn_; }
+  weir::pipeline<S>* of_;
+  arm_link link_;
+  pull_turn turn_;
+};
+
+}  // namespace detail
+
+/// What a generator function returns: a coroutine that may `co_yield` values and `co_await`.
+///
+/// It runs in the fiber of its consumer, on demand. If a pending `next()` is cancelled (a race was
+/// lost, a limit passed), the wait that the generator is parked on is withdrawn and started again
+/// by the following `next()`; a sleep keeps its absolute time. A wait that cannot be withdrawn
+/// without effect ends the generator instead, and the following `next()` throws
+/// errc::stream_interrupted: whatever started a fiber (with_scope, settle, race or with_timeout
+/// over tasks) or waits for another loop. Ending early destroys the generator at its co_yield,
+/// innermost frame first. A lambda's closure must outlive the stream.
+template <class T>
+class [[nodiscard]] stream : public pipeline<detail::generator_stage<T>> {
+  static_assert(std::is_object_v<T>, "weir::stream<T>: T is an object type");
+
+ public:
+  using promise_type = detail::generator_promise<T>;
+  explicit stream(detail::generator_of<T>* adopted) noexcept
+      : pipeline<detail::generator_stage<T>>(detail::generator_stage<T>(adopted)) {}
+};
+
+template <class T>
+stream<T> detail::generator_promise<T>::get_return_object(std::source_location here) noexcept {
+  function = here;
+  self->adopt(*this);
+  return stream<T>(self);
+}
+
+namespace detail {
+
+template <class P>
+struct stage_type {};
+template <class S>
+struct stage_type<weir::pipeline<S>> {
+  using type = S;
+};
+template <class T>
+struct stage_type<stream<T>> {
+  using type = generator_stage<T>;
+};
+template <class T>
+struct stage_type<any_stream<T>>;
+
+/// The stage of a stream of any kind.
+template <class P>
+using stage_of = typename stage_type<std::remove_cvref_t<P>>::type;
+
+template <class P>
+concept any_pipeline = requires { typename stage_of<P>; };
+
+}  // namespace detail
+}  // namespace weir

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+// What a stream does about errors and at its end: catch_with, retry_stream, finally.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <weir/detail/stream_op.hpp>
+#include <weir/retry.hpp>
+#include <weir/settle.hpp>
+#include <weir/stream_join.hpp>
+
+namespace weir {
+
+namespace detail {
+
+template <class S, class F>
+class catch_with_stage {
+  using inner = inner_stream<std::invoke_result_t<F&, std::exception_ptr>>;
+
+ public:
+  using value_type = value_of<S>;
+  static constexpr bool leaves_pending = S::leaves_pending || inner::leaves_pending;
+  catch_with_stage(S source, F fn) : source_(std::move(source)), fn_(std::move(fn)) {}
+  catch_with_stage(catch_with_stage&& other)
+      : source_(std::move(other.source_)), fn_(std::move(other.fn_)) {}
+  pull poll(std::optional<value_type>& out, composite& owner) {
+    if (!inner_) {
+      try {
+        return source_.poll(out, owner);
+      } catch (...) {
+        inner_.emplace(as_inner(fn_(std::current_exception())));
+      }
+    }
+    return inner_->poll(out, owner);
+  }
+  unsigned stand_down() noexcept {
+    return source_.stand_down() + (inner_ ? inner_->stand_down() : 0);
+  }
+  void shut(closing& c) {
+    if (inner_) inner_->shut(c);
+    source_.shut(c);
+  }
+  void describe(dump_line& line) const {
+    if (inner_) return inner_->describe(line);
+    source_.describe(line);
+  }
+
+ private:
+  weir::pipeline<S> source_;
+  F fn_;
+  std::optional<inner> inner_;
+};
+
+/// Whether a stream that failed is to be made anew, and after how long.
+class stream_retry {
+ public:
+  explicit stream_retry(const retry_options& options);
+  stream_retry(stream_retry&&) noexcept;
+  ~stream_retry();
+  void begin_attempt();
+  /// The wait before the next attempt; throws the error if there is none.
+  duration after_failure(std::exception_ptr error);
+  /// An item has come: the attempts are counted anew.
+  void delivered() noexcept;
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+template <class F>
+class retry_stage {
+  using inner = inner_stream<std::invoke_result_t<F&>>;
+
+ public:
+  using value_type = typename inner::value_type;
+  static constexpr bool leaves_pending = inner::leaves_pending;
+  retry_stage(F fn, const retry_options& options) : fn_(std::move(fn)), retry_(options) {}
+  retry_stage(retry_stage&& other) : fn_(std::move(other.fn_)), retry_(std::move(other.retry_)) {}
+  pull poll(std::optional<value_type>& out, composite& owner) {
+    for (;;) {
+      if (pause_.made()) {
+        if (!pause_.poll(owner)) return pull::pending;
+        pause_.take();
+        pause_.drop();
+      }
+      try {
+        if (!inner_) {
+          retry_.begin_attempt();
+          inner_.emplace(as_inner(fn_()));
+        }
+        const pull answer = inner_->poll(out, owner);
+        if (answer == pull::value) retry_.delivered();
+        return answer;
+      } catch (...) {
+        wait_for(retry_.after_failure(std::current_exception()));
+      }
+      if (turn_used_up()) return pull::again;
+    }
+  }
+  unsigned stand_down() noexcept {
+    return pause_.stand_down() + (inner_ ? inner_->stand_down() : 0);
+  }
+  void shut(closing& c) {
+    pause_.drop();
+    if (inner_) inner_->shut(c);
+  }
+  void describe(dump_line& line) const {
+    if (pause_.made()) return pause_.describe(line);
+    if (inner_) inner_->describe(line);
+  }
+
+ private:
+  void wait_for(duration pause) {
+    inner_.reset();
+    if (pause > duration::zero())
+      pause_.make(
+          static_cast<std::uint64_t>(saturating_add(now(), pause).time_since_epoch().count()));
+  }
+  F fn_;
+  stream_retry retry_;
+  std::optional<inner> inner_;
+  wait_leaf<sleep_wait> pause_;
+};
+
+/// The event `cleanup_skipped` or `cleanup_failed`.
+void tell_cleanup(const char* event) noexcept;
+
+template <class S, class F>
+class finally_stage {
+ public:
+  using value_type = value_of<S>;
+  static constexpr bool leaves_pending = S::leaves_pending;
+  finally_stage(S source, F fn)
+      : source_(std::in_place, std::move(source)),
+        cleanup_(std::make_unique<defer_entry<F>>(std::move(fn))) {}
+  finally_stage(finally_stage&& other)
+      : source_(std::move(other.source_)), cleanup_(std::move(other.cleanup_)) {}
+  ~finally_stage() {
+    if (cleanup_ == nullptr || !begun_) return;
+    source_.reset();  // innermost first
+    run_now();
+  }
+  pull poll(std::optional<value_type>& out, composite& owner) {
+    begun_ = true;
+    if (cleanup_ != nullptr) {
+      try {
+        const pull answer = source_->poll(out, owner);
+        if (answer != pull::end) return answer;
+        how_.emplace();
+      } catch (...) {
+        how_.set_error(std::current_exception());
+      }
+      leaf_ = begin();
+    }
+    if (leaf_ != nullptr && !finish(owner)) return pull::pending;
+    if (how_.is_error()) std::rethrow_exception(how_.error());
+    return pull::end;
+  }
+  unsigned stand_down() noexcept {
+    return leaf_ != nullptr ? leaf_->stand_down() : source_->stand_down();
+  }
+  void shut(closing& c) {
+    source_->shut(c);
+    if (leaf_ != nullptr) return c.later(finish_closing(std::move(leaf_)));
+    if (!begun_ || cleanup_ == nullptr) return;
+    how_.emplace();
+    c.later(run_later_(std::move(cleanup_)));
+  }
+  void describe(dump_line& line) const {
+    if (leaf_ != nullptr) return leaf_->describe(line);
+    source_->describe(line);
+  }
+
+ private:
+  using entry_ptr = std::unique_ptr<defer_entry<F>>;
+  std::unique_ptr<task_leaf> begin() {
+    kept_ = std::move(cleanup_);
+    try {
+      task<> rest = kept_->run(outcome_view(how_));
+      if (rest) return std::make_unique<task_leaf>(std::move(rest));
+    } catch (...) {
+      note_failure();
+    }
+    return nullptr;
+  }
+  void note_failure() {
+    if (how_.is_error()) {
+      tell_suppressed(std::current_exception());
+    } else {
+      how_.set_error(std::current_exception());
+    }
+  }
+  bool finish(composite& owner) {
+    try {
+      if (leaf_->poll(owner) == pull::pending) return false;
+    } catch (...) {
+      note_failure();
+    }
+    leaf_.reset();
+    kept_.reset();
+    return true;
+  }
+  static task<> run_later(entry_ptr cleanup) {
+    outcome<void> how;
+    how.emplace();
+    task<> rest = cleanup->run(outcome_view(how));
+    if (rest) co_await std::move(rest);
+  }
+  void run_now() noexcept {
+    try {
+      outcome<void> how;
+      how.emplace();
+      const task<> rest = cleanup_->run(outcome_view(how));
+      if (rest) tell_cleanup("cleanup_skipped");
+    } catch (...) {
+      tell_cleanup("cleanup_failed");
+    }
+  }
+
+  std::optional<weir::pipeline<S>> source_;
+  task<> (*run_later_)(entry_ptr) = &run_later;  // a pointer, as in pump_stage
+  entry_ptr cleanup_;                            // null once it has been started
+  entry_ptr kept_;                               // while its task runs
+  std::unique_ptr<task_leaf> leaf_;
+  outcome<void> how_;
+  bool begun_ = false;
+};
+
+}  // namespace detail
+
+/// After an error, the items of the stream that `fn(exception_ptr)` gives.
+template <class F>
+auto catch_with(F fn) {
+  return detail::stage_op<detail::catch_with_stage, F>(std::move(fn));
+}
+/// The items of the stream that `fn()` makes; after an error it is made anew, as `retry(options)`
+/// says. An item that came through resets the count of attempts.
+template <class F>
+auto retry_stream(F fn, retry_options options = {}) {
+  return detail::make_pipeline(detail::retry_stage<F>(std::move(fn), options));
+}
+
+/// `stream | finally(fn)`: `fn`, plain or a task, runs once when the stream ends, fails or is
+/// closed, after everything below it; not if nothing was ever pulled. A task is awaited by `next`,
+/// `close` and sinks; if the stream is only destroyed, it is not run: event `cleanup_skipped`.
+template <detail::any_pipeline P, class F>
+auto operator|(P&& source, finally<F> last) {
+  return detail::make_pipeline(detail::finally_stage<detail::stage_of<P>, F>(
+      detail::stage_from(std::forward<P>(source)), std::move(last).release()));
+}
+
+}  // namespace weir

@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: MIT
+// Streams of streams and several streams: flat_map, flatten, switch_map, concat, merge, zip,
+// combine_latest, race_streams, with_latest_from, take_until.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/op.hpp>
+#include <weir/detail/stream_op.hpp>
+#include <weir/stream_transform.hpp>
+
+namespace weir {
+
+namespace detail {
+
+/// A stream inside another one: closed when it has ended, before its owner goes on.
+template <class P>
+using inner_stream = weir::pipeline<stage_of<P>>;
+
+template <class P>
+auto as_inner(P&& stream) {
+  return make_pipeline(stage_from(std::forward<P>(stream)));
+}
+
+template <class S, class F>
+class flat_map_stage : public stage_over<S> {
+  using inner = inner_stream<call_t<F, value_of<S>>>;
+
+ public:
+  using value_type = typename inner::value_type;
+  static constexpr bool leaves_pending = S::leaves_pending || inner::leaves_pending;
+  flat_map_stage(S source, F fn) : stage_over<S>(std::move(source)), fn_(std::move(fn)) {}
+  flat_map_stage(flat_map_stage&& other)
+      : stage_over<S>(std::move(other)), fn_(std::move(other.fn_)) {}
+  pull poll(std::optional<value_type>& out, composite& owner) {
+    for (;;) {
+      if (inner_) {
+        const pull answer = inner_->poll(out, owner);
+        if (answer != pull::end) return answer;
+        inner_.reset();
+        if (turn_used_up()) return pull::again;
+      }
+      std::optional<value_of<S>> item;
+      const pull answer = this->source_.poll(item, owner);
+      if (answer != pull::value) return answer;
+      inner_.emplace(as_inner(fn_(std::move(*item))));
+    }
+  }
+  unsigned stand_down() noexcept {
+    return (inner_ ? inner_->stand_down() : 0) + this->source_.stand_down();
+  }
+  void shut(closing& c) {
+    if (inner_) inner_->shut(c);
+    this->source_.shut(c);
+  }
+  void describe(dump_line& line) const {
+    if (inner_) return inner_->describe(line);
+    this->source_.describe(line);
+  }
+
+ private:
+  F fn_;
+  std::optional<inner> inner_;
+};
+
+struct identity_fn {
+  template <class T>
+  T operator()(T&& value) const {
+    return std::forward<T>(value);
+  }
+};
+
+template <class S, class F>
+class switch_map_stage : public stage_over<S> {
+  using inner = inner_stream<call_t<F, value_of<S>>>;
+
+ public:
+  using value_type = typename inner::value_type;
+  static constexpr bool leaves_pending = true;
+  switch_map_stage(S source, F fn) : stage_over<S>(std::move(source)), fn_(std::move(fn)) {}
+  switch_map_stage(switch_map_stage&& other)
+      : stage_over<S>(std::move(other)), fn_(std::move(other.fn_)) {}
+  pull poll(std::optional<value_type>& out, composite& owner) {
+    for (;;) {
+      if (leaving_) {  // the inner stream that was left is closed first
+        if (inner_->stand_down() > 0 || inner_->poll_close(owner) != pull::end)
+          return pull::pending;
+        inner_.reset();
+        leaving_ = false;
+      }
+      if (!item_ && !ended_) {
+        const pull answer = this->source_.poll(item_, owner);
+        if (answer == pull::again) return answer;
+        ended_ = answer == pull::end;
+      }
+      if (item_) {
+        leaving_ = inner_.has_value();
+        if (leaving_) continue;
+        inner_.emplace(as_inner(fn_(std::move(*item_))));
+        item_.reset();
+        if (turn_used_up()) return pull::again;
+        continue;
+      }
+      if (!inner_) return ended_ ? pull::end : pull::pending;
+      const pull answer = inner_->poll(out, owner);
+      if (answer != pull::end) return answer;
+      inner_.reset();
+    }
+  }
+  unsigned stand_down() noexcept {
+    return (inner_ ? inner_->stand_down() : 0) + this->source_.stand_down();
+  }
+  void shut(closing& c) {
+    if (inner_) inner_->shut(c);
+    this->source_.shut(c);
+  }
+  void describe(dump_line& line) const {
+    if (inner_) return inner_->describe(line);
+    this->source_.describe(line);
+  }
+
+ private:
+  F fn_;
+  std::optional<value_of<S>> item_;
+  std::optional<inner> inner_;
+  bool leaving_ = false;
+  bool ended_ = false;
+};
+
+// ------------------------------------------------------------------ several streams
+
+/// Calls `fn` for each stream of a tuple, in order, until it answers false.
+template <class Tuple, class F>
+bool each_of(Tuple& streams, F&& fn) {
+  return std::apply([&](auto&... one) { return (fn(one) && ...); }, streams);
+}
+
+/// What the stages over several streams have in common. Each is closed when it has ended.
+template <class... S>
+class stage_over_all {
+ public:
+  explicit stage_over_all(S... sources) : sources_(weir::pipeline<S>(std::move(sources))...) {}
+  unsigned stand_down() noexcept {
+    unsigned leaving = 0;
+    each_of(sources_, [&](auto& one) {
+      leaving += one.stand_down();
+      return true;
+    });
+    return leaving;
+  }
+  void shut(closing& c) {
+    each_of(sources_, [&](auto& one) {
+      one.shut(c);
+      return true;
+    });
+  }
+  void describe(dump_line& line) const { std::get<0>(sources_).describe(line); }
+
+ protected:
+  static constexpr std::size_t count = sizeof...(S);
+  std::tuple<weir::pipeline<S>...> sources_;
+};
+
+template <class First, class... Rest>
+class concat_stage : public stage_over_all<First, Rest...> {
+ public:
+  using value_type = value_of<First>;
+  static constexpr bool leaves_pending = First::leaves_pending || (Rest::leaves_pending || ...);
+  using stage_over_all<First, Rest...>::stage_over_all;
+  pull poll(std::optional<value_type>& out, composite& owner) {
+    std::size_t index = 0;
+    pull answer = pull::end;
+    each_of(this->sources_, [&](auto& one) {
+      if (index++ < at_) return true;
+      answer = one.poll(out, owner);
+      if (answer == pull::end) ++at_;
+      return answer == pull::end;
+    });
+    return answer;
+  }
+
+ private:
+  std::size_t at_ = 0;
+};
+
+template <class First, class... Rest>
+class merge_stage : public stage_over_all<First, Rest...> {
+  static constexpr std::size_t count = sizeof...(Rest) + 1;
+
+ public:
+  using value_type = value_of<First>;
+  static constexpr bool leaves_pending = true;
+  using stage_over_all<First, Rest...>::stage_over_all;
+  // Begins behind the one that gave the last item, so that nobody is kept out.
+  pull poll(std::optional<value_type>& out, composite& owner) {
+    bool again = false;
+    for (int round = 0; round < 2; ++round) {
+      std::size_t index = 0;
+      bool found = !each_of(this->sources_, [&](auto& one) {
+        const std::size_t i = index++;
+        if ((i < next_) != (round == 1) || ended_[i]) return true;
+        const pull answer = one.poll(out, owner);
+        if (answer == pull::again) again = true;
+        if (answer == pull::end) ended_[i] = true;
+        if (answer == pull::value) next_ = i + 1 == count ? 0 : i + 1;
+        return answer != pull::value;
+      });
+      if (found) return pull::value;
+    }
+    if (again) return pull::again;
+    for (const bool ended : ended_)
+      if (!ended) return pull::pending;
+    return pull::end;
+  }
+
+ private:
+  std::size_t next_ = 0;
+  std::array<bool, count> ended_{};
+};
+
+template <class... S>
+class zip_stage : public stage_over_all<S...> {
+ public:
+  using value_type = std::tuple<value_of<S>...>;
+  static constexpr bool leaves_pending = true;
+  using stage_over_all<S...>::stage_over_all;
+  pull poll(std::optional<value_type>& out, composite& owner) {
+    return poll_all(out, owner, std::index_sequence_for<S...>{});
+  }
+
+ private:
+  template <std::size_t... I>
+  pull poll_all(std::optional<value_type>& out, composite& owner, std::index_sequence<I...>) {
+    pull worst = pull::value;
+    const auto one = [&](auto& source, auto& item) {
+      if (item) return true;
+      const pull answer = source.poll(item, owner);
+      if (answer == pull::end) return false;
+      if (answer != pull::value && worst != pull::again) worst = answer;
+      return true;
+    };
+    if (!(one(std::get<I>(this->sources_), std::get<I>(items_)) && ...)) return pull::end;
+    if (worst != pull::value) return worst;
+    out.emplace(std::move(*std::get<I>(items_))...);
+    (std::get<I>(items_).reset(), ...);
+    return pull::value;
+  }
+  std::tuple<std::optional<value_of<S>>...> items_;
+};
+
+template <class... S>
+class combine_latest_stage : public stage_over_all<S...> {
+  static constexpr std::size_t count = sizeof...(S);
+
+ public:
+  using value_type = std::tuple<value_of<S>...>;
+  static constexpr bool leaves_pending = true;
+  using stage_over_all<S...>::stage_over_all;
+  pull poll(std::optional<value_type>& out, composite& owner) {
+    return poll_all(out, owner, std::index_sequence_for<S...>{});
+  }
+
+ private:
+  template <std::size_t... I>
+  pull poll_all(std::optional<value_type>& out, composite& owner, std::index_sequence<I...>) {
+    for (;;) {
+      bool news = false, again = false, waits = false, hopeless = false;
+      const auto one = [&](auto& source, auto& latest, bool& ended) {
+        if (ended || news) return;
+        std::remove_reference_t<decltype(latest)> item;
+        const pull answer = source.poll(item, owner);
+        if (answer == pull::value) {
+          latest = std::move(item);
+          news = true;
+        }
+        again = again || answer == pull::again;
+        waits = waits || answer == pull::pending;
+        ended = answer == pull::end;
+        hopeless = hopeless || (ended && !latest);
+      };
+      (one(std::get<I>(this->sources_), std::get<I>(latest_), ended_[I]), ...);
+      if (hopeless) return pull::end;
+      if (news && (std::get<I>(latest_).has_value() && ...)) {
+        out.emplace(*std::get<I>(latest_)...);
+        return pull::value;
+      }
+      if (news) continue;
+      if (again) return pull::again;
+      return waits ? pull::pending : pull::end;
+    }
+  }
+  std::tuple<std::optional<value_of<S>>...> latest_;
+  std::array<bool, count> ended_{};
+};
+
+template <class First, class... Rest>
+class race_streams_stage : public stage_over_all<First, Rest...> {
+ public:
+  using value_type = value_of<First>;
+  static constexpr bool leaves_pending = true;
+  using stage_over_all<First, Rest...>::stage_over_all;
+  pull poll(std::optional<value_type>& out, composite& owner) {
+    if (!winner_) return first_item(out, owner);
+    if (!losers_closed_) {
+      if (!close_losers(owner)) return pull::pending;
+      losers_closed_ = true;
+      if (kept_) {
+        out = std::move(kept_);
+        kept_.reset();
+        return pull::value;
+      }
+    }
+    std::size_t index = 0;
+    pull answer = pull::end;
+    each_of(this->sources_, [&](auto& one) {
+      if (index++ != *winner_) return true;
+      answer = one.poll(out, owner);
+      return false;
+    });
+    return answer;
+  }
+
+ private:
+  pull first_item(std::optional<value_type>& out, composite& owner) {
+    std::size_t index = 0;
+    bool again = false;
+    each_of(this->sources_, [&](auto& one) {
+      const pull answer = one.poll(kept_, owner);
+      again = again || answer == pull::again;
+      if (answer == pull::value || answer == pull::end) winner_ = index;
+      ++index;
+      return !winner_;
+    });
+    if (winner_) return poll(out, owner);
+    return again ? pull::again : pull::pending;
+  }
+  bool close_losers(composite& owner) {
+    std::size_t index = 0;
+    bool quiet = true;
+    each_of(this->sources_, [&](auto& one) {
+      if (index++ == *winner_) return true;
+      quiet = one.stand_down() == 0 && one.poll_close(owner) == pull::end && quiet;
+      return true;
+    });
+    return quiet;
+  }
+  std::optional<std::size_t> winner_;
+  std::optional<value_type> kept_;
+  bool losers_closed_ = false;
+};
+
+template <class S, class O>
+class with_latest_stage : public stage_over<S> {
+ public:
+  using value_type = std::tuple<value_of<S>, value_of<O>>;
+  static constexpr bool leaves_pending = true;
+  with_latest_stage(S source, O other)
+      : stage_over<S>(std::move(source)), other_(std::move(other)) {}
+  pull poll(std::optional<value_type>& out, composite& owner) {
+    bool again = false;
+    for (bool more = !ended_; more;) {
+      std::optional<value_of<O>> item;
+      const pull answer = other_.poll(item, owner);
+      more = answer == pull::value;
+      if (more) latest_ = std::move(item);
+      ended_ = answer == pull::end;
+      again = answer == pull::again || (more && turn_used_up());
+      more = more && !again;
+    }
+    for (;;) {
+      std::optional<value_of<S>> item;
+      const pull answer = this->source_.poll(item, owner);
+      if (answer == pull::value && latest_) {
+        out.emplace(std::move(*item), *latest_);
+        return answer;
+      }
+      if (answer == pull::pending && again) return pull::again;
+      if (answer != pull::value) return answer;
+      if (turn_used_up()) return pull::again;
+    }
+  }
+  unsigned stand_down() noexcept { return this->source_.stand_down() + other_.stand_down(); }
+  void shut(closing& c) {
+    this->source_.shut(c);
+    other_.shut(c);
+  }
+
+ private:
+  weir::pipeline<O> other_;
+  std::optional<value_of<O>> latest_;
+  bool ended_ = false;
+};
+
+/// Awaits an operation that stays where it is, and drops its value.
+template <class Op>
+task<> await_and_drop(Op& op) {
+  (void)co_await detail::as_task(op, this_context());
+}
+
+template <class S, class Op>
+class take_until_stage : public stage_over<S> {
+ public:
+  using value_type = value_of<S>;
+  static constexpr bool leaves_pending = true;
+  take_until_stage(S source, Op op)
+      : stage_over<S>(std::move(source)), op_(std::move(op)), await_(&await_and_drop<Op>) {}
+  take_until_stage(take_until_stage&& other)
+      : stage_over<S>(std::move(other)), op_(std::move(other.op_)), await_(other.await_) {}
+  pull poll(std::optional<value_type>& out, composite& owner) {
+    if (!until_) until_.emplace(await_(op_));
+    if (until_->poll(owner) == pull::end) return pull::end;
+    return this->source_.poll(out, owner);
+  }
+  unsigned stand_down() noexcept {
+    return (until_ ? until_->stand_down() : 0) + this->source_.stand_down();
+  }
+  void shut(closing& c) {
+    until_.reset();
+    this->source_.shut(c);
+  }
+
+ private:
+  Op op_;
+  task<> (*await_)(Op&);  // a pointer, as in pump_stage
+  std::optional<task_leaf> until_;
+};
+
+}  // namespace detail
+
+/// The items of the streams that `fn` makes of the items, one stream after the other.
+template <class F>
+auto flat_map(F fn) {
+  return detail::stage_op<detail::flat_map_stage, F>(std::move(fn));
+}
+/// A stream of streams as one.
+inline auto flatten() { return flat_map(detail::identity_fn{}); }
+/// As flat_map, but each item ends the stream of the one before.
+template <class F>
+auto switch_map(F fn) {
+  return detail::stage_op<detail::switch_map_stage, F>(std::move(fn));
+}
+/// Until `op` has ended (which is started with the first pull); its error is the stream's.
+template <detail::operation Op>
+auto take_until(Op op) {
+  return detail::stage_op<detail::take_until_stage, Op>(std::move(op));
+}
+
+/// One after the other.
+template <detail::any_pipeline... P>
+auto concat(P&&... streams) {
+  return detail::make_pipeline(detail::concat_stage<detail::stage_of<P>...>(
+      detail::stage_from(std::forward<P>(streams))...));
+}
+/// All at once, each item when it comes; ends when all have. The first error closes the others.
+template <detail::any_pipeline... P>
+auto merge(P&&... streams) {
+  return detail::make_pipeline(
+      detail::merge_stage<detail::stage_of<P>...>(detail::stage_from(std::forward<P>(streams))...));
+}
+/// Tuples of the first items, the second items, ...; ends with the first that does.
+template <detail::any_pipeline... P>
+auto zip(P&&... streams) {
+  return detail::make_pipeline(
+      detail::zip_stage<detail::stage_of<P>...>(detail::stage_from(std::forward<P>(streams))...));
+}
+/// A tuple of the latest items for each new one, once there is one of each; ends when all have.
+template <detail::any_pipeline... P>
+auto combine_latest(P&&... streams) {
+  return detail::make_pipeline(detail::combine_latest_stage<detail::stage_of<P>...>(
+      detail::stage_from(std::forward<P>(streams))...));
+}
+/// The stream that is the first to give an item or to end; the others are closed.
+template <detail::any_pipeline... P>
+auto race_streams(P&&... streams) {
+  return detail::make_pipeline(detail::race_streams_stage<detail::stage_of<P>...>(
+      detail::stage_from(std::forward<P>(streams))...));
+}
+/// Tuples of each item and the latest one of `other`, once that has one.
+template <detail::any_pipeline P>
+auto with_latest_from(P&& other) {
+  return detail::stage_op<detail::with_latest_stage, detail::stage_of<P>>(
+      detail::stage_from(std::forward<P>(other)));
+}
+
+}  // namespace weir

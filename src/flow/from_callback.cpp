@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include <weir/from_callback.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include <weir/detail/dump_line.hpp>
+#include <weir/error.hpp>
+#include <weir/share.hpp>
+
+#include "core/loop.hpp"
+
+namespace weir::detail {
+
+// ------------------------------------------------------------------ the bell
+
+/// The message is a part of it: it is posted by whoever clears `waiting`, so at most once.
+struct doorbell::shared final : message {
+  void deliver(loop& here) noexcept override {
+    const std::shared_ptr<shared> keep = std::move(self);
+    told(here);
+  }
+  void refuse() noexcept override { self.reset(); }
+  void told(loop& here) noexcept {
+    due = false;
+    if (link.state != arm_link::phase::armed) return;
+    here.expect_answer(-1);
+    link.owner->arm_completed(link);
+  }
+
+  std::atomic<bool> waiting{false};
+  door_ref home;                 // written before `waiting` is set
+  std::shared_ptr<shared> self;  // held by the message that is on its way
+  // The loop's.
+  bool due = false;  // it waits for a ring, or for the message
+  arm_link link;
+};
+
+doorbell::doorbell() : shared_(std::make_shared<shared>()) {}
+
+doorbell::~doorbell() = default;
+
+void doorbell::ring() noexcept {
+  shared& s = *shared_;
+  if (!s.waiting.load(std::memory_order_seq_cst)) return;
+  if (!s.waiting.exchange(false, std::memory_order_seq_cst)) return;
+  loop* const here = loop::here();
+  if (here != nullptr && here->serial() == s.home->serial()) return s.told(*here);
+  const door_ref there = s.home;
+  s.self = shared_;
+  there->post(s);
+}
+
+void doorbell::wait_for(composite& owner) noexcept {
+  shared& s = *shared_;
+  loop& here = *loop::here();
+  if (s.link.state != arm_link::phase::armed) here.expect_answer(1);
+  s.link.owner = &owner;
+  s.link.state = arm_link::phase::armed;
+  if (s.due) return;
+  s.due = true;
+  s.home = here.shared_door();
+  s.waiting.store(true, std::memory_order_seq_cst);
+}
+
+unsigned doorbell::stand_down() noexcept {
+  shared& s = *shared_;
+  if (s.link.state == arm_link::phase::armed) loop::here()->expect_answer(-1);
+  s.link.state = arm_link::phase::idle;
+  if (s.due && s.waiting.exchange(false, std::memory_order_seq_cst)) s.due = false;
+  return 0;
+}
+
+// ------------------------------------------------------------------ the rest
+
+struct small_lock::body {
+  std::mutex mutex;
+};
+small_lock::small_lock() : body_(std::make_unique<body>()) {}
+small_lock::~small_lock() = default;
+void small_lock::lock() noexcept { body_->mutex.lock(); }
+void small_lock::unlock() noexcept { body_->mutex.unlock(); }
+
+void tell_callback_dropped(std::uint64_t count) noexcept {
+  loop::here()->emit("dropped", "from_callback", count);
+}
+
+std::int64_t require_callback_options(std::int64_t capacity, overflow policy) {
+  if (policy != overflow::reject && policy != overflow::drop_oldest &&
+      policy != overflow::drop_newest && policy != overflow::conflate)
+    raise_overflow("from_callback", policy, "reject, drop_oldest, drop_newest or conflate");
+  if (capacity < 1)
+    raise(errc::invalid_argument,
+          "from_callback: a capacity of " + std::to_string(capacity) + "; give 1 or more");
+  return capacity;
+}
+
+void describe_callback(dump_line& line) { line.add("a callback"); }
+
+void require_share_options(const share_options& options) {
+  if (options.start != when::first_subscriber && options.start != when::now)
+    raise(errc::invalid_argument, "share: start is when::first_subscriber or when::now");
+  if (options.stop != when::no_subscribers && options.stop != when::never)
+    raise(errc::invalid_argument, "share: stop is when::no_subscribers or when::never");
+  require_subscribe_options({.overflow = options.overflow, .replay = options.replay});
+}
+
+}  // namespace weir::detail

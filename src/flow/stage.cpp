@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include <weir/detail/stage.hpp>
+
+#include <weir/detail/dump_line.hpp>
+
+#include "core/loop.hpp"
+
+namespace weir::detail {
+
+void ready_stage::describe(dump_line& line) const { line.add("a source that never waits"); }
+
+bool pull_wait::try_now() {
+  const pull answer = poll_stages();
+  if (answer == pull::value || answer == pull::end) return settle();
+  note_polled(answer);
+  return false;
+}
+
+// What is armed must be quiet before the pull ends.
+bool pull_wait::settle() noexcept {
+  phase_ = phase::settled;
+  if (armed_) stand_down();
+  return leaving_ == 0;
+}
+
+// One that is asked may make another one confirm, before they are counted.
+void pull_wait::stand_down() noexcept {
+  armed_ = false;
+  counting_ = true;
+  leaving_ += static_cast<int>(stand_down_stages());
+  counting_ = false;
+}
+
+void pull_wait::arm() {
+  if (phase_ == phase::open && again_) take_a_turn();
+}
+
+void pull_wait::link() {
+  if (phase_ == phase::settled) return;
+  begin_to_wait(*waiting_strand()->top);
+  take_a_turn();
+}
+
+void pull_wait::take_a_turn() noexcept {
+  if (!turn_->queued) loop::here()->push(*turn_);
+}
+
+bool pull_turn::begin_turn() noexcept {
+  if (of->phase_ == pull_wait::phase::open && !of->try_now()) of->arm();
+  return false;
+}
+
+void pull_turn::end_turn() noexcept {
+  pull_wait& w = *of;
+  if (queued) return;
+  if (w.phase_ == pull_wait::phase::given_up) return w.one_less();
+  if (w.phase_ == pull_wait::phase::settled && w.leaving_ == 0) w.complete();
+}
+
+// A result stays in its stage until somebody asks; a confirmation is none.
+void pull_wait::arm_completed(arm_link& link) noexcept {
+  const bool leaves =
+      link.state == arm_link::phase::confirming || link.state == arm_link::phase::leaving;
+  link.state = link.state == arm_link::phase::confirming ? arm_link::phase::idle
+                                                         : arm_link::phase::completed;
+  if (phase_ == phase::open) {
+    take_a_turn();
+  } else if (leaves) {
+    one_less();
+  }
+}
+
+void pull_wait::one_less() noexcept {
+  --leaving_;
+  if (counting_ || leaving_ > 0 || has_turn()) return;
+  complete();
+}
+
+cancel_result pull_wait::withdraw() noexcept {
+  if (phase_ == phase::settled) return cancel_result::no;
+  phase_ = phase::given_up;
+  if (armed_) stand_down();
+  if (has_turn()) ++leaving_;
+  if (leaving_ > 0) return cancel_result::later;
+  phase_ = phase::open;
+  return cancel_result::done;
+}
+
+void pull_wait::end_early() noexcept {
+  if (phase_ != phase::open) return;
+  phase_ = phase::settled;
+  if (armed_) stand_down();
+  if (leaving_ == 0 && !has_turn()) complete();
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include <weir/stream_error.hpp>
+
+#include "core/loop.hpp"
+
+namespace weir::detail {
+
+struct stream_retry::state {
+  explicit state(const retry_options& options) : rules(options) { run.emplace(rules, false); }
+  retry_rules rules;
+  std::optional<retry_run> run;
+  bool delivered = false;  // since the last failure
+};
+
+stream_retry::stream_retry(const retry_options& options)
+    : state_(std::make_unique<state>(options)) {}
+stream_retry::stream_retry(stream_retry&&) noexcept = default;
+stream_retry::~stream_retry() = default;
+
+void stream_retry::begin_attempt() { state_->run->begin_attempt(); }
+
+void stream_retry::delivered() noexcept { state_->delivered = true; }
+
+duration stream_retry::after_failure(std::exception_ptr error) {
+  if (std::exchange(state_->delivered, false)) {
+    state_->run.emplace(state_->rules, false);
+    state_->run->begin_attempt();
+  }
+  outcome<void> out;
+  out.set_error(std::move(error));
+  const duration pause = state_->run->after_failure(out, nullptr, nullptr);
+  if (pause < duration::zero()) std::rethrow_exception(out.error());
+  return pause;
+}
+
+void tell_cleanup(const char* event) noexcept {
+  if (loop* here = loop::here()) here->emit(event, "stream");
+}
+
+}  // namespace weir::detail
