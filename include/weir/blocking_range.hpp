@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <type_traits>
 #include <utility>

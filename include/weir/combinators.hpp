@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstddef>
-#include <ranges>
 #include <tuple>
 #include <type_traits>
 #include <utility>

@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstddef>
 #include <optional>
-#include <ranges>
 #include <type_traits>
 #include <utility>
 #include <vector>

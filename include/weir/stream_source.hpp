@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <iosfwd>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>

@@ -3,7 +3,6 @@
 // start_with; take, take_while, drop, drop_while, take_last, skip_last.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

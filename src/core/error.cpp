@@ -7,86 +7,57 @@ namespace weir {
 
 namespace {
 
+/// What std::error_code::message() says.
+struct meaning {
+  errc code;
+  const char* text;
+};
+constexpr meaning meanings[] = {
+    {errc::nested_run, "run inside a running loop"},
+    {errc::deadlock, "nothing can ever go on"},
+    {errc::no_current_fiber, "called outside a fiber"},
+    {errc::wrong_loop, "used on a loop that is not its home"},
+    {errc::scope_closed, "the scope is closed"},
+    {errc::scope_full, "the scope has its maximum of children"},
+    {errc::never_started, "the child ended without saying that it had started"},
+    {errc::already_started, "the child said twice that it had started"},
+    {errc::already_taken, "the result was taken before"},
+    {errc::already_waited, "waited for before"},
+    {errc::empty_input, "nothing was given to choose from"},
+    {errc::empty_job, "an empty callable was given as an operation"},
+    {errc::invalid_argument, "invalid argument"},
+    {errc::timeout, "the time limit was reached"},
+    {errc::cancelled, "cancelled"},
+    {errc::group, "several errors"},
+    {errc::abandoned, "nobody is left who could answer"},
+    {errc::loop_gone, "the other loop has ended"},
+    {errc::would_deadlock, "waiting here could never end"},
+    {errc::overloaded, "overloaded"},
+    {errc::governor_closed, "the governor is closed"},
+    {errc::governor_full, "too many wait for the governor"},
+    {errc::livelock, "the limit of steps was reached"},
+    {errc::leak, "something was left over at the end"},
+    {errc::always_violated, "an assertion did not hold"},
+    {errc::trace_mismatch, "the trace does not fit the program"},
+    {errc::group_waiting, "the group takes no more jobs"},
+    {errc::circuit_open, "the circuit breaker lets no call through"},
+    {errc::restart_limit, "failed too often in too short a time"},
+    {errc::chaos_fault, "a fault was injected"},
+    {errc::pool_full, "the pool has no room"},
+    {errc::pool_closed, "the pool is closed"},
+    {errc::queue_full, "the queue has no room"},
+    {errc::queue_closed, "the queue is closed"},
+    {errc::stream_busy, "the stream is being pulled already"},
+    {errc::stream_interrupted, "the generator was interrupted and has ended"},
+    {errc::lagged, "the subscriber was too slow and was disconnected"},
+};
+
 class weir_category final : public std::error_category {
  public:
   const char* name() const noexcept override { return "weir"; }
   std::string message(int code) const override {
-    switch (static_cast<errc>(code)) {
-      case errc::nested_run:
-        return "run inside a running loop";
-      case errc::deadlock:
-        return "nothing can ever go on";
-      case errc::no_current_fiber:
-        return "called outside a fiber";
-      case errc::wrong_loop:
-        return "used on a loop that is not its home";
-      case errc::scope_closed:
-        return "the scope is closed";
-      case errc::scope_full:
-        return "the scope has its maximum of children";
-      case errc::never_started:
-        return "the child ended without saying that it had started";
-      case errc::already_started:
-        return "the child said twice that it had started";
-      case errc::already_taken:
-        return "the result was taken before";
-      case errc::already_waited:
-        return "waited for before";
-      case errc::empty_input:
-        return "nothing was given to choose from";
-      case errc::empty_job:
-        return "an empty callable was given as an operation";
-      case errc::invalid_argument:
-        return "invalid argument";
-      case errc::timeout:
-        return "the time limit was reached";
-      case errc::cancelled:
-        return "cancelled";
-      case errc::group:
-        return "several errors";
-      case errc::abandoned:
-        return "nobody is left who could answer";
-      case errc::loop_gone:
-        return "the other loop has ended";
-      case errc::would_deadlock:
-        return "waiting here could never end";
-      case errc::overloaded:
-        return "overloaded";
-      case errc::governor_closed:
-        return "the governor is closed";
-      case errc::governor_full:
-        return "too many wait for the governor";
-      case errc::livelock:
-        return "the limit of steps was reached";
-      case errc::leak:
-        return "something was left over at the end";
-      case errc::always_violated:
-        return "an assertion did not hold";
-      case errc::trace_mismatch:
-        return "the trace does not fit the program";
-      case errc::group_waiting:
-        return "the group takes no more jobs";
-      case errc::circuit_open:
-        return "the circuit breaker lets no call through";
-      case errc::restart_limit:
-        return "failed too often in too short a time";
-      case errc::chaos_fault:
-        return "a fault was injected";
-      case errc::pool_full:
-        return "the pool has no room";
-      case errc::pool_closed:
-        return "the pool is closed";
-      case errc::queue_full:
-        return "the queue has no room";
-      case errc::queue_closed:
-        return "the queue is closed";
-      case errc::stream_busy:
-        return "the stream is being pulled already";
-      case errc::stream_interrupted:
-        return "the generator was interrupted and has ended";
-      case errc::lagged:
-        return "the subscriber was too slow and was disconnected";
-    }
+    for (const meaning& m : meanings)
+      if (m.code == static_cast<errc>(code)) return m.text;
     return "unknown error of weir";
   }
 };
