@@ -26,6 +26,9 @@ class counting_governor;
 
 namespace detail {
 
+class adjusting_governor;
+class adjusted_wait;
+
 /// Waits for permits of a counting governor, first come, first served.
 class acquire_wait : public simple_wait<acquire_wait, linked_wait> {
  public:
@@ -46,6 +49,8 @@ class acquire_wait : public simple_wait<acquire_wait, linked_wait> {
 
  private:
   friend class weir::counting_governor;
+  friend class adjusting_governor;
+  friend class adjusted_wait;
   enum class fate : std::uint8_t { waiting, granted, closed, full };
   [[noreturn]] void refuse() const;
 
@@ -66,7 +71,7 @@ class counting_governor : private detail::permit_source {
  public:
   /// 0 <= capacity < 2^32, else errc::invalid_argument; 0 waits until resized.
   explicit counting_governor(std::int64_t capacity, governor_options options = {});
-  ~counting_governor();
+  virtual ~counting_governor();
 
   /// Waits for `weight` units (more than the capacity: for a resize). errc::governor_closed after
   /// close(), errc::governor_full beyond max_waiting.
@@ -109,6 +114,8 @@ class counting_governor : private detail::permit_source {
 
  private:
   friend class detail::acquire_wait;
+  friend class detail::adjusting_governor;  // counts in the same way, under a limit that changes
+  friend class detail::adjusted_wait;
   struct idle_listener {
     virtual ~idle_listener() = default;
     virtual void call() = 0;
@@ -132,13 +139,18 @@ class counting_governor : private detail::permit_source {
   void settle_home(bool needs_loop) { home_.settle(self(), "use a shared_governor", needs_loop); }
   [[noreturn]] void refuse_weight(std::int64_t weight) const;
   void add_listener(std::unique_ptr<idle_listener> listener);
-  void grant_waiters() noexcept;
+  /// Grants what there is to those who have waited longest. The one thing that governors with a
+  /// limit of their own do in another way: they look at the limit first.
+  virtual void grant_waiters() noexcept;
+  void grant_first() noexcept;
   void unlink(detail::acquire_wait& w) noexcept;
   void tell_idle() noexcept;
   void require_capacity(std::int64_t capacity) const;
 
   /// Whether giving back is more than counting.
-  void note_interest() noexcept { only_counts_ = waiters_.empty() && listeners_.empty(); }
+  void note_interest() noexcept {
+    only_counts_ = !adjusts_ && waiters_.empty() && listeners_.empty();
+  }
   detail::acquire_wait& first_waiter() const noexcept {
     return static_cast<detail::acquire_wait&>(*waiters_.first());
   }
@@ -151,6 +163,7 @@ class counting_governor : private detail::permit_source {
   detail::wait_list waiters_;
   detail::home home_;
   bool closed_ = false;
+  bool adjusts_ = false;  // it is an adjusting_governor, which sees every release
   detail::kept_name name_;
   std::vector<std::unique_ptr<idle_listener>> listeners_;
 };

@@ -17,6 +17,9 @@ class permit;
 
 namespace detail {
 
+/// The home of permits that come back where they are, on any thread: by an atomic addition.
+inline constexpr std::uint32_t home_anywhere = 0xffffffff;
+
 /// Gets permits back.
 class permit_source {
  public:
@@ -27,11 +30,18 @@ class permit_source {
   virtual void give_back(std::int64_t weight) = 0;
   /// The loop it belongs to now: a home that ended passes on. Asked behind `home_mutex()`.
   virtual std::uint32_t current_home() const noexcept { return 0; }
+  /// For permits at home_anywhere: units have come back, and a mark was set. `free` is what was
+  /// free then.
+  virtual void settle(std::int64_t) noexcept {}
 
  protected:
   ~permit_source() = default;
 
   friend class weir::permit;
+  friend void release_slowly(permit_source& source, std::uint32_t home, std::int64_t weight);
+  // For permits at home_anywhere `free_` is atomic, and is units times `unit`, plus marks.
+  static constexpr std::int64_t unit = 8;
+  static constexpr std::int64_t marks = unit - 1;
   std::int64_t free_ = 0;     // units that may be granted; negative after shrinking
   bool only_counts_ = false;  // nobody waits or listens: giving back is adding to `free_`
 };
@@ -51,8 +61,9 @@ class function_source final : public permit_source {
   F fn_;
 };
 
-/// Releases a permit whose home is another loop: one message home.
-void release_elsewhere(permit_source& source, std::uint32_t home, std::int64_t weight);
+/// Releases a permit when that is more than counting: on its home loop, anywhere if it has none, or
+/// by one message home.
+void release_slowly(permit_source& source, std::uint32_t home, std::int64_t weight);
 void report_failed_release() noexcept;
 
 }  // namespace detail
@@ -95,8 +106,7 @@ class [[nodiscard]] permit {
       source->free_ += weight_;
       return;
     }
-    if (home_ == 0 || home_ == detail::current_loop_serial()) return source->give_back(weight_);
-    detail::release_elsewhere(*source, home_, weight_);
+    detail::release_slowly(*source, home_, weight_);
   }
   explicit operator bool() const noexcept { return source_ != nullptr; }
   std::int64_t weight() const noexcept { return source_ == nullptr ? 0 : weight_; }
@@ -108,7 +118,7 @@ class [[nodiscard]] permit {
  private:
   detail::permit_source* source_ = nullptr;
   std::int64_t weight_ = 0;
-  std::uint32_t home_ = 0;  // the loop that must do the release; 0: any thread
+  std::uint32_t home_ = 0;  // the loop that must do the release; 0: give_back on any thread
 };
 
 /// Something that grants permits.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -80,6 +81,8 @@ class world {
   /// catch. Messages on their way to it are refused, writes it has not synced are lost, its locks
   /// are free. Not for the loop that is running, nor for "main": errc::invalid_argument.
   void crash(std::string_view name);
+  /// What load_governor reads as the CPU pressure of the machine, in per cent; none at first.
+  void set_cpu_pressure(std::optional<double> percent) noexcept;
   /// The disk of this world; its faults are off until set.
   simulated_disk& disk() noexcept;
 

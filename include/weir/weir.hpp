@@ -2,18 +2,22 @@
 // Everything of weir from core to agents. Simulation is in <weir/sim.hpp>.
 #pragma once
 
+#include <weir/adaptive_governor.hpp>
+#include <weir/any_governor.hpp>
 #include <weir/any_stream.hpp>
 #include <weir/backoff.hpp>
 #include <weir/blocking.hpp>
 #include <weir/blocking_range.hpp>
 #include <weir/broadcast.hpp>
 #include <weir/bulkhead.hpp>
+#include <weir/burst_governor.hpp>
 #include <weir/cancel_reason.hpp>
 #include <weir/cancel_token.hpp>
 #include <weir/channel.hpp>
 #include <weir/chaos.hpp>
 #include <weir/circuit_breaker.hpp>
 #include <weir/combinators.hpp>
+#include <weir/compose.hpp>
 #include <weir/context.hpp>
 #include <weir/counting_governor.hpp>
 #include <weir/deadline.hpp>
@@ -31,6 +35,7 @@
 #include <weir/guard.hpp>
 #include <weir/hedge.hpp>
 #include <weir/latch.hpp>
+#include <weir/load_governor.hpp>
 #include <weir/local.hpp>
 #include <weir/loop_ref.hpp>
 #include <weir/loop_thread.hpp>
@@ -42,14 +47,17 @@
 #include <weir/outcome.hpp>
 #include <weir/overflow.hpp>
 #include <weir/parallel_map.hpp>
+#include <weir/partitioned_governor.hpp>
 #include <weir/pool.hpp>
 #include <weir/queue.hpp>
+#include <weir/rate_governor.hpp>
 #include <weir/retry.hpp>
 #include <weir/retry_budget.hpp>
 #include <weir/run.hpp>
 #include <weir/scope.hpp>
 #include <weir/settle.hpp>
 #include <weir/share.hpp>
+#include <weir/shared_governor.hpp>
 #include <weir/start.hpp>
 #include <weir/stats.hpp>
 #include <weir/stream.hpp>

@@ -78,7 +78,8 @@ table& doors() {
 door_ref door_table::add(std::string name, bool simulated, std::uint32_t& index) {
   table& t = doors();
   const std::lock_guard lock(t.mutex);
-  if (++t.next_serial == 0) ++t.next_serial;
+  // 0 and the largest number are no loop: see permit.
+  if (++t.next_serial == ~std::uint32_t{0}) t.next_serial = 1;
   auto made = std::make_shared<door>(std::move(name), t.next_serial, simulated);
   for (index = 0; index < t.doors.size(); ++index) {
     if (t.doors[index] == nullptr) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/environment.hpp"
 
+#include <charconv>
+#include <cstdio>
 #include <random>
 
 #include "core/dump_tree.hpp"
@@ -65,6 +67,26 @@ std::uint64_t real_environment::random() {
     numbers_.emplace(static_cast<std::uint64_t>(entropy()) << 32 | entropy());
   }
   return numbers_->next();
+}
+
+std::optional<double> pressure_in(std::string_view text) noexcept {
+  constexpr std::string_view before = "some avg10=";
+  const std::size_t at = text.find(before);
+  if (at == std::string_view::npos) return std::nullopt;
+  double percent = 0;
+  text.remove_prefix(at + before.size());
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), percent);
+  if (read.ec != std::errc()) return std::nullopt;
+  return percent;
+}
+
+// The kernel answers from memory: a read takes microseconds and never waits.
+std::optional<double> real_environment::cpu_pressure() {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/proc/pressure/cpu", "re"),
+                                                             &std::fclose);
+  if (file == nullptr) return std::nullopt;
+  char text[256];
+  return pressure_in({text, std::fread(text, 1, sizeof text, file.get())});
 }
 
 void real_environment::park(loop& here, std::optional<time_point> until) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <weir/duration.hpp>
 
@@ -39,6 +40,8 @@ class environment {
   virtual time_point now() = 0;
   virtual wall_time wall_now() = 0;
   virtual std::uint64_t random() = 0;
+  /// Per cent of the last ten seconds in which some work waited for a core; none if nobody knows.
+  virtual std::optional<double> cpu_pressure() { return std::nullopt; }
   /// Nothing is ready: waits for a message, a ring or `until`. With virtual time it moves the clock
   /// instead.
   virtual void park(loop& here, std::optional<time_point> until) = 0;
@@ -71,12 +74,16 @@ struct random_numbers {
   std::uint64_t s_[4];
 };
 
+/// Reads `some avg10` of a text in the form of Linux's /proc/pressure files.
+std::optional<double> pressure_in(std::string_view text) noexcept;
+
 /// The clocks and the random numbers of the machine. One per loop.
 class real_environment : public environment {
  public:
   time_point now() override;
   wall_time wall_now() override;
   std::uint64_t random() override;
+  std::optional<double> cpu_pressure() override;
   void park(loop& here, std::optional<time_point> until) override;
 
  private:

@@ -41,6 +41,8 @@ class test_clock_environment final : public real_environment {
   }
   wall_time wall_now() override { return wall_start_ + now().time_since_epoch(); }
   int turn_limit() const noexcept override { return 1; }
+  /// Of a machine that nobody looks at: a run on this clock does not depend on the real one.
+  std::optional<double> cpu_pressure() override { return std::nullopt; }
 
   // Straight to the target if no timer lies before it.
   void between_turns(loop& here) override {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <weir/counting_governor.hpp>
 
+#include <atomic>
 #include <mutex>
 #include <string>
 
@@ -31,6 +32,8 @@ void report_failed_release() noexcept {
 
 namespace {
 
+void release_elsewhere(permit_source& source, std::uint32_t home, std::int64_t weight);
+
 /// Takes a permit home.
 struct release_message final : message {
   release_message(permit_source& s, std::int64_t w) noexcept : source(&s), weight(w) {}
@@ -54,8 +57,6 @@ struct release_message final : message {
   std::int64_t weight;
 };
 
-}  // namespace
-
 // The home that counts is the governor's present one; without any, nobody waits, and whoever
 // releases does it here, one at a time.
 void release_elsewhere(permit_source& source, std::uint32_t home, std::int64_t weight) {
@@ -65,6 +66,22 @@ void release_elsewhere(permit_source& source, std::uint32_t home, std::int64_t w
   if (there == nullptr) return source.give_back(weight);
   lock.unlock();
   there->post(*new release_message(source, weight));
+}
+
+}  // namespace
+
+void release_slowly(permit_source& source, std::uint32_t home, std::int64_t weight) {
+  if (home == home_anywhere) {
+    const std::int64_t word =
+        std::atomic_ref(source.free_)
+            .fetch_add(weight * permit_source::unit, std::memory_order_release);
+    if ((word & permit_source::marks) != 0)
+      source.settle((word & ~permit_source::marks) / permit_source::unit + weight);
+  } else if (home == 0 || home == current_loop_serial()) {
+    source.give_back(weight);
+  } else {
+    release_elsewhere(source, home, weight);
+  }
 }
 
 // ------------------------------------------------------------------ waiting
@@ -150,14 +167,16 @@ void counting_governor::unlink(detail::acquire_wait& w) noexcept {
   note_interest();
 }
 
+void counting_governor::grant_first() noexcept {
+  detail::acquire_wait& w = first_waiter();
+  unlink(w);
+  free_ -= w.weight_;
+  w.fate_ = detail::acquire_wait::fate::granted;
+  w.complete();
+}
+
 void counting_governor::grant_waiters() noexcept {
-  while (!waiters_.empty() && first_waiter().weight_ <= free_) {
-    detail::acquire_wait& w = first_waiter();
-    unlink(w);
-    free_ -= w.weight_;
-    w.fate_ = detail::acquire_wait::fate::granted;
-    w.complete();
-  }
+  while (!waiters_.empty() && first_waiter().weight_ <= free_) grant_first();
 }
 
 void counting_governor::give_back(std::int64_t weight) {

@@ -68,6 +68,7 @@ class simulation final : public environment, private disk_host {
   time_point now() override { return now_; }
   wall_time wall_now() override;
   std::uint64_t random() override { return adversary_.number(); }
+  std::optional<double> cpu_pressure() override { return cpu_pressure_; }
   void park(loop&, std::optional<time_point>) override {}
   std::int16_t budget() const noexcept override { return budget_; }
   void frame_failed(const std::exception_ptr& error) noexcept override;
@@ -83,6 +84,7 @@ class simulation final : public environment, private disk_host {
   loop_ref named_loop(std::string_view name);
   void crash(std::string_view name);
   sim::simulated_disk& disk() noexcept { return disk_; }
+  void set_cpu_pressure(std::optional<double> percent) noexcept { cpu_pressure_ = percent; }
 
   void always_violated(std::string_view name);
   void sometimes(std::string_view name, bool condition);
@@ -127,6 +129,7 @@ class simulation final : public environment, private disk_host {
   adversary adversary_;
   std::int16_t budget_;
   time_point now_{};
+  std::optional<double> cpu_pressure_;
   std::int64_t steps_ = 0;
   sim::simulated_disk disk_;  // outlives the files that the loops have open
   std::list<hosted_loop> loops_;

@@ -85,6 +85,9 @@ world::~world() = default;
 
 loop_ref world::loop(std::string_view name) { return core_->named_loop(name); }
 void world::crash(std::string_view name) { core_->crash(name); }
+void world::set_cpu_pressure(std::optional<double> percent) noexcept {
+  core_->set_cpu_pressure(percent);
+}
 simulated_disk& world::disk() noexcept { return core_->disk(); }
 void world::run_root(detail::fiber& root, std::source_location site) { core_->run(root, site); }
 

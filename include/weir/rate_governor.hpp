@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include <weir/detail/adjusting_governor.hpp>
+#include <weir/duration.hpp>
+#include <weir/name.hpp>
+
+namespace weir {
+
+struct rate_options {
+  weir::name name{};
+  double per_second = 1;   ///< permits in a second, also less than one
+  std::int64_t burst = 1;  ///< permits that may be saved up, 1 or more
+  std::int64_t max_waiting = unbounded;
+};
+
+/// Grants `per_second` permits in a second, and up to `burst` at once that nobody took before. It
+/// starts full. Releasing a permit gives nothing back; active() counts what is not released yet.
+///
+/// The n-th permit after a moment in which the bucket was full is due at an exact time of the
+/// loop's clock, so no rounding adds up. The first who waits has one timer, the others none.
+/// Threads, order and cancellation: as counting_governor; a permit that was granted to a waiter
+/// who was cancelled before seeing it is not spent. Bad options: errc::invalid_argument.
+class rate_governor final : public detail::adjusting_governor {
+ public:
+  explicit rate_governor(const rate_options& options);
+
+  /// Waits for `weight` permits; more than `burst` can never be there at once:
+  /// errc::invalid_argument.
+  detail::pending<detail::adjusted_wait> acquire(std::int64_t weight = 1);
+  std::optional<permit> try_acquire(std::int64_t weight = 1);
+  template <class Rep, class Period>
+  auto acquire_for(std::chrono::duration<Rep, Period> d, std::int64_t weight = 1) {
+    return with_timeout(d, acquire(weight));
+  }
+
+ private:
+  void adjust(time_point now) noexcept override;
+  void granted(std::int64_t weight) noexcept override { spent_ += weight; }
+  void untaken(std::int64_t weight) noexcept override { spent_ -= weight; }
+  void give_back(std::int64_t weight) override;
+  time_point next_change() const noexcept override { return due(first_weight()); }
+  void clock_changed(time_point now) noexcept override;
+  void describe(detail::dump_line& line) const override;
+
+  void require_weight(std::int64_t weight) const;
+  /// When so many permits have come in since the bucket was full.
+  time_point refilled(std::int64_t permits) const noexcept;
+  /// When so many permits are there at once, if nobody takes any.
+  time_point due(std::int64_t weight) const noexcept { return refilled(spent_ + weight - burst_); }
+
+  double per_second_;
+  std::int64_t burst_;
+  time_point full_at_{};    // a moment in which the bucket was full
+  std::int64_t spent_ = 0;  // what was granted since
+};
+
+}  // namespace weir

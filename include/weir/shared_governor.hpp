@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <weir/counting_governor.hpp>
+#include <weir/deadline.hpp>
+#include <weir/detail/wait.hpp>
+#include <weir/governor.hpp>
+
+namespace weir {
+
+class shared_governor;
+
+namespace detail {
+
+class shared_queue;
+class shared_request;
+
+/// Waits for permits of a shared governor. Parked, it is represented by a request, which outlives
+/// it if a grant is on its way when it leaves.
+class shared_wait : public simple_wait<shared_wait> {
+ public:
+  struct args {
+    shared_governor* of;
+    std::int64_t weight;
+  };
+  using result = permit;
+
+  explicit shared_wait(args&& a) noexcept : governor_(a.of), weight_(a.weight) {}
+  bool try_now();
+  void arm();
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  bool failed() const noexcept { return fate_ != fate::waiting && fate_ != fate::granted; }
+  permit take();
+  ~shared_wait();
+
+ private:
+  friend class shared_request;
+  friend class shared_queue;
+  enum class fate : std::uint8_t { waiting, granted, closed, full };
+  [[noreturn]] void refuse() const;
+  void leave() noexcept;
+  void answered(fate how) noexcept;
+
+  // Not one beside the other: copied into a permit as one, they would wait for their stores.
+  shared_governor* governor_;
+  shared_request* request_ = nullptr;  // while it is armed
+  std::int64_t weight_;
+  fate fate_ = fate::waiting;
+};
+
+}  // namespace detail
+
+/// As counting_governor, without a home: usable from any loop, and `try_acquire`, `release`,
+/// `resize` and `close` from any thread. Strictly first come, first served over all loops.
+///
+/// One atomic word holds the free units, and marks: somebody waits, somebody listens, it is closed.
+/// Invariants:
+/// 1. While the mark `waits` is set, nobody takes units but the first in the queue, under the lock.
+///    Without marks nobody locks: an acquire is one compare-and-swap, a release one addition.
+/// 2. A release that finds a mark has given its units back before, and then takes the lock to see
+///    who may have them. Whoever sets `waits` looks at the units once more afterwards: so one of
+///    the two sees the other, and no unit lies idle while somebody waits.
+/// 3. A granted unit is out from the moment of the grant, also while the message that tells the
+///    waiter's loop is on its way. A waiter that leaves meanwhile gives it to the next in the queue
+///    at once; the message then arrives for nobody.
+///
+/// Lifetime: it outlives every call, also a release on another thread that has not returned yet.
+/// Cancels: a waiter leaves in O(1) and takes nothing, also while its grant is on its way. While a
+/// fiber of a real loop waits, that loop expects an answer of another thread, so a self-deadlock is
+/// found in a simulation only. Destroying it with units out, or while somebody waits, aborts with
+/// its name. Costs: parking takes one small block of the frame cache.
+class shared_governor final : private detail::permit_source {
+ public:
+  /// 0 <= capacity < 2^32, else errc::invalid_argument; 0 waits until resized.
+  explicit shared_governor(std::int64_t capacity, const governor_options& options = {});
+  ~shared_governor();
+
+  /// Waits for `weight` units (more than the capacity: for a resize). errc::governor_closed after
+  /// close(), errc::governor_full beyond max_waiting.
+  detail::pending<detail::shared_wait> acquire(std::int64_t weight = 1) {
+    if (weight < 1) [[unlikely]]
+      refuse_weight(weight);
+    return detail::pending<detail::shared_wait>({this, weight});
+  }
+  /// At once or not at all; any thread.
+  std::optional<permit> try_acquire(std::int64_t weight = 1) {
+    if (weight < 1) [[unlikely]]
+      refuse_weight(weight);
+    if (!take_now(weight)) return std::nullopt;
+    return permit(*this, weight, detail::home_anywhere);
+  }
+  /// As acquire, for at most `d`: timeout_error.
+  template <class Rep, class Period>
+  auto acquire_for(std::chrono::duration<Rep, Period> d, std::int64_t weight = 1) {
+    return with_timeout(d, acquire(weight));
+  }
+
+  /// Growing hands out what is new; shrinking revokes nothing.
+  void resize(std::int64_t capacity);
+  /// Everybody who waits, and everybody later, gets errc::governor_closed.
+  void close();
+  /// Calls `fn` each time nothing is active and nobody waits, on the thread of the last release.
+  template <class F>
+  void on_idle(F&& fn) {
+    add_listener(std::make_unique<idle_function<std::decay_t<F>>>(std::forward<F>(fn)));
+  }
+
+  // What the following say may have changed when they return.
+
+  std::int64_t capacity() const noexcept;
+  /// Units that could be granted now, if nobody waited.
+  std::int64_t available() const noexcept;
+  /// Units that are out.
+  std::int64_t active() const noexcept;
+  /// Units that are waited for.
+  std::int64_t waiting() const noexcept;
+  std::string_view name() const noexcept;
+
+  template <detail::operation Op>
+  auto with(Op&& op) {
+    return weir::with(*this, std::forward<Op>(op));
+  }
+  template <class F>
+  auto wrap(F&& fn) {
+    return weir::wrap(*this, std::forward<F>(fn));
+  }
+
+ private:
+  friend class detail::shared_wait;
+  friend class detail::shared_queue;
+  struct idle_listener {
+    virtual ~idle_listener() = default;
+    virtual void call() = 0;
+  };
+  template <class F>
+  struct idle_function final : idle_listener {
+    template <class G>
+    explicit idle_function(G&& g) : fn(std::forward<G>(g)) {}
+    void call() override { fn(); }
+    F fn;
+  };
+
+  // The marks in the word; see permit_source.
+  static constexpr std::int64_t waits = 1;
+  static constexpr std::int64_t closed = 2;
+  static constexpr std::int64_t listens = 4;
+  static constexpr std::int64_t free_in(std::int64_t word) noexcept { return word >> 3; }
+  std::atomic_ref<std::int64_t> word() const noexcept {
+    return std::atomic_ref(const_cast<std::int64_t&>(free_));
+  }
+
+  bool take_now(std::int64_t weight) noexcept {
+    std::int64_t seen = word().load(std::memory_order_relaxed);
+    while ((seen & (waits | closed)) == 0 && free_in(seen) >= weight) {
+      if (word().compare_exchange_weak(seen, seen - weight * unit, std::memory_order_acquire,
+                                       std::memory_order_relaxed)) [[likely]]
+        return true;
+    }
+    return false;
+  }
+  void give_back(std::int64_t weight) override;
+  void settle(std::int64_t free) noexcept override;
+  [[noreturn]] void refuse_weight(std::int64_t weight) const;
+  void add_listener(std::unique_ptr<idle_listener> listener);
+
+  std::unique_ptr<detail::shared_queue> queue_;
+};
+
+inline bool detail::shared_wait::try_now() {
+  if (!governor_->take_now(weight_)) return false;
+  fate_ = fate::granted;
+  return true;
+}
+
+inline permit detail::shared_wait::take() {
+  if (fate_ != fate::granted) [[unlikely]]
+    refuse();
+  fate_ = fate::waiting;
+  return permit(*governor_, weight_, home_anywhere);
+}
+
+inline detail::shared_wait::~shared_wait() {
+  if (request_ != nullptr || fate_ == fate::granted) [[unlikely]]
+    leave();
+}
+
+}  // namespace weir

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+#include "flow/shared_queue.hpp"
+
+#include <weir/detail/dump_line.hpp>
+#include <weir/error.hpp>
+
+#include "core/fatal.hpp"
+#include "core/loop.hpp"
+#include "scope/home.hpp"
+
+namespace weir {
+
+namespace detail {
+
+// ------------------------------------------------------------------ requests
+
+void shared_request::deliver(loop&) noexcept {
+  if (shared_wait* w = std::exchange(wait, nullptr)) w->answered(how);
+  drop();
+}
+
+void shared_request::send() noexcept {
+  loop* here = loop::here();
+  if (here != nullptr && here->serial() == home->serial()) return deliver(*here);
+  home->post(*this);
+}
+
+void request_list::push_back(shared_request& r) noexcept {
+  r.previous = last;
+  r.next = nullptr;
+  (last == nullptr ? first : last->next) = &r;
+  last = &r;
+}
+
+void request_list::remove(shared_request& r) noexcept {
+  (r.previous == nullptr ? first : r.previous->next) = r.next;
+  (r.next == nullptr ? last : r.next->previous) = r.previous;
+}
+
+// ------------------------------------------------------------------ waiting
+
+void shared_wait::arm() { governor_->queue_->enter(*this); }
+
+void shared_wait::answered(fate how) noexcept {
+  std::exchange(request_, nullptr)->drop();
+  loop::here()->expect_answer(-1);
+  fate_ = how;
+  complete();
+}
+
+cancel_result shared_wait::withdraw() noexcept {
+  leave();
+  return cancel_result::done;
+}
+
+void shared_wait::leave() noexcept {
+  if (request_ != nullptr) {
+    loop::here()->expect_answer(-1);
+    governor_->queue_->leave(*std::exchange(request_, nullptr));
+  } else if (fate_ == fate::granted) {
+    fate_ = fate::waiting;
+    governor_->give_back(weight_);
+  }
+}
+
+void shared_wait::refuse() const {
+  const shared_queue& queue = *governor_->queue_;
+  if (fate_ == fate::closed)
+    raise(errc::governor_closed, text_of(queue.self()).append(" is closed"));
+  raise(errc::governor_full,
+        text_of(queue.self())
+            .append(" is full: ")
+            .append(std::to_string(queue.max_waiting()))
+            .append(" requests wait already; try again later or raise max_waiting"));
+}
+
+void shared_wait::describe(dump_line& line) const {
+  line.add("acquire of governor").add_name(governor_->name());
+  line.add(" (").add(static_cast<std::uint64_t>(governor_->active())).add(" of ");
+  line.add(static_cast<std::uint64_t>(governor_->capacity())).add(" out)");
+}
+
+// ------------------------------------------------------------------ the queue
+
+shared_queue::shared_queue(shared_governor& of, std::int64_t capacity,
+                           const governor_options& options)
+    : of_(of), capacity_(capacity), max_waiting_(options.max_waiting), name_(options.name) {
+  require_capacity(capacity);
+  if (max_waiting_ < 0)
+    raise(errc::invalid_argument,
+          text_of(self()).append(": max_waiting is negative; give 0 or more, or unbounded"));
+}
+
+// The lock is released before the dump, which asks the governor for numbers.
+void shared_queue::require_unused() const {
+  std::string text = text_of(self()).append(" destroyed while ");
+  {
+    const std::lock_guard lock(mutex_);
+    const std::int64_t out = capacity_ - free();
+    if (requests_ == 0 && out <= 0) return;
+    if (requests_ > 0) {
+      text.append(std::to_string(requests_)).append(" requests wait for it");
+    } else {
+      text.append(std::to_string(out)).append(" units are out");
+    }
+  }
+  fatal(text);
+}
+
+void shared_queue::require_capacity(std::int64_t capacity) const {
+  if (capacity >= 0 && capacity <= std::int64_t{0xffffffff}) return;
+  raise(errc::invalid_argument, text_of(self())
+                                    .append(": a capacity of ")
+                                    .append(std::to_string(capacity))
+                                    .append(" is not in 0..4294967295"));
+}
+
+std::int64_t shared_queue::free() const noexcept {
+  return shared_governor::free_in(of_.word().load(std::memory_order_acquire));
+}
+
+// The mark comes first: from then on nobody takes units without the lock, and whoever gives some
+// back comes here.
+void shared_queue::enter(shared_wait& w) {
+  auto* made = new shared_request(w, w.weight_, loop::here()->shared_door());
+  fate how = fate::waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    const std::int64_t word =
+        of_.word().fetch_or(shared_governor::waits, std::memory_order_acquire);
+    if ((word & shared_governor::closed) != 0) {
+      how = fate::closed;
+    } else if (requests_ == 0 && shared_governor::free_in(word) >= w.weight_) {
+      how = fate::granted;
+      of_.word().fetch_sub(w.weight_ * shared_governor::unit, std::memory_order_relaxed);
+    } else if (requests_ >= max_waiting_) {
+      how = fate::full;
+    } else {
+      made->queued = true;
+      requests_in_order_.push_back(*made);
+      waiting_ += w.weight_;
+      ++requests_;
+    }
+    note_empty();
+  }
+  w.fate_ = how;
+  if (how != fate::waiting) {
+    made->drop();
+    made->drop();
+    return w.complete();
+  }
+  w.request_ = made;
+  loop::here()->expect_answer(1);
+}
+
+void shared_queue::note_empty() noexcept {
+  if (requests_ == 0) of_.word().fetch_and(~shared_governor::waits, std::memory_order_release);
+}
+
+void shared_queue::unlink(shared_request& r) noexcept {
+  requests_in_order_.remove(r);
+  r.queued = false;
+  waiting_ -= r.weight;
+  --requests_;
+}
+
+void shared_queue::answer_first(fate how, to_do& later) noexcept {
+  shared_request& r = *requests_in_order_.first;
+  unlink(r);
+  r.how = how;
+  later.answered.push_back(r);
+}
+
+void shared_queue::grant(to_do& later) noexcept {
+  while (requests_ > 0 && requests_in_order_.first->weight <= free()) {
+    of_.word().fetch_sub(requests_in_order_.first->weight * shared_governor::unit,
+                         std::memory_order_relaxed);
+    answer_first(fate::granted, later);
+  }
+  note_empty();
+}
+
+// A grant that is on its way to somebody who leaves goes to the next one, from here.
+void shared_queue::leave(shared_request& r) noexcept {
+  to_do later;
+  {
+    const std::lock_guard lock(mutex_);
+    r.wait = nullptr;
+    if (r.queued) {
+      unlink(r);
+      r.drop();  // the queue's share
+    } else if (r.how == fate::granted) {
+      of_.word().fetch_add(r.weight * shared_governor::unit, std::memory_order_release);
+    }
+    grant(later);
+    note_idle(later);
+  }
+  r.drop();
+  later.run();
+}
+
+// The last release tells that it is idle, unless somebody had waited for it.
+void shared_queue::settle(std::int64_t free_then) noexcept {
+  to_do later;
+  {
+    const std::lock_guard lock(mutex_);
+    grant(later);
+    if (free_then == capacity_) note_idle(later);
+  }
+  later.run();
+}
+
+void shared_queue::resize(std::int64_t capacity) {
+  require_capacity(capacity);
+  to_do later;
+  {
+    const std::lock_guard lock(mutex_);
+    const std::int64_t more = capacity - capacity_;
+    capacity_ = capacity;
+    of_.word().fetch_add(more * shared_governor::unit, std::memory_order_relaxed);
+    grant(later);
+  }
+  later.run();
+}
+
+void shared_queue::close() noexcept {
+  to_do later;
+  {
+    const std::lock_guard lock(mutex_);
+    of_.word().fetch_or(shared_governor::closed, std::memory_order_relaxed);
+    while (requests_ > 0) answer_first(fate::closed, later);
+    note_empty();
+  }
+  later.run();
+}
+
+void shared_queue::to_do::run() noexcept {
+  while (shared_request* r = answered.first) {
+    answered.first = r->next;  // before it is sent: it may be gone then
+    r->send();
+  }
+  if (idle != nullptr) idle->tell();
+}
+
+// ------------------------------------------------------------------ idleness and numbers
+
+void shared_queue::note_idle(to_do& later) const noexcept {
+  if (listeners_ != nullptr && requests_ == 0 && free() == capacity_) later.idle = listeners_;
+}
+
+void shared_queue::listener_list::tell() const noexcept {
+  for (const auto& listener : all) {
+    try {
+      listener->call();
+    } catch (...) {
+      if (loop* here = loop::here()) here->emit("observer_failed", governor);
+    }
+  }
+}
+
+// The list is replaced, not changed: somebody may be going through it.
+void shared_queue::add_listener(std::unique_ptr<shared_governor::idle_listener> listener) {
+  const std::lock_guard lock(mutex_);
+  auto more = listeners_ == nullptr ? std::make_shared<listener_list>()
+                                    : std::make_shared<listener_list>(*listeners_);
+  more->governor = name_.view();
+  more->all.push_back(std::move(listener));
+  listeners_ = std::move(more);
+  of_.word().fetch_or(shared_governor::listens, std::memory_order_relaxed);
+}
+
+std::int64_t shared_queue::capacity() const {
+  const std::lock_guard lock(mutex_);
+  return capacity_;
+}
+
+std::int64_t shared_queue::active() const {
+  const std::lock_guard lock(mutex_);
+  return capacity_ - free();
+}
+
+std::int64_t shared_queue::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_;
+}
+
+}  // namespace detail
+
+// ------------------------------------------------------------------ the governor
+
+shared_governor::shared_governor(std::int64_t capacity, const governor_options& options)
+    : queue_(std::make_unique<detail::shared_queue>(*this, capacity, options)) {
+  word().store(capacity * unit, std::memory_order_relaxed);
+}
+
+shared_governor::~shared_governor() { queue_->require_unused(); }
+
+void shared_governor::give_back(std::int64_t weight) {
+  permit(*this, weight, detail::home_anywhere).release();
+}
+void shared_governor::settle(std::int64_t free) noexcept { queue_->settle(free); }
+
+void shared_governor::refuse_weight(std::int64_t weight) const {
+  detail::raise(errc::invalid_argument, detail::text_of(queue_->self())
+                                            .append(": a weight of ")
+                                            .append(std::to_string(weight))
+                                            .append(" is not positive; ask for 1 or more"));
+}
+
+void shared_governor::resize(std::int64_t capacity) { queue_->resize(capacity); }
+void shared_governor::close() { queue_->close(); }
+void shared_governor::add_listener(std::unique_ptr<idle_listener> listener) {
+  queue_->add_listener(std::move(listener));
+}
+
+std::int64_t shared_governor::capacity() const noexcept { return queue_->capacity(); }
+std::int64_t shared_governor::active() const noexcept { return queue_->active(); }
+std::int64_t shared_governor::waiting() const noexcept { return queue_->waiting(); }
+std::string_view shared_governor::name() const noexcept { return queue_->self().name; }
+std::int64_t shared_governor::available() const noexcept {
+  const std::int64_t free = free_in(word().load(std::memory_order_relaxed));
+  return free > 0 ? free : 0;
+}
+
+}  // namespace weir

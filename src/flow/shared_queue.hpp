@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// Who waits for a shared governor, and how they are told.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <weir/name.hpp>
+#include <weir/shared_governor.hpp>
+
+#include "core/door.hpp"
+
+namespace weir::detail {
+
+/// A waiter's place in the queue, then the message that tells its loop. Owned by the wait and by
+/// the queue or inbox that it is in; a wait that leaves only drops its share.
+class shared_request final : public message {
+ public:
+  shared_request(shared_wait& w, std::int64_t units, door_ref there) noexcept
+      : wait(&w), weight(units), home(std::move(there)) {}
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
+
+  void deliver(loop& here) noexcept override;
+  /// The loop has ended, so the waiter has left before, and has passed on what it was granted.
+  void refuse() noexcept override { drop(); }
+  /// Tells the waiter: at once if it is of this loop.
+  void send() noexcept;
+  void drop() noexcept {
+    if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  shared_wait* wait;  // the waiter's loop only; null when it has left
+  const std::int64_t weight;
+  const door_ref home;
+
+  // Behind the lock of the queue.
+  bool queued = false;
+  shared_wait::fate how = shared_wait::fate::waiting;
+  shared_request* previous = nullptr;
+  shared_request* next = nullptr;  // in the queue, or among those to be told
+
+ private:
+  ~shared_request() = default;
+  std::atomic<int> owners_{2};
+};
+
+/// Requests in order.
+struct request_list {
+  void push_back(shared_request& r) noexcept;
+  void remove(shared_request& r) noexcept;
+  shared_request* first = nullptr;
+  shared_request* last = nullptr;
+};
+
+/// The slow side of a shared governor: everything that needs the lock.
+class shared_queue {
+ public:
+  using fate = shared_wait::fate;
+  shared_queue(shared_governor& of, std::int64_t capacity, const governor_options& options);
+  shared_queue(const shared_queue&) = delete;
+  shared_queue& operator=(const shared_queue&) = delete;
+
+  /// Aborts if units are out or somebody waits.
+  void require_unused() const;
+  void enter(shared_wait& w);
+  void leave(shared_request& r) noexcept;
+  /// Units have come back; `free_then` were free then.
+  void settle(std::int64_t free_then) noexcept;
+  void resize(std::int64_t capacity);
+  void close() noexcept;
+  void add_listener(std::unique_ptr<shared_governor::idle_listener> listener);
+
+  std::int64_t capacity() const;
+  std::int64_t active() const;
+  std::int64_t waiting() const;
+  std::int64_t max_waiting() const noexcept { return max_waiting_; }
+  object_name self() const noexcept { return {"governor", name_.view()}; }
+
+ private:
+  /// Who listens, as of one moment; outlives the governor if need be.
+  struct listener_list {
+    std::string governor;
+    std::vector<std::shared_ptr<shared_governor::idle_listener>> all;
+    void tell() const noexcept;
+  };
+  using listeners_ref = std::shared_ptr<const listener_list>;
+
+  /// What is to be done when the lock is released: nothing of it touches the governor.
+  struct to_do {
+    request_list answered;
+    listeners_ref idle;
+    void run() noexcept;
+  };
+
+  void require_capacity(std::int64_t capacity) const;
+  std::int64_t free() const noexcept;
+  void grant(to_do& later) noexcept;
+  void answer_first(fate how, to_do& later) noexcept;
+  void unlink(shared_request& r) noexcept;
+  void note_empty() noexcept;
+  void note_idle(to_do& later) const noexcept;
+
+  shared_governor& of_;
+  mutable std::mutex mutex_;
+  std::int64_t capacity_;
+  std::int64_t waiting_ = 0;
+  std::int64_t requests_ = 0;
+  const std::int64_t max_waiting_;
+  request_list requests_in_order_;
+  listeners_ref listeners_;
+  const kept_name name_;
+};
+
+}  // namespace weir::detail
