@@ -177,7 +177,11 @@ class receive_wait : public simple_wait<receive_wait<T>, linked_wait> {
   };
   using result = std::optional<T>;
 
-  explicit receive_wait(args&& a) noexcept : channel_(a.from) {}
+  // Made where it is awaited, which need not be where `next` was called.
+  explicit receive_wait(args&& a) : channel_(a.from) {
+    if (!channel_->is_home()) [[unlikely]]
+      require_receiver(channel_);
+  }
   ~receive_wait() {
     if (value_.has_value()) [[unlikely]]
       channel_->put_back(*value_);
@@ -220,13 +224,14 @@ class send_wait : public send_wait_base {
   bool try_now() {
     if (channel_ == nullptr) return refuse();
     const channel_core::room answer = channel_->put(std::move(value()));
-    return answer == channel_core::room::yes || (answer == channel_core::room::closed && refuse());
+    if (answer == channel_core::room::yes) return true;
+    if (answer == channel_core::room::closed) return refuse();
+    // Here and not in `arm`, which must not throw: the value's move may.
+    if (envelope() == nullptr) keep(new send_envelope_of<T>(*channel_, *this, std::move(value_)));
+    return false;
   }
   void link() override { arm(); }
-  void arm() noexcept {
-    if (envelope() == nullptr) keep(new send_envelope_of<T>(*channel_, *this, std::move(value_)));
-    start_waiting();
-  }
+  void arm() noexcept { start_waiting(); }
   void take() {
     if (failed()) [[unlikely]]
       raise_problem(channel_);

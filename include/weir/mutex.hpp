@@ -48,7 +48,8 @@ class lock_wait : public simple_wait<lock_wait, linked_wait> {
   };
   using result = mutex_guard;
 
-  explicit lock_wait(args&& a) noexcept : mutex_(a.of) {}
+  // Made where it is awaited, which need not be where `lock` was called.
+  explicit lock_wait(args&& a);
   ~lock_wait();
   bool try_now() noexcept;
   void arm() noexcept;

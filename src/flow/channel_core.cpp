@@ -22,15 +22,17 @@ struct channel_core::call_message final : message {
     channel->called();
     channel->release();
   }
-  void refuse() noexcept override { channel->release(); }
+  void refuse() noexcept override { channel->call_refused(); }
   channel_core* channel;
 };
 
 struct channel_core::shared {
   explicit shared(channel_core& c) noexcept : call(c) {}
   call_message call;
-  door_ref receiver;  // written before `receiver_waits_` is set, read by who clears it
+  door_ref receiver;  // written before `receiver_waits_` is set or locked, read locked
   std::mutex mutex;
+  door_ref called;         // where `call` went
+  bool call_lost = false;  // it came to a loop that was gone, and there is no other yet
   send_envelope* first = nullptr;
   send_envelope* last = nullptr;
 };
@@ -135,7 +137,14 @@ void channel_core::raise_closed() const {
   raise(errc::queue_closed, text_of(self()) + " is closed: it takes no more values");
 }
 
-void channel_core::settle_home() { home_.settle(self(), "send through a sender", false); }
+// Who was asked to call the loop before this one calls this one.
+void channel_core::settle_home() {
+  home_.settle(self(), "send through a sender", false);
+  if (loop::here() == nullptr) return;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->receiver = loop::here()->shared_door();
+  if (std::exchange(shared_->call_lost, false)) call_due_ = false;
+}
 
 void channel_core::check_end() const noexcept {
   consumers_.require_empty(self());
@@ -180,10 +189,26 @@ void channel_core::end_sending() noexcept {
 void channel_core::call_receiver() noexcept {
   if (!receiver_waits_.exchange(false, std::memory_order_seq_cst)) return;
   const loop* here = loop::here();
-  if (here != nullptr && here->serial() == shared_->receiver->serial()) return called();
   // Once the message is there, the receiver may write a new door, and the old one may go.
-  const door_ref there = shared_->receiver;
+  door_ref there;
+  {
+    const std::lock_guard lock(shared_->mutex);
+    there = shared_->called = shared_->receiver;
+  }
+  if (here != nullptr && here->serial() == there->serial()) return called();
   retain();
+  there->post(shared_->call);
+}
+
+// The loop was gone. If the receiver lives on another one by now, that one is meant.
+void channel_core::call_refused() noexcept {
+  door_ref there;
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->call_lost = shared_->receiver == shared_->called;
+    if (!shared_->call_lost) there = shared_->called = shared_->receiver;
+  }
+  if (there == nullptr) return release();
   there->post(shared_->call);
 }
 

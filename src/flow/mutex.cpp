@@ -12,13 +12,18 @@ namespace weir {
 
 namespace detail {
 
+lock_wait::lock_wait(args&& a) : mutex_(a.of) { mutex_->check(); }
+
 bool lock_wait::try_now() noexcept {
   if (mutex_->locked_) return false;
   mutex_->hold(current_fiber());
   return holds_ = true;
 }
 
-void lock_wait::arm() noexcept { mutex_->waiters_.push_back(*this); }
+void lock_wait::arm() noexcept {
+  if (try_now()) return complete();  // unlocked by another arm of the same composite wait
+  mutex_->waiters_.push_back(*this);
+}
 
 cancel_result lock_wait::withdraw() noexcept {
   mutex_->waiters_.remove(*this);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "flow_support.hpp"
+#include "governor_support.hpp"
 
 using namespace flow_test;
 using weir::adaptive_governor;

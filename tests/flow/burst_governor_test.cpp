@@ -2,7 +2,7 @@
 // burst_governor: more at once after a rest.
 #include <vector>
 
-#include "flow_support.hpp"
+#include "governor_support.hpp"
 
 using namespace flow_test;
 using weir::burst_governor;

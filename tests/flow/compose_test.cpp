@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "flow_support.hpp"
+#include "governor_support.hpp"
 
 using namespace flow_test;
 

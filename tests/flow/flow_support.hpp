@@ -1,44 +1,120 @@
 // SPDX-License-Identifier: MIT
-// What the tests of governors share.
+// What the tests of queues, channels, events and mutexes share: values that are counted or refuse
+// to be moved, consumers, and the text of the dump.
 #pragma once
 
-#include <cstdint>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
-#include "support/aid.hpp"
+#include "toolkit/toolkit_support.hpp"
 
-namespace flow_test {
+namespace weir_test {
 
-using namespace aid;
-using weir::errc;
-using weir::task;
+using numbers = std::vector<int>;
 
-/// Runs `body` once, on virtual time.
+/// A value that cannot be copied and is counted while it is somebody's, not when moved from.
+class counted_value {
+ public:
+  counted_value(int value, int& alive) : n(value), alive_(&alive) { ++alive; }
+  counted_value(counted_value&& other) noexcept
+      : n(other.n), alive_(std::exchange(other.alive_, nullptr)) {}
+  counted_value& operator=(counted_value other) noexcept {
+    std::swap(n, other.n);
+    std::swap(alive_, other.alive_);
+    return *this;
+  }
+  ~counted_value() {
+    if (alive_ != nullptr) --*alive_;
+  }
+  bool moved_from() const { return alive_ == nullptr; }
+  int n;
+
+ private:
+  int* alive_;
+};
+
+/// Its moves throw boom(n) when the fuse has burnt down; a copy that could not be made is no value.
+struct brittle {
+  explicit brittle(int value) : n(value) {}
+  brittle(const brittle& other) : n(other.n) { burn(n); }
+  brittle(brittle&& other) : n(other.n) { burn(n); }
+  brittle& operator=(const brittle&) = default;
+  brittle& operator=(brittle&&) = default;
+  ~brittle() = default;
+  int n;
+
+  static inline int fuse = 0;  // the move that throws, counted down; 0: none
+
+ private:
+  static void burn(int n) {
+    if (fuse > 0 && --fuse == 0) throw boom(n);
+  }
+};
+
+inline std::string dump_text() {
+  std::ostringstream out;
+  weir::dump(out);
+  return out.str();
+}
+
+/// Takes values until the end.
+template <class Source>
+task<> take_all(Source& from, numbers& into) {
+  for (;;) {
+    auto v = co_await from.next();
+    if (!v) co_return;
+    into.push_back(*v);
+  }
+}
+
+/// Takes one value; -1 at the end.
+template <class Source>
+task<int> take_one(Source& from) {
+  auto v = co_await from.next();
+  co_return v ? *v : -1;
+}
+
+/// Takes one value into a list, -1 at the end; nothing if it fails or is cancelled.
+template <class Source>
+task<> take_into(Source& from, numbers& into) {
+  int v = co_await take_one(from);
+  into.push_back(v);
+}
+
+/// What can be taken at once.
+template <class Source>
+numbers drain(Source& from) {
+  numbers all;
+  while (auto v = from.try_next()) all.push_back(*v);
+  return all;
+}
+
+/// Pushes, and says so in a list when the value was accepted.
+inline task<> push_one(weir::queue<int>& q, int value, numbers& accepted) {
+  co_await q.push(value);
+  accepted.push_back(value);
+}
+
+inline numbers from_to(int first, int last) {
+  numbers all;
+  for (int i = first; i <= last; ++i) all.push_back(i);
+  return all;
+}
+
+inline numbers sorted(numbers all) {
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+/// The code of the error with which the awaited `make()` ends; empty if it ends well.
 template <class F>
-void simulate(F body) {
-  weir::sim::run({.seed = 1}, std::move(body));
+task<std::error_code> code_after(F make) {
+  const std::exception_ptr error = co_await attempt(make);
+  co_return code_of(error);
 }
 
-/// Milliseconds of the loop's time.
-inline long now_ms() {
-  return static_cast<long>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(weir::now().time_since_epoch())
-          .count());
-}
-
-/// Takes a permit, says so in the log, and keeps it for `d`.
-template <class G>
-task<> user(G& g, text_log& log, std::string name, weir::duration d) {
-  auto permit = co_await g.acquire();
-  log.push_back(std::move(name));
-  co_await weir::sleep(d);
-}
-
-/// The error code that making something ends with.
-template <class F>
-std::error_code refused(F make) {
-  return code_of(thrown_by(std::move(make)));
-}
-
-}  // namespace flow_test
+}  // namespace weir_test

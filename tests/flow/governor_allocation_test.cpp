@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "flow_support.hpp"
+#include "governor_support.hpp"
 #include "support/sanitizers.hpp"
 
 // Under a sanitizer every frame is an allocation of its own; nothing is counted there.

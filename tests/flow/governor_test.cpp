@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "flow_support.hpp"
+#include "governor_support.hpp"
 
 using namespace flow_test;
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/environment.hpp"
-#include "flow_support.hpp"
+#include "governor_support.hpp"
 
 using namespace flow_test;
 using weir::load_governor;

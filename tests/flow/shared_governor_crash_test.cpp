@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/loop.hpp"
-#include "flow_support.hpp"
+#include "governor_support.hpp"
 
 using namespace flow_test;
 using weir::shared_governor;

@@ -8,7 +8,7 @@
 #include <random>
 #include <sstream>
 
-#include "flow_support.hpp"
+#include "governor_support.hpp"
 
 using namespace flow_test;
 using weir::shared_governor;

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "flow_support.hpp"
+#include "governor_support.hpp"
 
 using namespace flow_test;
 using weir::shared_governor;

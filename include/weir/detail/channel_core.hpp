@@ -187,6 +187,7 @@ class channel_core {
   }
   void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   void call_receiver() noexcept;
+  void call_refused() noexcept;
   void called() noexcept;
   void admit_waiting() noexcept;
   /// The next waiting sender for whom there is room, with its position.
