@@ -216,12 +216,9 @@ void pool_core::ended(const job_ref& job) noexcept {
     op = std::move(job->op);
     if (first_error_ == nullptr) first_error_ = std::move(error);
     admit_waiting();
-  }
-  if (job->for_result) tell(job);
-  {
-    const std::lock_guard lock(mutex_);
     tell_drained();
   }
+  if (job->for_result) tell(job);
   if (error != nullptr && !in_dead_world()) loop::here()->emit("suppressed", name_);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A time limit around a wait does not change where the wait belongs.
-// EXPECT: nor does a wait for a
+// EXPECT: nor does a wait for something
 #include <weir/weir.hpp>
 
 void caller(weir::loop_ref there, weir::future<int>& running) {

@@ -132,9 +132,10 @@ inline constexpr bool stays_home<pending<W>> = is_home_bound<W>;
 /// `Op`, which gives a `T`, as something that can run on another loop.
 template <class T, class Op, class G>
 remote_ref make_remote(G&& op) {
-  static_assert(!stays_home<Op>,
-                "weir::on, weir::pool: a future never leaves its loop, nor does a wait for a "
-                "future, scope, group or periodic job; give a task, or a callable");
+  static_assert(
+      !stays_home<Op>,
+      "weir::on, weir::pool: a future never leaves its loop, nor does a wait for something "
+      "of that loop (scope, group, lock, ...); give a task, or a callable");
   return remote_ref(new remote_op_of<T, Op>(std::forward<G>(op)));
 }
 
