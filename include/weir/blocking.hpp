@@ -129,7 +129,7 @@ class blocking_wait_base : public wait {
   void fail_now(std::exception_ptr error) noexcept;
   void stop_waiting() noexcept;
   blocking_ref job_;
-  bool waiting_ = false;
+  answer_due due_;
 };
 
 template <class T>

@@ -78,8 +78,10 @@ reason_ref nested_reason(const reason_ref& outer, scope_id here, std::string_vie
                          time_point when);
 
 /// What the other side of a remote call is told: kind `remote`, with the caller's reason (if it has
-/// one) as the next link.
-reason_ref remote_reason(const reason_ref& outer, time_point when);
+/// one) as the next link. The time is that of its own loop, see `heard_at`.
+reason_ref remote_reason(const reason_ref& outer);
+/// The same reason as a loop hears it that may have a clock of its own.
+reason_ref heard_at(const reason_ref& told, time_point when);
 
 }  // namespace detail
 
@@ -106,7 +108,7 @@ class cancel_reason {
  private:
   friend detail::reason_ref detail::nested_reason(const detail::reason_ref&, scope_id,
                                                   std::string_view, time_point);
-  friend detail::reason_ref detail::remote_reason(const detail::reason_ref&, time_point);
+  friend detail::reason_ref detail::remote_reason(const detail::reason_ref&);
   friend void detail::release(detail::reason_record*) noexcept;
   detail::reason_ref outer_;
 };

@@ -142,9 +142,8 @@ class channel_state final : public channel_core {
       taken(++next_);
       if (!skipped) return true;
     }
-    return ended();
+    return has_ended(next_);
   }
-  bool ended() const noexcept { return is_closed() && end_position() == next_; }
   void serve() noexcept override {
     this->serving_ = true;
     do {
@@ -161,7 +160,10 @@ class channel_state final : public channel_core {
     } while (!consumers().empty() && !will_be_called());
     this->serving_ = false;
   }
-  bool has_something() const noexcept override { return has_value() || ended(); }
+  // Sequentially consistent: see the third point of channel_core.hpp.
+  bool has_something() const noexcept override {
+    return at(next_).turn.load(std::memory_order_seq_cst) >> 1 == next_ + 1 || has_ended(next_);
+  }
 
   std::unique_ptr<slot[]> slots_;
   std::uint64_t next_ = 0;  // the position of the value that is taken next

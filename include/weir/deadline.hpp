@@ -32,7 +32,8 @@ struct timeout_region final : limited_region {
 };
 
 std::exception_ptr timeout_of(const time_limit& limit);
-void emit_late(const time_limit& limit);
+/// The operation ended after its limit: with a value, or with an error that wins over it.
+void emit_late(const time_limit& limit, bool failed);
 
 /// The other arm of with_timeout over a wait.
 class limit_wait : public simple_wait<limit_wait>, public deadline_node {
@@ -67,6 +68,7 @@ class timed_wait : public arms_wait {
     time_limit limit;
   };
   using result = typename W::result;
+  static constexpr bool home_bound = is_home_bound<W>;
 
   explicit timed_wait(args&& a) : inner_(std::move(a.inner)), limit_(std::move(a.limit)) {
     links_[0].owner = links_[1].owner = this;
@@ -80,20 +82,28 @@ class timed_wait : public arms_wait {
     limit_.begin();
     // What runs elsewhere is told until when.
     if constexpr (requires { inner_.limit_to(limit_.at()); }) inner_.limit_to(limit_.at());
-    return limit_.passed() ? give_up() : try_arms();
+    return limit_.passed() && !refused() ? give_up() : try_arms();
   }
-  bool failed() const noexcept {
-    return links_[0].state == arm_link::phase::completed ? inner_.failed() : true;
-  }
+  bool failed() const noexcept { return !has_result() || inner_.failed(); }
   result take() {
-    if (links_[0].state != arm_link::phase::completed)
-      std::rethrow_exception(timeout_of(limit_.limit()));
-    if (links_[1].state == arm_link::phase::completed) emit_late(limit_.limit());
+    if (!has_result()) std::rethrow_exception(timeout_of(limit_.limit()));
+    if (links_[1].state == arm_link::phase::completed) emit_late(limit_.limit(), inner_.failed());
     return inner_.take();
   }
   void describe(dump_line& line) const override { inner_.describe(line); }
 
  private:
+  // What runs elsewhere may have ended with a value or an error while it was asked to stop.
+  bool has_result() const noexcept {
+    if (links_[0].state == arm_link::phase::completed) return true;
+    if constexpr (requires { inner_.ended_by_itself(); }) return inner_.ended_by_itself();
+    return false;
+  }
+  // Whether it is refused whatever the limit is.
+  bool refused() {
+    if constexpr (requires { inner_.is_refused(); }) return inner_.is_refused();
+    return false;
+  }
   bool give_up() noexcept {
     links_[0].state = arm_link::phase::idle;
     links_[1].state = arm_link::phase::completed;

@@ -60,6 +60,7 @@ class core_ref {
 /// Waits until a future is settled. The typed waits below differ only in what they hand out.
 class future_wait : public simple_wait<future_wait> {
  public:
+  static constexpr bool home_bound = true;
   using args = core_ref;
 
   explicit future_wait(core_ref&& core) : core_(std::move(core)) {

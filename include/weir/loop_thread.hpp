@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,18 @@ class served_loop;
 /// What `fn(Owned&)`, a coroutine, gives.
 template <class F, class Owned>
 using body_result_with = result_t<std::invoke_result_t<F&, Owned&>>;
+
+/// Refuses what cannot be the body of with_pool or with_loop_thread.
+template <class F, class Owned>
+void require_body(const F& fn) {
+  static_assert(std::is_invocable_v<F&, Owned&>,
+                "the body of with_pool takes a weir::pool&, that of with_loop_thread a "
+                "weir::loop_thread&");
+  static_assert(is_task<std::remove_cvref_t<std::invoke_result_t<F&, Owned&>>>,
+                "the body of with_pool or with_loop_thread must return weir::task<T> (make it a "
+                "coroutine)");
+  if (is_empty_callable(fn)) raise_empty_job();
+}
 
 /// A served loop and who ends it: a scope, or the handle.
 class thread_handle {
@@ -55,6 +69,8 @@ class loop_thread {
       : handle_(&s, options.name, "loop_thread") {}
   explicit loop_thread(const loop_thread_options& options = {})
       : handle_(nullptr, options.name, "loop_thread") {}
+  loop_thread(const loop_thread&) = delete;
+  loop_thread& operator=(const loop_thread&) = delete;
 
   operator loop_ref() const noexcept { return handle_.ref(); }
   loop_ref ref() const noexcept { return handle_.ref(); }
@@ -68,11 +84,14 @@ namespace detail {
 
 template <class F>
 task<body_result_with<F, loop_thread>> run_with_loop_thread(kept_name name, F fn) {
+  std::optional<loop_thread> t;  // outlives what runs there and may use it
   auto body = [&](scope& s) -> task<body_result_with<F, loop_thread>> {
-    loop_thread t(s, {.name = name.view()});
-    co_return co_await fn(t);
+    t.emplace(s, loop_thread_options{.name = name.view()});
+    co_return co_await fn(*t);
   };
-  co_return co_await with_scope(body);
+  scope_options around;
+  around.name = name.view().empty() ? weir::name("loop_thread") : weir::name(name.view());
+  co_return co_await with_scope(around, body);
 }
 
 }  // namespace detail
@@ -80,6 +99,7 @@ task<body_result_with<F, loop_thread>> run_with_loop_thread(kept_name name, F fn
 /// Runs `fn(loop_thread&)`; the thread ends with it.
 template <class F>
 auto with_loop_thread(const loop_thread_options& options, F fn) {
+  detail::require_body<F, loop_thread>(fn);
   return detail::run_with_loop_thread<F>(detail::kept_name(options.name), std::move(fn));
 }
 template <class F>

@@ -100,6 +100,7 @@ class mutex {
   }
   void settle_home();
   void unlock() noexcept;
+  void check_unlock() const noexcept;
   void hold(detail::fiber* owner) noexcept;
   detail::object_name self() const noexcept { return {"mutex", name_.view()}; }
 

@@ -12,18 +12,19 @@ namespace weir {
 /// caller's cancellation, deadline and locals go with it. The caller waits until the other side
 /// has ended, also when it is cancelled itself.
 ///
+/// It is the caller's loop that enforces the deadline: it cancels the operation when it is due.
+/// Over there `context::deadline()` knows it, if both loops have the same clock.
+///
 /// Errors: errc::loop_gone if that loop has ended or ends before the operation does.
 /// Threads: `op` runs on the other loop's thread; what it captures by reference lives in the
 /// caller, who waits. The result is moved across.
 template <detail::operation Op>
 auto on(loop_ref there, Op&& op) {
   using plain = detail::held_t<Op>;
-  static_assert(!detail::is_future<plain>,
-                "weir::on: a future never leaves its loop; give a task, or a callable");
   using value = detail::result_t<plain>;
   using wait_type = detail::remote_wait<value>;
-  detail::remote_ref made(new detail::remote_op_of<value, plain>(std::forward<Op>(op)));
-  return detail::pending<wait_type>(typename wait_type::args(std::move(made), there));
+  return detail::pending<wait_type>(
+      typename wait_type::args(detail::make_remote<value, plain>(std::forward<Op>(op)), there));
 }
 
 template <detail::operation Op>

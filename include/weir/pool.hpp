@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -48,7 +49,7 @@ remote_ref make_job(Job&& job) {
   using plain = std::decay_t<Job>;
   if constexpr (!direct_op<plain>)
     if (is_empty_callable(job)) return {};
-  return remote_ref(new remote_op_of<job_value_t<plain>, plain>(std::forward<Job>(job)));
+  return make_remote<job_value_t<plain>, plain>(std::forward<Job>(job));
 }
 
 /// Waits until a job is accepted, or (`for_result`) until it has ended. Takes back what it can when
@@ -67,8 +68,13 @@ class pool_wait_base : public wait {
   bool try_now();
   void arm();
   cancel_result withdraw() noexcept override;
+  void grace_over() noexcept override;
   void describe(dump_line& line) const override;
   bool failed() const noexcept;
+  /// Asked to end, a running job has ended with a value or an error nevertheless.
+  bool ended_by_itself() const noexcept;
+  /// True if it cannot be accepted, whatever the time.
+  bool is_refused();
   /// A time limit directly around it.
   void limit_to(time_point at) noexcept { limit_ = at; }
   /// Accepted, refused, or answered.
@@ -79,10 +85,13 @@ class pool_wait_base : public wait {
   ~pool_wait_base();
   /// Throws if the pool refused the job.
   void check() const;
-  remote_op& op() const noexcept { return *job_.get(); }
+  /// The result, for whoever takes it now.
+  outcome_base& taken() noexcept {
+    cancelling_ = false;
+    return job_->result();
+  }
 
  private:
-  friend class pool_core;
   bool enter(bool may_wait);
   void prepare();
   std::shared_ptr<pool_core> pool_;
@@ -90,9 +99,9 @@ class pool_wait_base : public wait {
   std::shared_ptr<pool_job> entry_;
   std::error_code refused_;
   time_point limit_ = time_point::max();
+  answer_due due_;
   bool for_result_;
-  bool waiting_ = false;
-  bool cancelling_ = false;
+  bool cancelling_ = false;  // a running job was asked to end; nobody has taken the result
 };
 
 class submit_wait : public pool_wait_base {
@@ -109,7 +118,7 @@ class pool_run_wait : public pool_wait_base {
   explicit pool_run_wait(args&& a) noexcept : pool_wait_base(std::move(a)) {}
   T take() {
     check();
-    return static_cast<outcome<T>&>(op().result()).take();
+    return static_cast<outcome<T>&>(taken()).take();
   }
 };
 
@@ -123,8 +132,9 @@ class pool_run_wait : public pool_wait_base {
 ///
 /// Owned by a scope (inside fibers): the destructor cancels without waiting, the scope joins it and
 /// raises a job error that no close() rethrew. Without one, outside of loops: the destructor
-/// cancels and joins. What jobs capture must outlive the owner. Threads: try_submit, submit, run,
-/// cancel on any; the handle itself belongs to its owner.
+/// cancels and joins. What jobs capture must outlive the owner, not only the handle; so must the
+/// handle itself if a job uses it. Threads: try_submit, submit, run, cancel on any; the handle
+/// itself belongs to its owner.
 class pool {
  public:
   explicit pool(scope& s, const pool_options& options = {});
@@ -174,26 +184,31 @@ namespace detail {
 template <class F>
 task<body_result_with<F, pool>> run_with_pool(pool_options options, kept_name name, F fn) {
   options.name = name.view();
+  std::optional<pool> p;  // outlives the jobs, which may use it
   auto body = [&](scope& s) -> task<body_result_with<F, pool>> {
-    pool p(s, options);
+    p.emplace(s, options);
     if constexpr (std::is_void_v<body_result_with<F, pool>>) {
-      co_await fn(p);
-      if (!p.closed()) co_await p.close();
+      co_await fn(*p);
+      if (!p->closed()) co_await p->close();
     } else {
-      auto value = co_await fn(p);
-      if (!p.closed()) co_await p.close();
+      auto value = co_await fn(*p);
+      if (!p->closed()) co_await p->close();
       co_return value;
     }
   };
-  co_return co_await with_scope(body);
+  scope_options around;
+  around.name = options.name.empty() ? weir::name("pool") : options.name;
+  co_return co_await with_scope(around, body);
 }
 
 }  // namespace detail
 
 /// Runs `fn(pool&)`. A body that returns without close() drains as close() does; one that throws or
-/// is cancelled cancels the jobs.
+/// is cancelled cancels the jobs. So does one that called close() and returned before the jobs had
+/// ended (under a time limit): it has waited as long as it wanted to.
 template <class F>
 auto with_pool(const pool_options& options, F fn) {
+  detail::require_body<F, pool>(fn);
   return detail::run_with_pool<F>(options, detail::kept_name(options.name), std::move(fn));
 }
 template <class F>

@@ -229,6 +229,7 @@ class queue : private detail::queue_base {
   /// As close, and destroys what is buffered.
   void discard() {
     end(nullptr);
+    discarded_ = true;
     values_.clear();
   }
   /// As close, with an error for every `next` that waits now; if none does, for the first one after
@@ -310,7 +311,7 @@ class queue : private detail::queue_base {
     w.complete();
   }
   void put_back(T& v) noexcept {
-    if (!detail::values_come_back()) return;
+    if (discarded_ || !detail::values_come_back()) return;
     if (!consumers_.empty()) {
       put(std::move(v));
     } else {
@@ -334,6 +335,7 @@ class queue : private detail::queue_base {
   }
 
   detail::ring<T> values_;
+  bool discarded_ = false;
 };
 
 }  // namespace weir

@@ -222,6 +222,7 @@ namespace detail {
 /// Waits until a scope has no ordinary child.
 class join_wait : public simple_wait<join_wait> {
  public:
+  static constexpr bool home_bound = true;
   enum class use : std::uint8_t { join, idle, end };
   struct args {
     scope* of;
@@ -236,6 +237,9 @@ class join_wait : public simple_wait<join_wait> {
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;
   void take();
+
+ protected:
+  bool is_home() const noexcept;
 
  private:
   friend struct region;

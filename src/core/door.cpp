@@ -12,8 +12,8 @@
 
 namespace weir::detail {
 
-door::door(std::string name, std::uint32_t serial, bool simulated)
-    : name_(std::move(name)), serial_(serial), simulated_(simulated), bell_(-1) {
+door::door(std::string name, std::uint32_t serial, bool simulated, const void* clock)
+    : name_(std::move(name)), serial_(serial), simulated_(simulated), clock_(clock), bell_(-1) {
   // A simulated loop never sleeps, so it needs no bell; explorations make thousands of loops.
   if (simulated) return;
   bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -75,12 +75,13 @@ table& doors() {
 
 }  // namespace
 
-door_ref door_table::add(std::string name, bool simulated, std::uint32_t& index) {
+door_ref door_table::add(std::string name, bool simulated, const void* clock,
+                         std::uint32_t& index) {
   table& t = doors();
   const std::lock_guard lock(t.mutex);
   // 0 and the largest number are no loop: see permit.
   if (++t.next_serial == ~std::uint32_t{0}) t.next_serial = 1;
-  auto made = std::make_shared<door>(std::move(name), t.next_serial, simulated);
+  auto made = std::make_shared<door>(std::move(name), t.next_serial, simulated, clock);
   for (index = 0; index < t.doors.size(); ++index) {
     if (t.doors[index] == nullptr) {
       t.doors[index] = made;

@@ -28,7 +28,7 @@ class counter {
 /// Outlives its loop: whoever wants to reach the loop holds the door, never the loop.
 class door {
  public:
-  door(std::string name, std::uint32_t serial, bool simulated);
+  door(std::string name, std::uint32_t serial, bool simulated, const void* clock);
   door(const door&) = delete;
   door& operator=(const door&) = delete;
   ~door();
@@ -46,6 +46,8 @@ class door {
   const std::string& name() const noexcept { return name_; }
   std::uint32_t serial() const noexcept { return serial_; }
   bool simulated() const noexcept { return simulated_; }
+  /// See environment::clock; only to be compared.
+  const void* clock() const noexcept { return clock_; }
 
   inbox messages;
   counter scopes;
@@ -62,6 +64,7 @@ class door {
   std::string name_;
   std::uint32_t serial_;
   bool simulated_;
+  const void* clock_;
   std::atomic<bool> rang_{false};
   int bell_;  // an eventfd
 };
@@ -70,7 +73,7 @@ using door_ref = std::shared_ptr<door>;
 
 /// The process's table of doors.
 struct door_table {
-  static door_ref add(std::string name, bool simulated, std::uint32_t& index);
+  static door_ref add(std::string name, bool simulated, const void* clock, std::uint32_t& index);
   static void remove(std::uint32_t index) noexcept;
   /// Null if that loop has ended.
   static door_ref find(std::uint32_t index, std::uint32_t serial) noexcept;

@@ -59,6 +59,9 @@ class environment {
   virtual std::string dump(loop& here);
   /// Runs a loop that serves others: on a thread of its own, unless the environment hosts it.
   virtual void start(const std::shared_ptr<served_loop>& made);
+  /// Which clock its loops have, null for that of the machine: points in time mean something only
+  /// to loops that have the same one.
+  virtual const void* clock() const noexcept { return nullptr; }
   /// True if it drives its loops itself, on one thread; otherwise they hear other threads.
   virtual bool simulated() const noexcept { return false; }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The inbox of a loop, and the door that outlives the loop and holds it.
+// The inbox of a loop: messages from any thread, taken by the loop's.
 //
 // An inbox is one atomic pointer: null (empty, the loop is awake), the newest of a list of
 // messages, `sleeping` (empty, the loop is about to sleep or asleep) or `closed` (for ever).

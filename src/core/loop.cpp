@@ -32,7 +32,7 @@ loop& require_fiber(const char* what) {
 
 loop::loop(environment& env, std::string name)
     : env_(env), budget_(env.budget()), turn_limit_(env.turn_limit()) {
-  door_ = door_table::add(std::move(name), env.simulated(), index_);
+  door_ = door_table::add(std::move(name), env.simulated(), env.clock(), index_);
   serial_ = door_->serial();
 }
 
@@ -171,6 +171,14 @@ void loop::arm_watch(deadline_node& node, time_point when) noexcept {
   node.counted = false;
   node.order = next_order();
   deadlines_.arm(node, ticks(when));
+}
+
+void answer_due::expect() noexcept {
+  due_ = true;
+  loop::here()->expect_answer(1);
+}
+void answer_due::settle() noexcept {
+  if (std::exchange(due_, false)) loop::here()->expect_answer(-1);
 }
 
 bool loop::can_wake() const noexcept {

@@ -57,12 +57,17 @@ reason_ref nested_reason(const reason_ref& outer, scope_id here, std::string_vie
   return make_reason(std::move(nested));
 }
 
-reason_ref remote_reason(const reason_ref& outer, time_point when) {
+reason_ref remote_reason(const reason_ref& outer) {
   cancel_reason sent(cancel_kind::remote);
-  sent.when = when;
   sent.outer_ = outer;
   if (outer) sent.message = outer->message;
   return make_reason(std::move(sent));
+}
+
+reason_ref heard_at(const reason_ref& told, time_point when) {
+  cancel_reason heard(*told);
+  heard.when = when;
+  return make_reason(std::move(heard));
 }
 
 }  // namespace detail

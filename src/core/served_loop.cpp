@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "core/served_loop.hpp"
 
-
 #include <weir/detail/dump_line.hpp>
 #include <weir/scope.hpp>
 
+#include "core/fatal.hpp"
 #include "core/loop.hpp"
 #include "core/region.hpp"
 #include "core/session.hpp"
@@ -36,20 +36,30 @@ struct idle_root final : served_root {
 task<> serve_idly() { co_await pending<idle_wait>({}); }
 std::unique_ptr<served_root> make_idle_root() { return std::make_unique<idle_root>(); }
 
+void require_no_loop_to_block(const std::string& what) {
+  if (const loop* here = loop::here())
+    raise(errc::would_deadlock,
+          what + " made on loop '" + here->shared_door()->name() +
+              "' without a scope: its destructor would block the loop; give it the scope that "
+              "joins it");
+}
+
 /// Tells the loop to end.
 struct served_loop::end_message final : message {
+  explicit end_message(bool without_grace) noexcept : force(without_grace) {}
   void deliver(loop& here) noexcept override {
-    here.cancel_everything("the loop was told to end", false);
+    here.cancel_everything("the loop was told to end", force);
     delete this;
   }
   void refuse() noexcept override { delete this; }
+  bool force;
 };
 
 /// Tells the owner that the loop has ended.
 struct served_loop::ended_message final : message {
   explicit ended_message(std::shared_ptr<served_loop> s) noexcept : from(std::move(s)) {}
-  void deliver(loop&) noexcept override {
-    if (served_wait* w = std::exchange(from->waiter_, nullptr)) w->ended();
+  void deliver(loop& here) noexcept override {
+    from->tell_owner(here);
     delete this;
   }
   void refuse() noexcept override { delete this; }
@@ -72,9 +82,10 @@ served_loop::~served_loop() {
 std::shared_ptr<served_loop> served_loop::start(std::string name,
                                                 std::unique_ptr<served_root> root) {
   auto made = std::make_shared<served_loop>(std::move(name), std::move(root));
-  loop* here = loop::here();
-  if (here != nullptr) {
+  if (loop* here = loop::here()) {
+    made->owner_ = here->shared_door();
     here->env().start(made);
+    here->expect_answer(1);
   } else {
     made->start_thread();
   }
@@ -105,6 +116,7 @@ void served_loop::run_thread() noexcept {
     s.here().run();
   } catch (...) {
     const std::lock_guard lock(mutex_);
+    if (door_ != nullptr) fatal("loop '" + name_ + "': an exception left its turn");
     failed_ = std::current_exception();
     changed_.notify_all();
     return;
@@ -123,29 +135,26 @@ void served_loop::has_started(loop& here) noexcept {
 
 void served_loop::has_ended_now() noexcept {
   root_.reset();
-  door_ref owner;
-  {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-    owner = std::move(owner_);
-    changed_.notify_all();
-  }
-  if (owner != nullptr) owner->post(*new ended_message(shared_from_this()));
+  if (owner_ != nullptr) owner_->post(*new ended_message(shared_from_this()));
 }
 
-void served_loop::end() noexcept {
+void served_loop::tell_owner(loop& here) noexcept {
+  join();
+  joined_ = true;
+  here.expect_answer(-1);
+  if (served_wait* w = std::exchange(waiter_, nullptr)) w->complete();
+}
+
+void served_loop::end(bool force) noexcept {
+  const asked wanted = force ? asked::forced : asked::to_end;
   door_ref door;
   {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(asked_, true) || ended_) return;
+    if (asked_ >= wanted) return;
+    asked_ = wanted;
     door = door_;
   }
-  door->post(*new end_message);
-}
-
-bool served_loop::has_ended() const noexcept {
-  const std::lock_guard lock(mutex_);
-  return ended_;
+  door->post(*new end_message(force));
 }
 
 void served_loop::join() {
@@ -154,37 +163,24 @@ void served_loop::join() {
 
 // ------------------------------------------------------------------ the owner's wait
 
-bool served_wait::try_now() const noexcept { return loop_->has_ended(); }
+bool served_wait::try_now() const noexcept { return loop_->joined_; }
 
-void served_wait::arm() {
-  loop& here = *loop::here();
-  {
-    const std::lock_guard lock(loop_->mutex_);
-    if (!loop_->ended_) {
-      loop_->owner_ = here.shared_door();
-      loop_->waiter_ = this;
-      here.expect_answer(1);
-      return;
-    }
-  }
-  complete();
+void served_wait::arm() noexcept {
+  loop_->waiter_ = this;
+  pass_on_force();  // an earlier part of the cleanup may have used up the grace
+}
+
+void served_wait::pass_on_force() noexcept {
+  if (region::forced(*waiting_strand()->top)) loop_->end(true);
 }
 
 cancel_result served_wait::withdraw() noexcept {
-  if (!in_dead_world()) loop_->end();
-  return cancel_result::later;
-}
-
-void served_wait::ended() noexcept {
-  loop_->join();
-  loop::here()->expect_answer(-1);
-  complete();
+  if (!in_dead_world()) pass_on_force();
+  return cancel_result::no;
 }
 
 served_wait::~served_wait() {
-  if (loop_ == nullptr || loop_->waiter_ != this) return;
-  loop_->waiter_ = nullptr;
-  loop::here()->expect_answer(-1);
+  if (loop_ != nullptr && loop_->waiter_ == this) loop_->waiter_ = nullptr;
 }
 
 void served_wait::describe(dump_line& line) const {

@@ -30,7 +30,9 @@ class served_root {
   virtual task<> run() = 0;
 };
 
-/// Waits for the end of a served loop. Cancelled, it tells the loop to end and goes on waiting.
+/// Waits for the end of a served loop, of which it is the owner. Nothing ends this wait earlier:
+/// when the grace of the owner is over, the loop is forced to end instead. So it is awaited as a
+/// quiet_wait_op.
 class served_wait : public simple_wait<served_wait> {
  public:
   using args = std::shared_ptr<served_loop>;
@@ -38,21 +40,24 @@ class served_wait : public simple_wait<served_wait> {
   explicit served_wait(args&& loop) noexcept : loop_(std::move(loop)) {}
   ~served_wait();
   bool try_now() const noexcept;
-  void arm();
+  void arm() noexcept;
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   void take() noexcept {}
-  void ended() noexcept;
 
  private:
+  friend class served_loop;
+  void pass_on_force() noexcept;
   std::shared_ptr<served_loop> loop_;
 };
 
 /// A loop that serves others until it is told to end: on a thread of its own, or simulated beside
 /// the loop that starts it.
 ///
-/// Threads: `end` may be called on any thread; the rest belongs to the owner. Its state behind the
-/// mutex; its messages are parts of it, so it is kept alive by whoever posted one.
+/// The loop that starts it is its owner: it is told of the end, joins the thread, and is not
+/// deadlocked until then. Outside of loops whoever starts it joins it.
+///
+/// Threads: `end` may be called on any thread; the rest belongs to the owner.
 class served_loop : public std::enable_shared_from_this<served_loop> {
  public:
   /// Starts it and returns once it can be posted to. Throws if the system has no more threads.
@@ -65,15 +70,15 @@ class served_loop : public std::enable_shared_from_this<served_loop> {
 
   loop_ref ref() const noexcept { return ref_; }
   const std::string& name() const noexcept { return name_; }
-  /// Cancels everything on it (kind shutdown); it ends when that is joined. The first call counts.
-  void end() noexcept;
-  bool has_ended() const noexcept;
-  /// Waits for the thread. REQUIRES: not simulated, and not on a loop.
+  /// Cancels everything on it (kind shutdown); it ends when that is joined. `force`: also what is
+  /// shielded. A call that asks for no more than an earlier one does nothing.
+  void end(bool force = false) noexcept;
+  /// Waits for the thread, if there is one. REQUIRES: outside of loops, or it is about to end.
   void join();
 
   // For environments.
 
-  /// The root of the loop; null after it was made.
+  /// The fiber that runs its root. Called once.
   fiber* make_root();
   void has_started(loop& here) noexcept;
   void has_ended_now() noexcept;
@@ -84,21 +89,30 @@ class served_loop : public std::enable_shared_from_this<served_loop> {
   friend class served_wait;
   struct end_message;
   struct ended_message;
+  enum class asked : std::uint8_t { nothing, to_end, forced };
   void run_thread() noexcept;
+  void tell_owner(loop& here) noexcept;
 
   std::string name_;
   std::unique_ptr<served_root> root_;
   loop_ref ref_;
   std::thread thread_;
-  mutable std::mutex mutex_;
+  door_ref owner_;  // written before it starts; null: started outside of loops
+
+  // Behind the mutex.
+  std::mutex mutex_;
   std::condition_variable changed_;
-  door_ref door_;                  // its own, once it has started
-  door_ref owner_;                 // of whoever waits for its end
-  served_wait* waiter_ = nullptr;  // on the owner's loop only
-  std::exception_ptr failed_;      // to start
-  bool asked_ = false;
-  bool ended_ = false;
+  door_ref door_;              // its own, once it has started
+  std::exception_ptr failed_;  // to start
+  asked asked_ = asked::nothing;
+
+  // The owner's loop only.
+  served_wait* waiter_ = nullptr;
+  bool joined_ = false;
 };
+
+/// errc::would_deadlock on a loop: the destructor of `what`, which has no scope, would block it.
+void require_no_loop_to_block(const std::string& what);
 
 /// What a loop does that does nothing by itself: it waits to be cancelled.
 task<> serve_idly();

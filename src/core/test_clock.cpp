@@ -40,6 +40,7 @@ class test_clock_environment final : public real_environment {
     return state_.now;
   }
   wall_time wall_now() override { return wall_start_ + now().time_since_epoch(); }
+  const void* clock() const noexcept override { return &state_; }
   int turn_limit() const noexcept override { return 1; }
   /// Of a machine that nobody looks at: a run on this clock does not depend on the real one.
   std::optional<double> cpu_pressure() override { return std::nullopt; }

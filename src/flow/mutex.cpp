@@ -5,6 +5,7 @@
 #include <weir/error.hpp>
 
 #include "core/fatal.hpp"
+#include "core/loop.hpp"
 #include "core/region.hpp"
 #include "scope/home.hpp"
 
@@ -54,6 +55,14 @@ mutex::~mutex() {
 
 void mutex::settle_home() { home_.settle(self(), "use a shared_governor of capacity 1", false); }
 
+// The waiters belong to the home: waking them elsewhere would run them there.
+void mutex::check_unlock() const noexcept {
+  const detail::door_ref home = detail::door_table::find_serial(home_.serial());
+  if (home == nullptr || detail::in_dead_world()) return;
+  detail::fatal(detail::text_of(self()) + " of loop '" + home->name() +
+                "' unlocked elsewhere; unlock it where it was locked");
+}
+
 void mutex::hold(detail::fiber* owner) noexcept {
   locked_ = true;
   owner_ = owner;
@@ -68,6 +77,7 @@ std::optional<mutex_guard> mutex::try_lock() {
 }
 
 void mutex::unlock() noexcept {
+  if (!home_.is_here()) check_unlock();
   locked_ = false;
   if (detail::fiber* before = std::exchange(owner_, nullptr)) before->release();
   if (waiters_.empty()) return;

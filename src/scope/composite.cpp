@@ -123,7 +123,13 @@ void arms_wait::blockers(blocker_list& list) const {
     if (self.link_at(i).state == arm_link::phase::armed) self.arm_at(i).blockers(list);
 }
 
+void arms_wait::grace_over() noexcept {
+  for (std::size_t i = 0; i < arm_count(); ++i)
+    if (link_at(i).state == arm_link::phase::confirming) arm_at(i).grace_over();
+}
+
 cancel_result arms_wait::withdraw() noexcept {
+  if (leaving_ > 0 && region::forced(*waiting_strand()->top)) grace_over();
   if (decided_) return cancel_result::no;  // only waits for losers that must finish
   const std::size_t before = completed_;
   const bool refused = withdraw_armed();

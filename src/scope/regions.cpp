@@ -52,8 +52,9 @@ std::exception_ptr timeout_of(const time_limit& limit) {
   return std::make_exception_ptr(timeout_error("the time limit of " + text + " ms was reached"));
 }
 
-void emit_late(const time_limit& limit) {
-  loop::here()->emit("late", limit.absolute ? "with_deadline" : "with_timeout");
+void emit_late(const time_limit& limit, bool failed) {
+  loop::here()->emit(failed ? "suppressed" : "late",
+                     limit.absolute ? "with_deadline" : "with_timeout");
 }
 
 timeout_region::timeout_region(time_limit limit)

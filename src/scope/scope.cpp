@@ -189,7 +189,11 @@ detail::pending<detail::join_wait> scope::idle() {
 
 namespace detail {
 
+bool join_wait::is_home() const noexcept { return scope_->loop_ == loop::here(); }
+
+// A wait that was carried to another loop touches nothing there; take() says what is wrong.
 bool join_wait::try_now() noexcept {
+  if (!is_home()) return true;
   if ((use_ == use::end ? scope_->live_ : scope_->size()) > 0) return false;
   if (use_ == use::join) scope_->closed_ = true;
   return true;
@@ -234,6 +238,7 @@ void join_wait::describe(dump_line& line) const {
 }
 
 void join_wait::take() {
+  if (!is_home()) scope_->require_home("wait");
   if (use_ != use::join || scope_->failure_ == failure::cancel_siblings) return;
   region::collect_unobserved(*scope_);
   const std::exception_ptr error = region::raised_error(*scope_);

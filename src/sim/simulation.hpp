@@ -38,9 +38,9 @@ struct hosted_loop {
 
   session tree;
   std::shared_ptr<served_loop> served;  // told when it has ended
-  std::uint16_t rank = 0;     // of its inbox, see adversary
-  bool inbox_listed = false;  // its inbox is in the ready list
-  bool asleep = false;        // its inbox says so: only the bell makes it look, as a real one
+  std::uint16_t rank = 0;               // of its inbox, see adversary
+  bool inbox_listed = false;            // its inbox is in the ready list
+  bool asleep = false;  // its inbox says so: only the bell makes it look, as a real one
 };
 
 /// Why a run failed, if it was not for an error of the program.
@@ -77,6 +77,7 @@ class simulation final : public environment, private disk_host {
   }
   std::string dump(loop&) override { return dump_all(); }
   void start(const std::shared_ptr<served_loop>& made) override;
+  const void* clock() const noexcept override { return this; }
   bool simulated() const noexcept override { return true; }
 
   /// Runs `root` to its end on a loop of its own. Throws verdicts and what a trace does not fit.

@@ -271,9 +271,8 @@ void blocking_wait_base::fail_now(std::exception_ptr error) noexcept {
 }
 
 void blocking_wait_base::stop_waiting() noexcept {
-  waiting_ = false;
   job_->parts().waiter = nullptr;
-  loop::here()->expect_answer(-1);
+  due_.settle();
 }
 
 void blocking_wait_base::arm() noexcept {
@@ -281,9 +280,8 @@ void blocking_wait_base::arm() noexcept {
   const bool abandoned = job_->parts().state == phase::abandoned;
   if (abandoned) job_ = job_->make_empty();  // its thread still uses the other one
   blocking_parts& parts = job_->parts();
-  waiting_ = true;
   parts.waiter = this;
-  here.expect_answer(1);
+  due_.expect();
   if (parts.home == nullptr) parts.home = here.shared_door();
   if (here.env().simulated()) {
     if (std::exchange(parts.under_way, true)) return;  // started again before it was its turn
@@ -298,8 +296,7 @@ void blocking_wait_base::arm() noexcept {
 }
 
 void blocking_wait_base::arrived() noexcept {
-  waiting_ = false;
-  loop::here()->expect_answer(-1);
+  due_.settle();
   complete();
 }
 
@@ -315,7 +312,7 @@ cancel_result blocking_wait_base::withdraw() noexcept {
 }
 
 blocking_wait_base::~blocking_wait_base() {
-  if (waiting_) stop_waiting();
+  if (due_) stop_waiting();
 }
 
 void blocking_wait_base::describe(dump_line& line) const {

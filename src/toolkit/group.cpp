@@ -62,6 +62,7 @@ void body_ended(group_region& g, outcome_base& out) {
 // ------------------------------------------------------------------ waiting
 
 bool group_wait::try_now() noexcept {
+  if (!is_home()) return true;
   if (!begun_) {
     refused_ = group_->waited;
     if (refused_) return true;
@@ -75,6 +76,7 @@ void group_wait::describe(dump_line& line) const {
 }
 
 void group_wait::take() {
+  group_->require_home("wait");
   if (refused_)
     raise(errc::already_waited,
           of_group("wait", group_->name()) + " was begun before; a group is waited for once");

@@ -5,10 +5,13 @@
 #include <string>
 #include <thread>
 
+#include <weir/detail/region_await.hpp>
+
 #include "core/door.hpp"
 #include "core/fatal.hpp"
 #include "core/loop.hpp"
 #include "core/served_loop.hpp"
+#include "toolkit/option.hpp"
 
 namespace weir {
 
@@ -23,18 +26,14 @@ namespace {
 /// What the owning scope does when it pops a thread.
 task<> end_and_join(std::shared_ptr<served_loop> loop) {
   loop->end();
-  co_await pending<served_wait>(std::move(loop));
+  co_await quiet_wait_op<served_wait>(std::move(loop));
 }
 
 }  // namespace
 
 thread_handle::thread_handle(scope* owner, const weir::name& name, const char* what)
     : owned_by_scope_(owner != nullptr) {
-  if (owner == nullptr && loop::here() != nullptr)
-    raise(errc::would_deadlock,
-          std::string(what) + " made on loop '" + loop::here()->own_door().name() +
-              "' without a scope: its destructor would block the loop; give it the scope that "
-              "joins it");
+  if (owner == nullptr) require_no_loop_to_block(what);
   if (owner != nullptr) owner->require_open(what);
   loop_ =
       served_loop::start(std::string(name.empty() ? "loop_thread" : name.view()), make_idle_root());
@@ -66,9 +65,7 @@ runtime::~runtime() {
 
 void runtime::start(scope* owner, const runtime_options& options) {
   outside_ = owner == nullptr;
-  if (options.threads <= 0)
-    detail::raise(errc::invalid_argument,
-                  "runtime: threads is " + std::to_string(options.threads) + "; give 1 or more");
+  detail::require_positive(options.threads, "runtime", "threads");
   const std::string name(options.name.empty() ? "runtime" : options.name.view());
   for (std::int64_t i = 0; i < options.threads; ++i) {
     const std::string one = name + "-" + std::to_string(i);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How policies refuse bad options.
+// How bad options are refused.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <weir/error.hpp>
@@ -11,6 +12,12 @@ namespace weir::detail {
 /// errc::invalid_argument unless `good`.
 inline void require_option(bool good, const char* policy, const char* problem) {
   if (!good) raise(errc::invalid_argument, std::string(policy) + ": " + problem);
+}
+
+inline void require_positive(std::int64_t value, const std::string& whose, const char* option) {
+  if (value > 0) return;
+  raise(errc::invalid_argument,
+        whose + ": " + option + " is " + std::to_string(value) + "; give 1 or more");
 }
 
 }  // namespace weir::detail

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include <weir/detail/region_await.hpp>
+
 #include "core/counters.hpp"
 #include "core/fatal.hpp"
 #include "core/loop.hpp"
@@ -20,12 +22,14 @@ task<> end_pool(std::shared_ptr<pool_core> core) {
   core->cancel(cancel_reason(cancel_kind::scope_ended));
   for (const auto& worker : core->workers()) {
     auto gone = worker;
-    co_await pending<served_wait>(std::move(gone));
+    co_await quiet_wait_op<served_wait>(std::move(gone));
   }
   if (const std::exception_ptr error = core->take_error()) std::rethrow_exception(error);
 }
 
+// By value: the handle may be gone when the task is started.
 task<> close_pool(std::shared_ptr<pool_core> core) {
+  if (core->is_of_another_world()) core->raise_refusal(make_error_code(errc::wrong_loop));
   std::string name("pool '");
   name.append(core->name()).append("'");
   if (core->is_own_worker())
@@ -33,7 +37,9 @@ task<> close_pool(std::shared_ptr<pool_core> core) {
   if (!core->claim_close())
     raise(errc::already_waited, name + ": close or wait was called before; it is for once");
   core->close();
-  co_await pending<drain_wait>(std::move(core));
+  auto drained = core;
+  co_await pending<drain_wait>(std::move(drained));
+  if (const std::exception_ptr error = core->take_error()) std::rethrow_exception(error);
 }
 
 }  // namespace
@@ -49,11 +55,7 @@ pool::pool(scope& s, const pool_options& options)
 
 pool::pool(const pool_options& options)
     : core_(std::make_shared<detail::pool_core>(options)), owned_by_scope_(false) {
-  if (detail::loop* here = detail::loop::here())
-    detail::raise(errc::would_deadlock,
-                  "pool '" + core_->name() + "' made on loop '" + here->own_door().name() +
-                      "' without a scope: its destructor would block the loop; give it the scope "
-                      "that joins it");
+  detail::require_no_loop_to_block("pool '" + core_->name() + "'");
   core_->start_workers();
 }
 
@@ -75,14 +77,8 @@ std::error_code pool::accept_now(detail::remote_ref job) {
   return core_->enter(entry, false);
 }
 
-task<> pool::close() {
-  // By value: the handle may be gone while the caller waits.
-  auto core = core_;
-  co_await detail::close_pool(core);
-  if (const std::exception_ptr error = core->take_error()) std::rethrow_exception(error);
-}
-
-void pool::cancel(cancel_reason reason) { core_->cancel(reason); }
+task<> pool::close() { return detail::close_pool(core_); }
+void pool::cancel(cancel_reason reason) { core_->cancel(std::move(reason)); }
 bool pool::closed() const noexcept { return core_->closed(); }
 
 }  // namespace weir

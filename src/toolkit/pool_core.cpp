@@ -8,45 +8,45 @@
 #include "core/counters.hpp"
 #include "core/loop.hpp"
 #include "core/region.hpp"
+#include "toolkit/option.hpp"
 #include "toolkit/pool_worker.hpp"
 
 namespace weir::detail {
 
 namespace {
 
-std::size_t positive(std::int64_t value, const char* which, std::string_view pool) {
-  if (value > 0) return static_cast<std::size_t>(value);
-  std::string text("pool '");
-  text.append(pool).append("': ").append(which).append(" is ").append(std::to_string(value));
-  raise(errc::invalid_argument, text.append("; give 1 or more"));
+// Workers are simulated beside a simulated loop; else they are threads, with the machine's clock.
+const void* clock_of_workers() noexcept {
+  loop* here = loop::here();
+  return here != nullptr && here->env().simulated() ? here->env().clock() : nullptr;
+}
+
+std::size_t positive(std::int64_t value, const char* which, const std::string& pool) {
+  require_positive(value, "pool '" + pool + "'", which);
+  return static_cast<std::size_t>(value);
 }
 
 /// Tells whoever waits for a job that it was accepted, refused or has ended.
-struct job_message final : message {
-  explicit job_message(job_ref j) noexcept : job(std::move(j)) {}
-  void deliver(loop&) noexcept override {
-    if (pool_wait_base* w = std::exchange(job->waiter, nullptr)) w->arrived();
-    delete this;
-  }
-  void refuse() noexcept override { delete this; }
-  job_ref job;
-};
-
 void tell(const job_ref& job) noexcept {
-  if (job->home != nullptr) job->home->post(*new job_message(job));
+  if (job->home == nullptr) return;
+  job->on_its_way = job;
+  job->home->post(*job);
 }
 
-struct drain_message final : message {
-  explicit drain_message(std::shared_ptr<pool_core> p) noexcept : pool(std::move(p)) {}
-  void deliver(loop&) noexcept override {
-    if (drain_wait* waiter = pool->take_drain()) waiter->arrived();
-    delete this;
-  }
-  void refuse() noexcept override { delete this; }
-  std::shared_ptr<pool_core> pool;
-};
+/// Its worker is gone: errc::loop_gone.
+void answer_lost(const job_ref& job) noexcept { const remote_run never_begun{job->op}; }
 
 }  // namespace
+
+void pool_job::deliver(loop&) noexcept {
+  const job_ref self = std::move(on_its_way);
+  if (pool_wait_base* w = std::exchange(waiter, nullptr)) w->arrived();
+}
+
+void drain_message::deliver(loop&) noexcept {
+  const std::shared_ptr<pool_core> pool = std::move(on_its_way);
+  if (drain_wait* waiting = pool->take_drain()) waiting->arrived();
+}
 
 taken_job::~taken_job() {
   if (job_ != nullptr) pool_->ended(job_);
@@ -55,12 +55,13 @@ taken_job::~taken_job() {
 pool_core::pool_core(const pool_options& options)
     : name_(options.name.empty() ? "pool" : options.name.view()),
       worker_count_(positive(options.workers, "workers", name_)),
-      limit_(worker_count_ + positive(options.queue_size, "queue_size", name_)) {}
+      limit_(worker_count_ + positive(options.queue_size, "queue_size", name_)),
+      clock_(clock_of_workers()) {}
 
 void pool_core::start_workers() try {
   for (std::size_t i = 0; i < worker_count_; ++i)
-    workers_.push_back(
-        served_loop::start(name_ + "-" + std::to_string(i), std::make_unique<pool_worker>(*this)));
+    workers_.push_back(served_loop::start(name_ + "-" + std::to_string(i),
+                                          std::make_unique<pool_worker>(shared_from_this())));
 } catch (...) {  // the system has no more threads; those that run have no job yet
   close();
   for (const auto& worker : workers_) worker->join();
@@ -74,9 +75,29 @@ bool pool_core::is_own_worker() const noexcept {
          });
 }
 
+bool pool_core::is_of_another_world() const noexcept {
+  return loop::here() != nullptr && clock_of_workers() != clock_;
+}
+
 bool pool_core::closed() const noexcept {
   const std::lock_guard lock(mutex_);
   return closed_;
+}
+
+std::error_code pool_core::refusal_now() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return closed_ ? make_error_code(refusal()) : std::error_code();
+}
+
+void pool_core::raise_refusal(std::error_code why) const {
+  std::string text("pool '");
+  text.append(name_);
+  if (why == errc::wrong_loop)
+    raise(errc::wrong_loop, text.append("': it and the loop that uses it are not in the same "
+                                        "simulation; make it where it is used"));
+  if (why == errc::loop_gone)
+    raise(errc::loop_gone, text.append("': its workers have crashed; make another one"));
+  raise(errc::pool_closed, text.append("' is closed; submit before close()"));
 }
 
 // ------------------------------------------------------------------ admission
@@ -90,8 +111,9 @@ job_ref pool_core::make_running(job_list& from, pool_worker& worker) {
 }
 
 std::error_code pool_core::enter(const job_ref& job, bool may_wait) {
+  if (is_of_another_world()) return make_error_code(errc::wrong_loop);
   const std::lock_guard lock(mutex_);
-  if (closed_) return make_error_code(errc::pool_closed);
+  if (closed_) return make_error_code(refusal());
   if (queue_.size() + running_.size() >= limit_) {
     if (may_wait) {
       job->at = waiting_.insert(waiting_.end(), job);
@@ -101,14 +123,16 @@ std::error_code pool_core::enter(const job_ref& job, bool may_wait) {
   }
   job->at = queue_.insert(queue_.end(), job);
   job->where = pool_job::place::queued;
-  if (!idle_.empty()) {
-    pool_worker* worker = idle_.front();
-    idle_.pop_front();
-    worker->idle_.reset();
-
-    worker->door_->post(worker->wake_);
-  }
+  wake_idle();
   return {};
+}
+
+void pool_core::wake_idle() noexcept {
+  if (idle_.empty()) return;
+  pool_worker* worker = idle_.front();
+  idle_.pop_front();
+  worker->idle_.reset();
+  worker->door_->post(worker->wake_);
 }
 
 // A place is free: the oldest waiter gets it, with its job.
@@ -117,11 +141,20 @@ void pool_core::admit_waiting() noexcept {
     const job_ref job = waiting_.front();
     queue_.splice(queue_.end(), waiting_, waiting_.begin());
     job->where = pool_job::place::queued;
+    wake_idle();
     if (!job->for_result) tell(job);
   }
 }
 
-cancel_result pool_core::take_back(const job_ref& job, const reason_ref& why) noexcept {
+void pool_core::refuse_waiting(job_list& refused) noexcept {
+  for (const job_ref& job : waiting_) {
+    job->where = pool_job::place::nowhere;
+    tell(job);
+  }
+  refused.splice(refused.end(), waiting_);
+}
+
+cancel_result pool_core::take_back(const job_ref& job, const reason_ref& why, bool force) noexcept {
   const std::lock_guard lock(mutex_);
   switch (job->where) {
     case pool_job::place::waiting:
@@ -134,7 +167,7 @@ cancel_result pool_core::take_back(const job_ref& job, const reason_ref& why) no
       break;
     case pool_job::place::running:
       if (!job->for_result) return cancel_result::no;
-      request_cancel(*job->op.get(), why);
+      request_cancel(*job->op.get(), why, force);
       return cancel_result::later;
     default:
       return cancel_result::no;
@@ -166,18 +199,56 @@ bool pool_core::stops_being_idle(pool_worker& worker) noexcept {
   return true;
 }
 
-// On the worker's loop: the job's result is its own until this tells about it.
+// On the worker's loop. What a submitted job leaves is gone before close() can return; what another
+// one leaves belongs to its waiter alone when the waiter is told.
 void pool_core::ended(const job_ref& job) noexcept {
-  const bool failed = !job->for_result && job->op->result().is_error();
-  const std::exception_ptr error = failed ? job->op->result().error() : nullptr;
-  if (!job->for_result) job->op->drop_operation();
-  const std::lock_guard lock(mutex_);
-  running_.erase(job->at);
-  job->where = pool_job::place::ended;
-  if (error != nullptr && first_error_ == nullptr) first_error_ = error;
+  if (job->op->result().pending()) answer_lost(job);  // taken, and never begun
+  std::exception_ptr error;
+  if (!job->for_result) {
+    error = job->op->result().error();
+    job->op->drop_result();
+  }
+  {
+    remote_ref op;  // dropped after the lock
+    const std::lock_guard lock(mutex_);
+    running_.erase(job->at);
+    job->where = pool_job::place::ended;
+    op = std::move(job->op);
+    if (first_error_ == nullptr) first_error_ = std::move(error);
+    admit_waiting();
+    tell_drained();
+  }
   if (job->for_result) tell(job);
-  admit_waiting();
-  tell_drained();
+  if (error != nullptr && !in_dead_world()) loop::here()->emit("suppressed", name_);
+}
+
+void pool_core::worker_added() noexcept {
+  const std::lock_guard lock(mutex_);
+  ++workers_left_;
+}
+
+// The rest of the workers goes on; a wake that the lost one did not hear is made again.
+void pool_core::worker_gone(pool_worker& worker) noexcept {
+  job_list refused;
+  job_list lost;
+  {
+    const std::lock_guard lock(mutex_);
+    if (worker.idle_) idle_.erase(*worker.idle_);
+    if (--workers_left_ > 0) {
+      if (!queue_.empty()) wake_idle();
+      return;
+    }
+    lost_ = !closed_ || !queue_.empty();
+    closed_ = true;
+    refuse_waiting(refused);
+    take_queue(lost);
+  }
+  std::exception_ptr error;
+  for (const job_ref& job : lost) {
+    answer_lost(job);
+    if (!job->for_result) error = job->op->result().error();
+  }
+  dropped(lost, error);
 }
 
 // ------------------------------------------------------------------ the end
@@ -186,37 +257,45 @@ void pool_core::close() noexcept {
   job_list refused;
   const std::lock_guard lock(mutex_);
   closed_ = true;
-  refused.splice(refused.end(), waiting_);
-  for (const job_ref& job : refused) {
-    job->where = pool_job::place::nowhere;
-    tell(job);
-  }
-  for (pool_worker* worker : idle_) {
-    worker->idle_.reset();
-    worker->door_->post(worker->wake_);
-  }
-  idle_.clear();
+  refuse_waiting(refused);
+  while (!idle_.empty()) wake_idle();
 }
 
-void pool_core::cancel(const cancel_reason& reason) noexcept {
+// What is taken is destroyed outside the mutex; until `dropped` the pool is not drained.
+void pool_core::take_queue(job_list& taken) noexcept {
+  for (const job_ref& job : queue_) job->where = pool_job::place::ended;
+  being_dropped_ += queue_.size();
+  taken.splice(taken.end(), queue_);
+}
+
+void pool_core::dropped(const job_list& taken, const std::exception_ptr& error) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (first_error_ == nullptr) first_error_ = error;
+  for (const job_ref& job : taken)
+    if (job->for_result) tell(job);
+  being_dropped_ -= taken.size();
+  tell_drained();
+}
+
+void pool_core::cancel(cancel_reason reason) noexcept {
   close();
-  const reason_ref why = make_reason(reason);
-  job_list dropped;
+  loop* const here = loop::here();
+  reason.when = here == nullptr ? time_point{} : here->now();
+  const reason_ref why = make_reason(std::move(reason));
+  job_list taken;
   {
     const std::lock_guard lock(mutex_);
-    dropped.splice(dropped.end(), queue_);
-    for (const job_ref& job : dropped) job->where = pool_job::place::ended;
-    for (const job_ref& job : running_) request_cancel(*job->op.get(), why);
-    tell_drained();
+    take_queue(taken);
+    for (const job_ref& job : running_) request_cancel(*job->op.get(), why, false);
   }
-  for (const job_ref& job : dropped) {
+  if (taken.empty()) return;
+  for (const job_ref& job : taken) {
     job->op->drop_operation();
     job->op->result().set_cancelled(why);
-    if (job->for_result) tell(job);
   }
-  if (dropped.empty()) return;
-  if (loop* here = loop::here()) {
-    here->emit("job_dropped", name_, dropped.size());
+  dropped(taken, nullptr);
+  if (here != nullptr) {
+    here->emit("job_dropped", name_, taken.size());
   } else {
     counters::count(name_, "job_dropped");
   }
@@ -234,7 +313,7 @@ std::exception_ptr pool_core::take_error() noexcept {
 
 bool pool_core::drained(const door_ref& home, drain_wait* waiter) {
   const std::lock_guard lock(mutex_);
-  if (queue_.empty() && running_.empty()) return true;
+  if (is_drained()) return true;
   drain_home_ = home;
   drain_waiter_ = waiter;
   drain_told_ = false;
@@ -242,9 +321,10 @@ bool pool_core::drained(const door_ref& home, drain_wait* waiter) {
 }
 
 void pool_core::tell_drained() noexcept {
-  if (drain_waiter_ == nullptr || drain_told_ || !queue_.empty() || !running_.empty()) return;
+  if (drain_waiter_ == nullptr || drain_told_ || !is_drained()) return;
   drain_told_ = true;
-  drain_home_->post(*new drain_message(shared_from_this()));
+  drained_.on_its_way = shared_from_this();
+  drain_home_->post(drained_);
 }
 
 drain_wait* pool_core::take_drain() noexcept {
@@ -259,37 +339,32 @@ bool pool_core::forget_drain() noexcept {
   return true;
 }
 
-bool pool_core::was_refused(const pool_job& job) const noexcept {
+std::error_code pool_core::refusal_of(const pool_job& job) const noexcept {
   const std::lock_guard lock(mutex_);
-  return job.where == pool_job::place::nowhere;
+  if (job.where != pool_job::place::nowhere) return {};
+  return make_error_code(refusal());
 }
 
 // ------------------------------------------------------------------ waits
 
 void drain_wait::arm() {
-  loop& here = *loop::here();
-  if (pool_->drained(here.shared_door(), this)) return complete();
-  waiting_ = true;
-  here.expect_answer(1);
+  if (pool_->drained(loop::here()->shared_door(), this)) return complete();
+  due_.expect();
 }
 
 void drain_wait::arrived() noexcept {
-  waiting_ = false;
-  loop::here()->expect_answer(-1);
+  due_.settle();
   complete();
 }
 
 cancel_result drain_wait::withdraw() noexcept {
   if (!pool_->forget_drain()) return cancel_result::no;  // the news is on its way
-  waiting_ = false;
-  loop::here()->expect_answer(-1);
+  due_.settle();
   return cancel_result::done;
 }
 
 drain_wait::~drain_wait() {
-  if (!waiting_) return;
-  (void)pool_->take_drain();
-  loop::here()->expect_answer(-1);
+  if (due_) (void)pool_->take_drain();
 }
 
 void drain_wait::describe(dump_line& line) const {
@@ -299,38 +374,43 @@ void drain_wait::describe(dump_line& line) const {
 pool_wait_base::pool_wait_base(args&& a) noexcept
     : pool_(std::move(a.pool)), job_(std::move(a.job)), for_result_(a.for_result) {}
 
+// Whether no pool would take the job, or this one takes none.
+bool pool_wait_base::is_refused() {
+  if (!job_) {
+    refused_ = make_error_code(errc::empty_job);
+  } else if (pool_->is_of_another_world()) {
+    refused_ = make_error_code(errc::wrong_loop);
+  } else {
+    refused_ = pool_->refusal_now();
+  }
+  return static_cast<bool>(refused_);
+}
+
 // True if there is nothing to wait for: accepted, or refused for good.
 bool pool_wait_base::enter(bool may_wait) {
   const bool own = pool_->is_own_worker();
-  if (!job_) {
-    refused_ = make_error_code(errc::empty_job);
-  } else if (own && for_result_) {
-    refused_ = make_error_code(pool_->closed() ? errc::pool_closed : errc::would_deadlock);
-  } else if (for_result_ && !may_wait) {
-    return false;
-  } else {
-    if (entry_ == nullptr) {
-      entry_ = std::make_shared<pool_job>();
-      entry_->op = job_;
-      entry_->for_result = for_result_;
-    }
-    if (may_wait) prepare();
-    refused_ = pool_->enter(entry_, may_wait && !own);
-    if (refused_ != errc::pool_full) return refused_ || !for_result_;
-    if (!own) return false;
-    refused_ = make_error_code(errc::would_deadlock);
+  if (!job_ || (own && for_result_)) {
+    if (!is_refused()) refused_ = make_error_code(errc::would_deadlock);
+    return true;
   }
+  if (for_result_ && !may_wait) return false;
+  if (entry_ == nullptr) {
+    entry_ = std::make_shared<pool_job>();
+    entry_->op = job_;
+    entry_->for_result = for_result_;
+  }
+  if (may_wait) prepare();
+  refused_ = pool_->enter(entry_, may_wait && !own);
+  if (refused_ != errc::pool_full) return refused_ || !for_result_;
+  if (!own) return false;
+  refused_ = make_error_code(errc::would_deadlock);
   return true;
 }
 
 void pool_wait_base::prepare() {
   entry_->home = loop::here()->shared_door();
   entry_->waiter = this;
-  if (!for_result_) return;
-  const strand& s = *waiting_strand();
-  job_->parts().locals = region::locals(region::scope_of(*s.top));
-  job_->parts().deadline = earlier(s.top->deadline(), limit_);
-  job_->parts().site = s.leaf->awaiting;
+  if (for_result_) inherit(job_->parts(), *this, limit_, pool_->clock());
 }
 
 bool pool_wait_base::try_now() { return enter(false); }
@@ -338,38 +418,40 @@ bool pool_wait_base::try_now() { return enter(false); }
 void pool_wait_base::arm() {
   if (enter(true)) return complete();
   refused_ = {};
-  waiting_ = true;
-  loop::here()->expect_answer(1);
+  due_.expect();
 }
 
 void pool_wait_base::arrived() noexcept {
-  waiting_ = false;
-  loop::here()->expect_answer(-1);
-  if (pool_->was_refused(*entry_)) {
-    refused_ = make_error_code(errc::pool_closed);
-  } else if (cancelling_ && job_->result().is_value()) {
-    loop::here()->emit("value_discarded", pool_->name());
-  }
+  due_.settle();
+  refused_ = pool_->refusal_of(*entry_);
   complete();
 }
 
 cancel_result pool_wait_base::withdraw() noexcept {
-  if (!waiting_) return cancel_result::done;
-  const reason_ref& why = region::reason(*waiting_strand()->top);
-  const cancel_result answer = pool_->take_back(entry_, remote_reason(why, loop::here()->now()));
+  if (!due_) return cancel_result::done;
+  const context& top = *waiting_strand()->top;
+  const cancel_result answer =
+      pool_->take_back(entry_, remote_reason(region::reason(top)), region::forced(top));
   if (answer == cancel_result::done) {
-    waiting_ = false;
-    loop::here()->expect_answer(-1);
+    due_.settle();
     entry_.reset();
   }
-  cancelling_ = answer == cancel_result::later;
+  cancelling_ = cancelling_ || answer == cancel_result::later;
   return answer;
 }
 
+void pool_wait_base::grace_over() noexcept { (void)pool_->take_back(entry_, {}, true); }
+
+bool pool_wait_base::ended_by_itself() const noexcept {
+  return cancelling_ && !due_ && !job_->result().is_cancelled();
+}
+
 pool_wait_base::~pool_wait_base() {
-  if (!waiting_) return;
-  entry_->waiter = nullptr;
-  loop::here()->expect_answer(-1);
+  if (due_) {
+    entry_->waiter = nullptr;
+  } else if (cancelling_) {
+    emit_unseen(job_->result(), pool_->name());
+  }
 }
 
 bool pool_wait_base::failed() const noexcept {
@@ -385,7 +467,7 @@ void pool_wait_base::check() const {
     raise(errc::would_deadlock,
           text.append("': one of its own jobs waits for it and would wait for ever; use "
                       "try_submit, or another pool"));
-  raise(errc::pool_closed, text.append("' is closed; submit before close()"));
+  pool_->raise_refusal(refused_);
 }
 
 void pool_wait_base::describe(dump_line& line) const {

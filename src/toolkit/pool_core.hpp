@@ -19,8 +19,12 @@ namespace weir::detail {
 class drain_wait;
 class pool_worker;
 
-/// A job on its way through the pool. Shared by the pool's lists and by whoever waits for it.
-struct pool_job {
+/// A job on its way through the pool. Shared by the pool's lists and by whoever waits for it. It is
+/// also the message, sent once at most, that tells the waiter: accepted, refused, or ended.
+struct pool_job final : message {
+  void deliver(loop&) noexcept override;
+  void refuse() noexcept override { on_its_way.reset(); }
+
   enum class place : std::uint8_t { nowhere, waiting, queued, running, ended };
   remote_ref op;
   bool for_result = false;
@@ -29,6 +33,7 @@ struct pool_job {
   // Behind the pool's mutex.
   place where = place::nowhere;
   std::list<std::shared_ptr<pool_job>>::iterator at;
+  std::shared_ptr<pool_job> on_its_way;  // itself, as a message
 
   pool_wait_base* waiter = nullptr;  // on its loop only
 };
@@ -51,13 +56,21 @@ class taken_job {
   job_ref job_;
 };
 
+/// Tells close() that no accepted job is left.
+struct drain_message final : message {
+  void deliver(loop&) noexcept override;
+  void refuse() noexcept override { on_its_way.reset(); }
+  std::shared_ptr<pool_core> on_its_way;
+};
+
 /// What a pool, its workers and those who wait for it share.
 ///
 /// Invariants (behind the mutex):
 /// 1. accepted = queued + running <= workers + queue_size, and somebody waits only if that is full:
 ///    room is handed to the oldest waiter at once, with its job, and that waiter alone is woken.
 /// 2. For each job that is queued while a worker is idle, the longest idle one is woken; whoever
-///    comes first takes the oldest job, so jobs start in the order of acceptance.
+///    comes first takes the oldest job, so jobs start in the order of acceptance. If the woken one
+///    crashes, another is woken in its place.
 /// 3. User code (jobs and their destructors) never runs under the mutex.
 class pool_core : public std::enable_shared_from_this<pool_core> {
  public:
@@ -68,17 +81,25 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   void start_workers();
   const std::string& name() const noexcept { return name_; }
   bool is_own_worker() const noexcept;
+  /// Whether the calling loop is simulated and its workers are not, or the other way round.
+  bool is_of_another_world() const noexcept;
+  /// The clock of its workers, see environment::clock.
+  const void* clock() const noexcept { return clock_; }
   bool closed() const noexcept;
+  /// Why it takes no jobs any more; empty if it takes some.
+  std::error_code refusal_now() const noexcept;
+  /// Says why a job, or close(), was refused.
+  [[noreturn]] void raise_refusal(std::error_code why) const;
 
   /// Empty: accepted. `may_wait`: a job without room waits, and `errc::pool_full` is the answer.
   std::error_code enter(const job_ref& job, bool may_wait);
   /// Takes a job back that has not begun: `done`. A running one is asked to stop: `later`. Else no.
-  cancel_result take_back(const job_ref& job, const reason_ref& why) noexcept;
+  cancel_result take_back(const job_ref& job, const reason_ref& why, bool force) noexcept;
 
   /// No new jobs; those who wait are refused.
   void close() noexcept;
   /// Also drops what is queued and cancels what runs.
-  void cancel(const cancel_reason& reason) noexcept;
+  void cancel(cancel_reason reason) noexcept;
   const std::vector<std::shared_ptr<served_loop>>& workers() const noexcept { return workers_; }
 
   bool claim_close() noexcept;
@@ -86,6 +107,9 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   std::exception_ptr take_error() noexcept;
 
   // For workers.
+  void worker_added() noexcept;
+  /// Its loop has ended, or has crashed; without any worker what is left gets errc::loop_gone.
+  void worker_gone(pool_worker& worker) noexcept;
   /// `idle`: whether the worker may become idle, then whether it did.
   taken_job next_job(pool_worker& worker, bool& idle);
   bool stops_being_idle(pool_worker& worker) noexcept;
@@ -96,29 +120,43 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   drain_wait* take_drain() noexcept;
   /// False if it was told already.
   bool forget_drain() noexcept;
-  bool was_refused(const pool_job& job) const noexcept;
+  /// Why it refused a job that had to wait; empty if it did not.
+  std::error_code refusal_of(const pool_job& job) const noexcept;
 
  private:
   job_ref make_running(job_list& from, pool_worker& worker);
+  void wake_idle() noexcept;
   void admit_waiting() noexcept;
+  void refuse_waiting(job_list& refused) noexcept;
+  void take_queue(job_list& taken) noexcept;
+  void dropped(const job_list& taken, const std::exception_ptr& error) noexcept;
+  bool is_drained() const noexcept {
+    return queue_.empty() && running_.empty() && being_dropped_ == 0;
+  }
   void tell_drained() noexcept;
   bool may_end() const noexcept { return closed_ && queue_.empty(); }
+  errc refusal() const noexcept { return lost_ ? errc::loop_gone : errc::pool_closed; }
 
   const std::string name_;
   const std::size_t worker_count_;
   const std::size_t limit_;
+  const void* const clock_;
   std::vector<std::shared_ptr<served_loop>> workers_;
 
   mutable std::mutex mutex_;
   job_list waiting_;
   job_list queue_;
   job_list running_;
+  std::size_t being_dropped_ = 0;  // jobs that are being destroyed outside the mutex
+  std::size_t workers_left_ = 0;
   std::list<pool_worker*> idle_;
   std::exception_ptr first_error_;
+  drain_message drained_;
   door_ref drain_home_;
   drain_wait* drain_waiter_ = nullptr;
   bool drain_told_ = false;
   bool closed_ = false;
+  bool lost_ = false;  // all workers have crashed
   bool close_called_ = false;
 
   friend class pool_worker;
@@ -140,7 +178,7 @@ class drain_wait : public simple_wait<drain_wait> {
 
  private:
   std::shared_ptr<pool_core> pool_;
-  bool waiting_ = false;
+  answer_due due_;
 };
 
 }  // namespace weir::detail

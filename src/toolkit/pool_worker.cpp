@@ -21,7 +21,7 @@ void pool_worker::wake_message::deliver(loop&) noexcept {
 
 bool job_wait::try_now() {
   bool idle = false;
-  job_ = worker_.pool_.next_job(worker_, idle);
+  job_ = worker_.pool_->next_job(worker_, idle);
   return static_cast<bool>(job_);
 }
 
@@ -29,26 +29,26 @@ bool job_wait::try_now() {
 void job_wait::arm() {
   worker_.waiting_ = this;
   bool idle = true;
-  job_ = worker_.pool_.next_job(worker_, idle);
+  job_ = worker_.pool_->next_job(worker_, idle);
   if (!idle) complete();
 }
 
 cancel_result job_wait::withdraw() noexcept {
-  if (worker_.pool_.stops_being_idle(worker_)) return cancel_result::done;
+  if (worker_.pool_->stops_being_idle(worker_)) return cancel_result::done;
   leaving_ = true;
   return cancel_result::no;
 }
 
 void job_wait::woken() noexcept {
   bool idle = !leaving_;
-  job_ = worker_.pool_.next_job(worker_, idle);
+  job_ = worker_.pool_->next_job(worker_, idle);
   if (idle) return;  // another worker was faster
   worker_.waiting_ = nullptr;
   complete();
 }
 
 void job_wait::describe(dump_line& line) const {
-  line.add("a job of pool").add_name(worker_.pool_.name());
+  line.add("a job of pool").add_name(worker_.pool_->name());
 }
 
 }  // namespace weir::detail

@@ -8,9 +8,14 @@ namespace weir::detail {
 class job_wait;
 
 /// The root of a worker's loop: takes jobs, one at a time, until the pool has none for it any more.
+/// It keeps the pool alive, also after a crash of the loop that owns the pool.
 class pool_worker final : public served_root {
  public:
-  explicit pool_worker(pool_core& pool) noexcept : pool_(pool), wake_(*this) {}
+  explicit pool_worker(std::shared_ptr<pool_core> pool) noexcept
+      : pool_(std::move(pool)), wake_(*this) {
+    pool_->worker_added();
+  }
+  ~pool_worker() override { pool_->worker_gone(*this); }
   task<> run() override;
 
  private:
@@ -23,7 +28,7 @@ class pool_worker final : public served_root {
     pool_worker& worker;
   };
 
-  pool_core& pool_;
+  const std::shared_ptr<pool_core> pool_;
   wake_message wake_;
   job_wait* waiting_ = nullptr;  // on its loop only
   // Behind the pool's mutex.

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "toolkit/remote.hpp"
 
-#include <algorithm>
 #include <string>
 
-#include <weir/deadline.hpp>
 #include <weir/detail/dump_line.hpp>
 #include <weir/detail/region_await.hpp>
 
@@ -38,8 +36,14 @@ void remote_message::deliver(loop& here) noexcept {
     case sort::cancel: {
       const remote_ref held(of);
       remote_parts& parts = of->parts();
-      parts.cancelled = true;
-      if (parts.running != nullptr) region::cancel(*parts.running, parts.why, false);
+      parts.heard = heard_at(parts.why, here.now());
+      if (parts.running != nullptr) region::cancel(*parts.running, parts.heard, false);
+      return;
+    }
+    case sort::force: {
+      const remote_ref held(of);
+      remote_parts& parts = of->parts();
+      if (parts.running != nullptr) region::cancel(*parts.running, parts.heard, true);
       return;
     }
     case sort::answer: {
@@ -58,21 +62,35 @@ void remote_message::refuse() noexcept {
   }
 }
 
-// The reference goes with the message, so that the result dies where it arrives.
+// The reference goes with the message, so that the result dies where it arrives: it may be gone as
+// soon as the message is posted, and the door with it.
 void answer(remote_ref op) noexcept {
   remote_parts& parts = op->parts();
-  if (parts.home == nullptr) return;
+  const door_ref home = parts.home;
+  if (home == nullptr) return;
   parts.there->remote_children.fetch_sub(1, std::memory_order_relaxed);
   op.detach();
-  parts.home->post(parts.answer);
+  home->post(parts.answer);
 }
 
-void request_cancel(remote_op& op, reason_ref why) noexcept {
+void request_cancel(remote_op& op, reason_ref why, bool force) noexcept {
   remote_parts& parts = op.parts();
-  if (parts.why || parts.there == nullptr) return;
-  parts.why = std::move(why);
-  op.retain();
-  parts.there->post(parts.cancel);
+  if (parts.there == nullptr) return;
+  if (!parts.why) {
+    parts.why = std::move(why);
+    op.retain();
+    parts.there->post(parts.cancel);
+  }
+  if (force && !std::exchange(parts.forced, true)) {
+    op.retain();
+    parts.there->post(parts.force);
+  }
+}
+
+void emit_unseen(const outcome_base& result, std::string_view object) noexcept {
+  if (in_dead_world()) return;
+  if (result.is_value()) loop::here()->emit("value_discarded", object);
+  if (result.is_error()) loop::here()->emit("suppressed", object);
 }
 
 // ------------------------------------------------------------------ the running side
@@ -86,20 +104,20 @@ remote_run::~remote_run() {
   if (there != nullptr) text.append("'").append(there->name()).append("' ");
   text.append("ended before the operation that ran on it");
   op_->drop_operation();
+  op_->drop_result();
   op_->result().set_error(std::make_exception_ptr(error(errc::loop_gone, text)));
   answer(std::move(op_));
 }
 
-void remote_run::finish(outcome<void>& how, bool past_deadline) {
-  if (how.is_cancelled() && !op_->parts().cancelled && !past_deadline) return;  // the loop ends
+void remote_run::finish(outcome<void>& how) {
+  if (how.is_cancelled() && !op_->parts().heard) return;  // the loop ends
   op_->drop_operation();
-  if (how.is_error()) {
-    op_->result().set_error(how.error());
-  } else if (how.is_cancelled() && past_deadline) {
-    op_->result().set_error(timeout_of({{}, {}, true}));
-  } else if (how.is_cancelled()) {
-    op_->result().set_cancelled(how.reason_reference());
-  }
+  outcome_base& result = op_->result();
+  if (!how.is_value()) op_->drop_result();
+  if (how.is_error()) result.set_error(how.error());
+  if (how.is_cancelled()) result.set_cancelled(how.reason_reference());
+  if (!how.cleanup().empty()) result.notes().cleanup = how.cleanup();
+  how.reset();  // the caller is the last to hold the error
   op_->parts().running = nullptr;
   op_->parts().runs_in = nullptr;
   answer(std::move(op_));
@@ -107,21 +125,33 @@ void remote_run::finish(outcome<void>& how, bool past_deadline) {
 
 remote_region::remote_region(remote_op& op)
     : limited_region(region_kind::timeout, "remote"), of(op) {
-  if (!op.parts().deadline) return;
-  set_deadline(*op.parts().deadline, cancel_kind::deadline);
-  current->unarmed_deadlines = true;
+  if (op.parts().deadline) know_deadline(*op.parts().deadline);
 }
 
 remote_region::~remote_region() { of.parts().running = nullptr; }
 
+namespace {
+
+// An operation whose cleanup failed has failed.
+void keep_cleanup_errors(scope& r, outcome<void>& how) {
+  failures* problems = region::problems_or_null(r);
+  if (problems == nullptr || problems->cleanup.empty()) return;
+  if (how.is_value()) {
+    how.drop_value();
+    how.set_error(problems->cleanup.front());
+  }
+  how.notes().cleanup = std::move(problems->cleanup);
+}
+
+}  // namespace
+
 task<> run_remote(remote_run run) {
   outcome<void> how;
-  bool past_deadline = false;
   {
     remote_op& op = run.op();
     remote_region r(op);
-    if (op.parts().cancelled) {
-      how.set_cancelled(op.parts().why);
+    if (op.parts().heard) {
+      how.set_cancelled(op.parts().heard);
     } else {
       auto call = [&] {
         op.parts().running = &r;
@@ -130,18 +160,24 @@ task<> run_remote(remote_run run) {
       };
       co_await inside(r, how, call);
       if (has_entries(r)) co_await quietly(end_region(r, how));
-      past_deadline = r.ended_by_it;
+      keep_cleanup_errors(r, how);
       region::leave(*current, r);
     }
   }
-  run.finish(how, past_deadline);
+  run.finish(how);
 }
 
 // ------------------------------------------------------------------ the caller's side
 
-std::optional<time_point> earlier(std::optional<time_point> outer, time_point limit) noexcept {
-  if (limit == time_point::max()) return outer;
-  return outer ? std::min(*outer, limit) : limit;
+void inherit(remote_parts& parts, const wait& caller, time_point limit,
+             const void* clock) noexcept {
+  const strand& s = *caller.waiting_strand();
+  parts.locals = region::locals(region::scope_of(*s.top));
+  parts.site = s.leaf->awaiting;
+  if (clock != loop::here()->own_door().clock()) return;
+  parts.deadline = s.top->deadline();
+  if (limit != time_point::max() && (!parts.deadline || limit < *parts.deadline))
+    parts.deadline = limit;
 }
 
 void remote_wait_base::fail_now(errc code, const char* what) {
@@ -158,38 +194,40 @@ void remote_wait_base::arm() {
     return fail_now(errc::loop_gone, "on: the loop has ended; start the operation on another one");
   if (parts.there->simulated() != here.own_door().simulated())
     return fail_now(errc::wrong_loop, "on: one of the two loops is simulated and the other is not");
-  const strand& s = *waiting_strand();
+  inherit(parts, *this, limit_, parts.there->clock());
   parts.home = here.shared_door();
-  parts.locals = region::locals(region::scope_of(*s.top));
-  parts.deadline = earlier(s.top->deadline(), limit_);
-  parts.site = s.leaf->awaiting;
   parts.waiter = this;
-  waiting_ = true;
   parts.there->remote_children.fetch_add(1, std::memory_order_relaxed);
-  here.expect_answer(1);
+  due_.expect();
   op_->retain();
   parts.there->post(parts.start);
 }
 
 void remote_wait_base::arrived() noexcept {
-  waiting_ = false;
-  loop::here()->expect_answer(-1);
-  if (cancelling_ && op_->result().is_value()) loop::here()->emit("value_discarded", "on");
+  due_.settle();
   complete();
 }
 
 cancel_result remote_wait_base::withdraw() noexcept {
   cancelling_ = true;
   if (in_dead_world()) return cancel_result::later;
-  const reason_ref& why = region::reason(*waiting_strand()->top);
-  request_cancel(*op_.get(), remote_reason(why, loop::here()->now()));
+  const context& top = *waiting_strand()->top;
+  request_cancel(*op_.get(), remote_reason(region::reason(top)), region::forced(top));
   return cancel_result::later;
 }
 
+void remote_wait_base::grace_over() noexcept { request_cancel(*op_.get(), {}, true); }
+
+bool remote_wait_base::ended_by_itself() const noexcept {
+  return cancelling_ && !due_ && !op_->result().is_cancelled();
+}
+
 remote_wait_base::~remote_wait_base() {
-  if (!waiting_) return;
-  op_->parts().waiter = nullptr;
-  loop::here()->expect_answer(-1);
+  if (due_) {
+    op_->parts().waiter = nullptr;
+  } else if (cancelling_) {
+    emit_unseen(op_->result(), "on");
+  }
 }
 
 void remote_wait_base::describe(dump_line& line) const {
@@ -200,7 +238,7 @@ void remote_wait_base::describe(dump_line& line) const {
 // Only a simulation may look at the other side: it is on the same thread.
 void remote_wait_base::blockers(blocker_list& list) const {
   remote_parts& parts = op_->parts();
-  if (waiting_ && parts.there->simulated() && parts.runs_in != nullptr)
+  if (due_ && parts.there->simulated() && parts.runs_in != nullptr)
     list.fibers.push_back(parts.runs_in);
 }
 

@@ -12,7 +12,7 @@
 namespace weir::detail {
 
 struct remote_message final : message {
-  enum class sort : std::uint8_t { start, cancel, answer };
+  enum class sort : std::uint8_t { start, cancel, force, answer };
   remote_message(remote_op& o, sort what) noexcept : of(&o), kind(what) {}
   void deliver(loop& here) noexcept override;
   void refuse() noexcept override;
@@ -25,10 +25,12 @@ struct remote_parts {
   explicit remote_parts(remote_op& of) noexcept
       : start(of, remote_message::sort::start),
         cancel(of, remote_message::sort::cancel),
+        force(of, remote_message::sort::force),
         answer(of, remote_message::sort::answer) {}
 
   remote_message start;
   remote_message cancel;
+  remote_message force;  // the grace is over
   remote_message answer;
 
   // Written by the caller before it posts.
@@ -36,8 +38,9 @@ struct remote_parts {
   door_ref there;  // the loop that runs it
   binding* locals = nullptr;
   std::optional<time_point> deadline;
-  reason_ref why;  // of the cancellation
   std::source_location site;
+  reason_ref why;  // of the cancellation
+  bool forced = false;
 
   // The caller's loop only.
   remote_wait_base* waiter = nullptr;
@@ -45,7 +48,7 @@ struct remote_parts {
   // The running loop only.
   context* running = nullptr;
   const fiber* runs_in = nullptr;
-  bool cancelled = false;  // the caller asked for it
+  reason_ref heard;  // why the caller asked for it to end
 };
 
 /// Holds an operation that was taken over for running: it is answered, whatever happens.
@@ -56,14 +59,15 @@ class remote_run {
   remote_run& operator=(remote_run&&) = delete;
   ~remote_run();
   remote_op& op() const noexcept { return *op_.get(); }
-  /// It has ended as `how` says, and its value is in its result.
-  void finish(outcome<void>& how, bool past_deadline);
+  /// It has ended as `how` says, and its value is in its result. Empties `how`.
+  void finish(outcome<void>& how);
 
  private:
   remote_ref op_;
 };
 
-/// Around the operation on the loop that runs it: its deadline and its caller's locals.
+/// Around the operation on the loop that runs it: its caller's deadline and locals. The deadline is
+/// enforced by the caller, who then asks for a cancellation.
 struct remote_region final : limited_region {
   explicit remote_region(remote_op& op);
   ~remote_region();
@@ -75,9 +79,12 @@ task<> run_remote(remote_run run);
 
 /// Sends the answer home, or drops it if nobody waits.
 void answer(remote_ref op) noexcept;
-/// The deadline of an operation that has `outer` around its caller and `limit` around itself.
-std::optional<time_point> earlier(std::optional<time_point> outer, time_point limit) noexcept;
-/// Asks the running side to stop.
-void request_cancel(remote_op& op, reason_ref why) noexcept;
+/// Notes what an operation inherits of `caller`, which has a time limit of its own directly around
+/// it. `clock`: that of the loop which will run it.
+void inherit(remote_parts& parts, const wait& caller, time_point limit, const void* clock) noexcept;
+/// Asks the running side to stop; `force`: without grace, also if it was asked before.
+void request_cancel(remote_op& op, reason_ref why, bool force) noexcept;
+/// Counts what arrived for somebody who was cancelled meanwhile.
+void emit_unseen(const outcome_base& result, std::string_view object) noexcept;
 
 }  // namespace weir::detail

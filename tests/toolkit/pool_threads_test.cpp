@@ -262,26 +262,6 @@ TEST(pool_threads, submit_run_and_cancel_work_from_any_thread) {
   });
 }
 
-TEST(pool_threads, an_otherwise_idle_loop_with_a_pool_is_not_deadlocked) {
-  weir::run([]() -> task<> {
-    const auto home = weir::this_loop();
-    auto body = [&](weir::pool& p) -> task<> {
-      std::optional<weir::resumer<void>> slot;
-      std::latch parked(1);
-      EXPECT_FALSE(p.try_submit([&] {
-        parked.wait();
-        home.post([&] { slot->complete(); });
-      }));
-      co_await weir::suspend<void>([&](weir::resumer<void> r) {
-        slot.emplace(std::move(r));
-        parked.count_down();
-        return [] { return weir::cancel_result::no; };
-      });
-    };
-    co_await weir::with_pool(sized(1, 1), body);
-  });
-}
-
 TEST(pool_threads, concurrent_errors_give_one_of_them_and_every_job_runs) {
   std::atomic<int> ran{0};
   auto body = [&](weir::pool& p) -> task<> {

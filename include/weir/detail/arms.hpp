@@ -106,6 +106,7 @@ class pack_wait : public arms_wait {
   static constexpr std::size_t count = sizeof...(Ws);
 
  public:
+  static constexpr bool home_bound = (is_home_bound<Ws> || ...);
   using args = std::tuple<typename Ws::args...>;
   using result = typename pack_result<R, typename Ws::result...>::type;
 
@@ -242,6 +243,7 @@ struct range_result<rule::select, T> {
 template <rule R, class W>
 class range_wait : public arms_wait {
  public:
+  static constexpr bool home_bound = is_home_bound<W>;
   using args = std::vector<typename W::args>;
   using result = typename range_result<R, typename W::result>::type;
 

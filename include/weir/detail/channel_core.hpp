@@ -136,6 +136,9 @@ class channel_core {
   wait_list& consumers() noexcept { return consumers_; }
   /// The first position that is not reserved.
   std::uint64_t end_position() const noexcept { return tail_.load(std::memory_order_acquire) >> 1; }
+  bool has_ended(std::uint64_t next) const noexcept {
+    return tail_.load(std::memory_order_seq_cst) == next * 2 + 1;
+  }
   /// The receiver has taken everything before `next`.
   void taken(std::uint64_t next) noexcept {
     head_.store(next, std::memory_order_seq_cst);

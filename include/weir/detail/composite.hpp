@@ -34,6 +34,7 @@ class arms_wait : public composite {
   bool poll() override { return try_arms(); }
   void link() override { arm_rest(); }
   cancel_result withdraw() noexcept override;
+  void grace_over() noexcept override;
   void arm_completed(arm_link& arm) noexcept override;
   void blockers(blocker_list& list) const override;
 

@@ -68,7 +68,8 @@ struct result_of<quiet_task<T>> {
 };
 template <class W>
 struct result_of<pending<W>> {
-  using type = typename W::result;
+  // A reference (oneshot::receive) is kept as a copy by whoever keeps the result.
+  using type = std::remove_cvref_t<typename W::result>;
 };
 template <class T>
 struct result_of<future<T>> {
@@ -111,7 +112,7 @@ bool is_empty_callable(const F& f) noexcept {
 }
 
 template <class W>
-task<typename W::result> run_wait(pending<W> wait) {
+task<std::remove_cvref_t<typename W::result>> run_wait(pending<W> wait) {
   co_return co_await std::move(wait);
 }
 /// Observes a future: its value copied, its error, or cancelled as it was. In weir/future.hpp.

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -44,7 +45,7 @@ task<> leave_result(Op op, outcome<T>& out, context& c) {
 /// it there.
 ///
 /// Invariants:
-/// 1. Its three messages (start, cancel, answer) are parts of it and are posted at most once each.
+/// 1. Its messages (start, cancel, force, answer) are parts of it and posted at most once each.
 /// 2. Whoever takes it over for running answers exactly once, whatever happens: with its outcome,
 ///    or with errc::loop_gone if it was not run to its end.
 /// 3. The outcome and the operation belong to the running side until the answer is posted, then to
@@ -67,6 +68,8 @@ class remote_op {
   virtual outcome_base& result() noexcept = 0;
   /// Destroys the operation; what it holds must not outlive its run.
   virtual void drop_operation() noexcept = 0;
+  /// Destroys what is in the result.
+  virtual void drop_result() noexcept = 0;
 
   remote_parts& parts() noexcept { return *parts_; }
 
@@ -110,6 +113,7 @@ class remote_op_of final : public remote_op {
   explicit remote_op_of(G&& op) : remote_op(&run), op_(std::in_place, std::forward<G>(op)) {}
   outcome_base& result() noexcept override { return out_; }
   void drop_operation() noexcept override { op_.reset(); }
+  void drop_result() noexcept override { out_.reset(); }
 
  private:
   static task<> run(remote_op& self, context& c) {
@@ -119,6 +123,21 @@ class remote_op_of final : public remote_op {
   std::optional<Op> op_;
   outcome<T> out_;
 };
+
+template <class Op>
+inline constexpr bool stays_home = is_future<Op>;
+template <class W>
+inline constexpr bool stays_home<pending<W>> = is_home_bound<W>;
+
+/// `Op`, which gives a `T`, as something that can run on another loop.
+template <class T, class Op, class G>
+remote_ref make_remote(G&& op) {
+  static_assert(
+      !stays_home<Op>,
+      "weir::on, weir::pool: a future never leaves its loop, nor does a wait for something "
+      "of that loop (scope, group, lock, ...); give a task, or a callable");
+  return remote_ref(new remote_op_of<T, Op>(std::forward<G>(op)));
+}
 
 /// The caller's side: waits for the answer. Cancelled, it asks the other side to stop and waits for
 /// the confirmation.
@@ -135,9 +154,12 @@ class remote_wait_base : public wait {
   void link() override { arm(); }
   void arm();
   cancel_result withdraw() noexcept override;
+  void grace_over() noexcept override;
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;
   bool failed() const noexcept { return !op_->result().is_value(); }
+  /// Asked to end, it has answered with a value or an error nevertheless.
+  bool ended_by_itself() const noexcept;
   /// A time limit directly around it.
   void limit_to(time_point at) noexcept { limit_ = at; }
   /// The answer is here.
@@ -146,15 +168,19 @@ class remote_wait_base : public wait {
  protected:
   explicit remote_wait_base(args&& a) noexcept : op_(std::move(a.op)), there_(a.there) {}
   ~remote_wait_base();
-  remote_op& op() const noexcept { return *op_.get(); }
+  /// The result, for whoever takes it now.
+  outcome_base& taken() noexcept {
+    cancelling_ = false;
+    return op_->result();
+  }
 
  private:
   void fail_now(errc code, const char* what);
   remote_ref op_;
   loop_ref there_;
   time_point limit_ = time_point::max();
-  bool waiting_ = false;
-  bool cancelling_ = false;
+  answer_due due_;
+  bool cancelling_ = false;  // asked to end; nobody has taken the result
 };
 
 template <class T>
@@ -162,7 +188,7 @@ class remote_wait : public remote_wait_base {
  public:
   using result = T;
   explicit remote_wait(args&& a) noexcept : remote_wait_base(std::move(a)) {}
-  T take() { return static_cast<outcome<T>&>(op().result()).take(); }
+  T take() { return static_cast<outcome<T>&>(taken()).take(); }
 };
 
 }  // namespace weir::detail

@@ -17,6 +17,11 @@ struct limited_region : scope, deadline_node {
   explicit limited_region(region_kind kind, const char* name) : scope(kind, name) {}
   ~limited_region();
   void set_deadline(time_point at, cancel_kind kind);
+  /// One that is enforced elsewhere: context::deadline() knows it, no timer is armed for it.
+  void know_deadline(time_point limit) noexcept {
+    at = limit;
+    has_deadline = fired = true;
+  }
   void expired() noexcept override;
   void arm() noexcept;
   /// The outer cancellation was requested: shields under one cancellation share their limit.

@@ -44,7 +44,8 @@ struct arm_link {
 /// Life: constructed -> `poll()` says that it is complete, or `link()` -> armed -> completed (by
 /// its source), or withdrawn by `withdraw()`. After a withdrawal that answered `done` it may be
 /// started again. Invariants:
-/// 1. No wait allocates in poll, link, complete or withdraw; linking and unlinking are O(1).
+/// 1. No wait of a loop's own objects allocates in poll, link, complete or withdraw; linking and
+///    unlinking are O(1).
 /// 2. `complete()` is called at most once per start and only while armed; it never runs user code:
 ///    it only puts the strand on the ready queue (or tells the composite it belongs to).
 /// 3. A result that arrived is delivered by `take()`; a withdrawn wait has taken nothing.
@@ -59,6 +60,8 @@ class wait {
   /// Arms, after poll() said no; may complete at once.
   virtual void link() = 0;
   virtual cancel_result withdraw() noexcept = 0;
+  /// It answered `later` and the grace is over: what is awaited shall end without any.
+  virtual void grace_over() noexcept {}
   /// What a dump says after "waits on".
   virtual void describe(dump_line& line) const = 0;
   /// Who would have to go on for this to complete; to name the cycle of a deadlock.
@@ -76,6 +79,23 @@ class wait {
 
  private:
   std::uintptr_t target_ = 0;  // the strand, or the arm_link with the lowest bit set
+};
+
+/// An answer of another loop or thread that a wait expects: while one is due, a loop that has
+/// nothing to do is not deadlocked. On the loop of the wait only.
+class answer_due {
+ public:
+  answer_due() noexcept = default;
+  answer_due(const answer_due&) = delete;
+  answer_due& operator=(const answer_due&) = delete;
+  ~answer_due() { settle(); }
+  explicit operator bool() const noexcept { return due_; }
+  void expect() noexcept;
+  /// It has come, or nobody waits for it any more.
+  void settle() noexcept;
+
+ private:
+  bool due_ = false;
 };
 
 /// Told by its arms when they complete; a wait itself.
@@ -156,6 +176,10 @@ class [[nodiscard]] pending {
  private:
   typename W::args args_;
 };
+
+/// Whether a wait is for something of the loop it was made on, and so cannot go to another one.
+template <class W>
+inline constexpr bool is_home_bound = requires { requires W::home_bound; };
 
 template <class T>
 inline constexpr bool is_pending = false;

@@ -11,6 +11,7 @@ namespace weir::detail {
 /// A wait that stands in a list of its source while it is armed.
 class linked_wait : public wait {
  public:
+  static constexpr bool home_bound = true;  // as the list is
   linked_wait() noexcept = default;
 
  protected:

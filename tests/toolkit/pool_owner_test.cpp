@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+// Who owns a pool or a loop_thread, in a simulation: the end of its grace, crashes, lost handles.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <type_traits>
+
+#include "toolkit_support.hpp"
+
+using namespace weir_test;
+
+namespace {
+
+weir::pool_options sized(std::int64_t workers, std::int64_t queue_size) {
+  return {.name = "p", .workers = workers, .queue_size = queue_size};
+}
+
+/// Something that only its end ends: no cancellation, no force.
+class stubborn {
+ public:
+  task<> run() {
+    co_await park_uncancellable(slot_);
+    ended_ = true;
+  }
+  task<> end_at(weir::time_point when) {
+    co_await weir::sleep_until(when);
+    slot_->complete();
+  }
+  bool ended() const noexcept { return ended_; }
+
+ private:
+  std::optional<weir::resumer<void>> slot_;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+// ------------------------------------------------------------------ grace
+
+TEST(pool, is_joined_by_its_scope_although_the_grace_is_over) {
+  in_every_order([]() -> task<> {
+    co_await weir::with_scope([](weir::scope& outer) -> task<> {
+      const auto start = weir::now();
+      stubborn one;
+      stubborn two;
+      outer.spawn(one.end_at(start + 200ms));
+      outer.spawn(two.end_at(start + 400ms));
+      auto body = [&](weir::scope& s) -> task<> {
+        weir::pool p(s, sized(2, 2));
+        EXPECT_FALSE(p.try_submit([&] { return one.run(); }));
+        EXPECT_FALSE(p.try_submit([&] { return two.run(); }));
+        co_await weir::sleep(20ms);
+      };
+      co_await weir::with_scope({.grace = 50ms}, body);
+      EXPECT_TRUE(one.ended());
+      EXPECT_TRUE(two.ended());
+      EXPECT_EQ(ms_since(start), 400);
+    });
+  });
+}
+
+TEST(loop_thread, is_joined_although_an_earlier_part_of_the_cleanup_has_used_up_the_grace) {
+  in_every_order([]() -> task<> {
+    co_await weir::with_scope([](weir::scope& outer) -> task<> {
+      const auto start = weir::now();
+      stubborn in_pool;
+      stubborn on_loop;
+      outer.spawn(in_pool.end_at(start + 200ms));
+      outer.spawn(on_loop.end_at(start + 400ms));
+      weir::loop_ref there;
+      auto body = [&](weir::scope& s) -> task<> {
+        const weir::loop_thread t(s, {.name = "t"});
+        there = t;
+        outer.spawn_on(there, weir::settle([&] { return on_loop.run(); }));
+        weir::pool p(s, sized(1, 1));
+        EXPECT_FALSE(p.try_submit([&] { return in_pool.run(); }));
+        co_await weir::sleep(20ms);
+      };
+      co_await weir::with_scope({.grace = 50ms}, body);
+      EXPECT_TRUE(on_loop.ended());
+      EXPECT_FALSE(there.alive());
+      EXPECT_EQ(ms_since(start), 400);
+    });
+  });
+}
+
+TEST(pool, what_its_jobs_shield_ends_with_the_grace_of_its_scope) {
+  in_every_order([]() -> task<> {
+    const auto start = weir::now();
+    auto job = []() -> task<> { co_await weir::shield(weir::sleep(1h)); };
+    auto body = [&](weir::scope& s) -> task<> {
+      weir::pool p(s, sized(2, 2));
+      EXPECT_FALSE(p.try_submit(job));
+      EXPECT_FALSE(p.try_submit(job));
+      co_await weir::sleep(20ms);
+    };
+    co_await weir::with_scope({.grace = 50ms}, body);
+    EXPECT_EQ(ms_since(start), 70);
+    auto idle = [&](weir::scope& s) -> task<> {
+      const weir::loop_thread t(s);
+      t.post([] {});
+      s.background([&, there = weir::loop_ref(t)]() -> task<> { co_await weir::on(there, job); });
+      co_await weir::sleep(20ms);
+    };
+    co_await weir::with_scope({.grace = 50ms}, idle);
+    EXPECT_EQ(ms_since(start), 140);
+  });
+}
+
+// ------------------------------------------------------------------ crashes
+
+TEST(pool, outlives_a_crash_of_its_owner_until_its_jobs_have_ended) {
+  weir::sim::world w;
+  const weir::loop_ref node = w.loop("node");
+  int ended = 0;
+  auto job = [&]() -> task<> {
+    const auto guard = weir::scope_exit([&] { ++ended; });
+    co_await weir::shield(weir::sleep(10s));
+  };
+  w.run([&]() -> task<> {
+    auto owner = [&]() -> task<> {
+      auto body = [&](weir::pool& p) -> task<> {
+        EXPECT_FALSE(p.try_submit(job));
+        co_await p.run(job);
+      };
+      co_await weir::with_pool(sized(2, 2), body);
+    };
+    co_await weir::with_scope([&](weir::scope& s) -> task<> {
+      auto called = s.spawn([&]() -> task<> {
+        EXPECT_EQ(code_of(co_await error_of(weir::on(node, owner))), errc::loop_gone);
+      });
+      co_await weir::sleep(1s);
+      w.crash("node");
+      co_await called;
+      co_await weir::sleep(1min);
+      EXPECT_EQ(ended, 2);
+    });
+  });
+}
+
+TEST(pool, whose_only_worker_crashes_while_it_is_idle_refuses_with_loop_gone) {
+  weir::sim::world w;
+  w.run([&]() -> task<> {
+    co_await weir::with_scope([&](weir::scope& s) -> task<> {
+      weir::pool p(s, sized(1, 1));
+      co_await p.run([] {});
+      co_await weir::sleep(1s);
+      w.crash("p-0");
+      const auto start = weir::now();
+      EXPECT_EQ(code_of(co_await error_of(p.run([] {}))), errc::loop_gone);
+      EXPECT_EQ(code_of(co_await error_of(p.submit([] {}))), errc::loop_gone);
+      EXPECT_EQ(p.try_submit([] {}), errc::loop_gone);
+      EXPECT_EQ(ms_since(start), 0);
+    });
+  });
+}
+
+TEST(pool, whose_only_worker_crashes_tells_all_whose_jobs_it_had_accepted) {
+  weir::sim::world w;
+  w.run([&]() -> task<> {
+    auto body = [&](weir::scope& s) -> task<> {
+      weir::pool p(s, sized(1, 1));
+      auto job = []() -> task<> { co_await weir::sleep(1h); };
+      int gone = 0;
+      auto caller = [&]() -> task<> {
+        gone += code_of(co_await error_of(p.run(job))) == errc::loop_gone ? 1 : 0;
+      };
+      for (int i = 0; i < 3; ++i) s.spawn(caller);  // running, queued, waiting
+      co_await weir::sleep(1s);
+      w.crash("p-0");
+      co_await s.join();
+      EXPECT_EQ(gone, 3);
+    };
+    co_await weir::with_scope(body);
+    auto unseen = [&](weir::scope& s) -> task<> {
+      weir::pool p(s, sized(1, 1));
+      EXPECT_FALSE(p.try_submit([]() -> task<> { co_await weir::sleep(1h); }));
+      EXPECT_FALSE(p.try_submit([] {}));
+      co_await weir::sleep(1s);
+      w.crash("p-0");
+      EXPECT_EQ(code_of(co_await error_of(p.close())), errc::loop_gone);
+    };
+    co_await weir::with_scope(unseen);
+  });
+}
+
+TEST(pool, a_job_for_which_a_worker_was_woken_that_crashes_is_taken_by_another) {
+  weir::sim::world w;
+  w.run([&]() -> task<> {
+    co_await weir::with_scope([&](weir::scope& s) -> task<> {
+      weir::pool p(s, sized(2, 2));
+      co_await weir::sleep(1s);  // both are idle
+      int ran = 0;
+      EXPECT_FALSE(p.try_submit([&] { ++ran; }));  // wakes one of them
+      w.crash("p-0");
+      co_await weir::sleep(1s);
+      EXPECT_EQ(ran, 1);
+      EXPECT_FALSE(p.try_submit([&] { ++ran; }));
+      co_await p.close();
+      EXPECT_EQ(ran, 2);
+    });
+  });
+}
+
+// ------------------------------------------------------------------ handles
+
+TEST(pool, close_needs_the_handle_only_until_it_returns_its_task) {
+  in_every_order([]() -> task<> {
+    co_await weir::with_scope([](weir::scope& s) -> task<> {
+      auto p = std::make_unique<weir::pool>(s, sized(1, 1));
+      auto closing = p->close();
+      p.reset();
+      co_await std::move(closing);
+    });
+  });
+}
+
+TEST(with_pool, jobs_may_use_the_pool_that_the_body_was_given_until_they_have_ended) {
+  in_every_order([]() -> task<> {
+    std::error_code answer;
+    auto body = [&](weir::pool& p) -> task<> {
+      EXPECT_FALSE(p.try_submit([&]() -> task<> {
+        co_await weir::shield(weir::sleep(10ms));
+        answer = p.try_submit([] {});
+      }));
+      co_await weir::sleep(1ms);
+      throw boom(1);
+    };
+    EXPECT_EQ(boom_of(co_await error_of(weir::with_pool(sized(1, 1), body))), 1);
+    EXPECT_EQ(answer, errc::pool_closed);
+  });
+}
+
+TEST(with_loop_thread, what_runs_there_may_use_the_handle_until_it_has_ended) {
+  in_every_order([]() -> task<> {
+    bool same = false;
+    co_await weir::with_scope([&](weir::scope& s) -> task<> {
+      auto body = [&](weir::loop_thread& t) -> task<> {
+        auto remote = [&]() -> task<> {
+          co_await weir::shield(weir::sleep(10ms));
+          same = t.ref() == weir::this_loop();
+        };
+        s.spawn_on(t, weir::settle(remote));
+        co_await weir::sleep(1ms);
+      };
+      co_await weir::with_loop_thread(body);
+    });
+    EXPECT_TRUE(same);
+  });
+}
+
+TEST(with_pool, a_body_whose_close_timed_out_has_waited_long_enough) {
+  in_every_order([]() -> task<> {
+    int done = 0;
+    const auto start = weir::now();
+    auto body = [&](weir::pool& p) -> task<> {
+      for (int i = 0; i < 3; ++i)
+        EXPECT_FALSE(p.try_submit([&]() -> task<> {
+          co_await weir::sleep(30ms);
+          ++done;
+        }));
+      EXPECT_NE(co_await error_of(weir::with_timeout(40ms, p.close())), nullptr);
+    };
+    co_await weir::with_pool(sized(1, 4), body);
+    EXPECT_EQ(done, 1);
+    EXPECT_EQ(ms_since(start), 40);
+  });
+}
+
+TEST(with_pool, an_empty_body_is_an_empty_job) {
+  in_order([]() -> task<> {
+    const std::function<task<>(weir::pool&)> none;
+    EXPECT_EQ(code_thrown_by([&] { (void)weir::with_pool(none); }), errc::empty_job);
+    const std::function<task<>(weir::loop_thread&)> nothing;
+    EXPECT_EQ(code_thrown_by([&] { (void)weir::with_loop_thread(nothing); }), errc::empty_job);
+    co_return;
+  });
+}
+
+TEST(with_pool, its_scope_has_the_name_of_the_pool) {
+  in_order([]() -> task<> {
+    std::string name;
+    auto body = [&](weir::pool&) -> task<> {
+      name = weir::this_scope().name();
+      co_return;
+    };
+    co_await weir::with_pool(sized(1, 1), body);
+    EXPECT_EQ(name, "p");
+    auto other = [&](weir::loop_thread&) -> task<> {
+      name = weir::this_scope().name();
+      co_return;
+    };
+    co_await weir::with_loop_thread({.name = "io"}, other);
+    EXPECT_EQ(name, "io");
+  });
+}
+
+// What a moved-from handle would refer to does not exist.
+static_assert(!std::is_move_constructible_v<weir::loop_thread>);
+
+// ------------------------------------------------------------------ what jobs leave
+
+TEST(pool, the_value_of_a_submitted_job_is_gone_when_close_returns) {
+  in_every_order([]() -> task<> {
+    auto token = std::make_shared<int>(1);
+    auto body = [&](weir::pool& p) -> task<> {
+      EXPECT_FALSE(p.try_submit([token] { return token; }));
+      EXPECT_FALSE(p.try_submit([token]() -> task<std::shared_ptr<int>> { co_return token; }));
+      co_await p.close();
+      EXPECT_EQ(token.use_count(), 1);
+    };
+    co_await weir::with_pool(sized(1, 4), body);
+  });
+}
+
+TEST(pool, submit_for_looks_at_the_job_and_the_pool_before_the_time) {
+  in_every_order([]() -> task<> {
+    auto body = [](weir::pool& p) -> task<> {
+      const std::function<void()> none;
+      EXPECT_EQ(code_of(co_await error_of(p.submit_for(0ms, none))), errc::empty_job);
+      EXPECT_TRUE(holds<weir::timeout_error>(co_await error_of(p.submit_for(0ms, [] {}))));
+      co_await p.close();
+      EXPECT_EQ(code_of(co_await error_of(p.submit_for(0ms, none))), errc::empty_job);
+      EXPECT_EQ(code_of(co_await error_of(p.submit_for(0ms, [] {}))), errc::pool_closed);
+    };
+    co_await weir::with_pool(sized(1, 1), body);
+  });
+}
