@@ -299,7 +299,8 @@ class sender {
   template <class U>
   std::error_code put(U&& v) {
     using room = detail::channel_core::room;
-    const room answer = state_ == nullptr ? room::closed : state_->put(std::forward<U>(v));
+    const bool mute = state_ == nullptr || detail::crashing;
+    const room answer = mute ? room::closed : state_->put(std::forward<U>(v));
     if (answer == room::yes) return {};
     return make_error_code(answer == room::full ? errc::queue_full : errc::queue_closed);
   }

@@ -196,7 +196,7 @@ class emitter {
   explicit emitter(std::shared_ptr<detail::callback_core<T>> core) noexcept
       : core_(std::move(core)) {}
   /// Never blocks; whether the item was kept.
-  bool emit(T value) const { return core_->emit(std::move(value)); }
+  bool emit(T value) const { return !detail::crashing && core_->emit(std::move(value)); }
   /// The stream ends after what was emitted.
   void close() const noexcept { core_->end(nullptr); }
   /// The same, with an error.

@@ -78,7 +78,9 @@ adjusting_governor::adjusting_governor(const governor_options& options)
 
 adjusting_governor::~adjusting_governor() = default;
 
-void adjusting_governor::require_home() { home_.require(self(), across); }
+void adjusting_governor::require_home() {
+  if (!home_.is_here()) settle_home(true);
+}
 std::uint32_t adjusting_governor::current_home() const noexcept { return home_.serial(); }
 
 pending<adjusted_wait> adjusting_governor::acquire_units(std::int64_t weight) {

@@ -31,7 +31,7 @@ std::int64_t governor_part::share() const noexcept {
 }
 
 void governor_part::require_home() {
-  whole_.home_.require(whole_.self(), across_loops);
+  if (!whole_.home_.is_here()) whole_.home_.settle(whole_.self(), across_loops, true);
   adjusting_governor::require_home();
 }
 
@@ -127,14 +127,14 @@ void partitioned_governor::grant() noexcept {
 }
 
 void partitioned_governor::resize(std::int64_t capacity) {
-  home_.check(self(), across_loops);
+  if (!home_.is_here()) home_.settle(self(), across_loops, false);
   require_capacity(capacity);
   capacity_ = capacity;
   grant();
 }
 
 void partitioned_governor::close() {
-  home_.check(self(), across_loops);
+  if (!home_.is_here()) home_.settle(self(), across_loops, false);
   for (const auto& part : parts_) part->close();
 }
 

@@ -212,7 +212,7 @@ TEST(inbox, closed_it_gives_what_was_there_and_refuses_the_rest) {
 
 TEST(door, a_loop_that_sleeps_whenever_it_is_idle_gets_everything) {
   letters sent;
-  door home("home", 1, false);
+  door home("home", 1, false, nullptr);
   arrivals got;
   with_producers(
       [&](int i) {
@@ -229,7 +229,7 @@ TEST(door, a_loop_that_sleeps_whenever_it_is_idle_gets_everything) {
 
 TEST(door, closed_it_refuses_each_letter_once) {
   letters sent;
-  door home("home", 1, false);
+  door home("home", 1, false, nullptr);
   arrivals got;
   std::atomic<int> accepted{0};
   with_producers(
@@ -248,7 +248,7 @@ TEST(door, closed_it_refuses_each_letter_once) {
 }
 
 TEST(door, a_ring_ends_the_next_sleep_also_if_it_came_before_it) {
-  door home("home", 1, false);
+  door home("home", 1, false, nullptr);
   for (int i = 0; i < 100; ++i) {
     std::thread ringer([&] { home.ring(); });
     home.sleep(-1);

@@ -67,6 +67,8 @@ inline constinit thread_local strand* current = nullptr;
 
 /// The serial number of the loop of this thread; 0 outside `run`.
 inline constinit thread_local std::uint32_t loop_serial = 0;
+/// A crash destroys frames on this thread: nothing that their destructors send may get out.
+inline constinit thread_local bool crashing = false;
 inline std::uint32_t current_loop_serial() noexcept { return loop_serial; }
 
 inline constexpr std::uint8_t nesting_limit = 64;
