@@ -20,7 +20,7 @@ bool pull_wait::try_now() {
 bool pull_wait::settle() noexcept {
   phase_ = phase::settled;
   if (armed_) stand_down();
-  return leaving_ == 0;
+  return is_quiet();
 }
 
 // One that is asked may make another one confirm, before they are counted.
@@ -42,6 +42,8 @@ void pull_wait::link() {
 }
 
 void pull_wait::take_a_turn() noexcept {
+  // Without a turn of its own yet, it is just being polled, and something completed at once.
+  if (turn_ == nullptr) begin_to_wait(*current->top);
   if (!turn_->queued) loop::here()->push(*turn_);
 }
 
@@ -90,7 +92,7 @@ void pull_wait::end_early() noexcept {
   if (phase_ != phase::open) return;
   phase_ = phase::settled;
   if (armed_) stand_down();
-  if (leaving_ == 0 && !has_turn()) complete();
+  if (is_quiet()) complete();
 }
 
 }  // namespace weir::detail

@@ -184,6 +184,30 @@ TEST(pool, whose_only_worker_crashes_tells_all_whose_jobs_it_had_accepted) {
   });
 }
 
+TEST(pool, a_run_whose_worker_crashes_at_any_moment_has_its_value_or_loop_gone) {
+  int values = 0;
+  int gone = 0;
+  for (int moment = 0; moment < 200; ++moment) {
+    weir::sim::world w({.seed = static_cast<std::uint64_t>(moment)});
+    w.run([&]() -> task<> {
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        weir::pool p(s, sized(1, 1));
+        auto caller = s.spawn([&]() -> task<> {
+          const auto end = co_await weir::settle(p.run([] { return 1; }));
+          values += end.is_value() ? 1 : 0;
+          gone += end.is_error() && code_of(end.error()) == errc::loop_gone ? 1 : 0;
+        });
+        for (int i = 0; i < moment % 10; ++i) co_await weir::yield();
+        w.crash("p-0");
+        co_await caller;
+      });
+    });
+  }
+  EXPECT_EQ(values + gone, 200);
+  EXPECT_GT(values, 0);
+  EXPECT_GT(gone, 0);
+}
+
 TEST(pool, a_job_for_which_a_worker_was_woken_that_crashes_is_taken_by_another) {
   weir::sim::world w;
   w.run([&]() -> task<> {

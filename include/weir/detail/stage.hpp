@@ -146,7 +146,7 @@ struct pull_turn final : special_strand {
 class pull_wait : public composite {
  public:
   static constexpr bool parks_after_poll = true;
-  bool poll() override { return phase_ == phase::settled && leaving_ == 0; }
+  bool poll() override { return phase_ == phase::settled && is_quiet(); }
   void link() override;
   bool try_now();
   void arm();
@@ -189,6 +189,7 @@ class pull_wait : public composite {
     turn_->top = &inside;
   }
   bool has_turn() const noexcept { return turn_ != nullptr && turn_->queued; }
+  bool is_quiet() const noexcept { return leaving_ == 0 && !has_turn(); }
   void take_a_turn() noexcept;
   void one_less() noexcept;
   void stand_down() noexcept;
