@@ -328,6 +328,7 @@ class next_wait_of : public pull_wait {
   void let_go() noexcept {
     if (of_->pulled_by_ == this) [[unlikely]]
       of_->pull_ended();
+    if (of_->extra_ != nullptr && of_->extra_->turn.of == this) of_->extra_->turn.of = nullptr;
   }
   pull pull_once() {
     try {
@@ -354,9 +355,16 @@ class next_wait_of : public pull_wait {
     const bool refused = of_->pulled_by_ != nullptr && of_->pulled_by_ != this;
     return refused ? 0 : of_->stand_down();
   }
-  pull_turn& own_turn() override { return of_->extra().turn; }
+  // One that waits beside another is refused, but on a turn of its own.
+  pull_turn& own_turn() override {
+    pull_turn& turn = of_->extra().turn;
+    if (turn.of == nullptr || turn.of == this) return turn;
+    if (spare_ == nullptr) spare_ = std::make_unique<pull_turn>();
+    return *spare_;
+  }
 
   weir::pipeline<S>* of_;
+  std::unique_ptr<pull_turn> spare_;
   result value_;
 };
 

@@ -127,7 +127,7 @@ unsigned generator_base::stand_down() noexcept {
 }
 
 void generator_base::destroy() noexcept {
-  if (root_ == nullptr) return;
+  if (root_ == nullptr || !out_.frame()) return;  // never begun, or unwound already
   frame* at = leaf != nullptr ? leaf : root_;
   if (phase_ == phase::paused) at = paused_at_;
   root_ = nullptr;

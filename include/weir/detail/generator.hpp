@@ -43,6 +43,7 @@ struct generator_base : special_strand, context {
     root_ = &root;
     root.parent = nullptr;
     root.out = &out_;
+    out_.own_frame(root.handle());  // until it is unwound, see destroy()
     leaf = &root;
   }
   bool adopted() const noexcept { return root_ != nullptr; }

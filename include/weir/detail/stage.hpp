@@ -184,7 +184,7 @@ class pull_wait : public composite {
   enum class phase : std::uint8_t { open, settled, given_up };
 
   void begin_to_wait(context& inside) {
-    if (turn_ == nullptr) turn_ = &own_turn();
+    if (turn_ == nullptr || turn_->of != this) turn_ = &own_turn();
     turn_->of = this;
     turn_->top = &inside;
   }
