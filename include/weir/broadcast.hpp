@@ -492,6 +492,7 @@ class broadcast {
 
   // Below: for the library.
   void tell_when_empty(detail::gate* g) noexcept { core_->tell_when_empty(g); }
+  void interrupt(std::exception_ptr error) noexcept { core_->end(std::move(error)); }
 
  protected:
   const T& latest() const noexcept { return core_->latest(); }
