@@ -94,6 +94,7 @@ struct subscriber_base {
   subscriber_base* before = nullptr;
   subscriber_base* after = nullptr;
   wait_list waiting;
+  const wait* reader = nullptr;  // the next() that is pending, or woken and has not run yet
 };
 
 std::int64_t require_capacity(std::int64_t capacity, const char* what);
@@ -206,7 +207,7 @@ class broadcast_core {
       s.window.pop_front();
       return out;
     }
-    const std::uint64_t first = s.policy == overflow::conflate ? end_ - 1 : oldest();
+    const std::uint64_t first = first_kept(s);
     s.missed = s.next < first ? first - s.next : 0;
     s.missed_total += s.missed;
     s.next += s.missed;
@@ -216,13 +217,18 @@ class broadcast_core {
     return out;
   }
   std::uint64_t missed_total(const subscriber<T>& s) const noexcept {
-    const bool reads_ring = s.policy != overflow::drop_newest;
-    return s.missed_total + (reads_ring && s.next < oldest() ? oldest() - s.next : 0);
+    if (s.policy == overflow::drop_newest || unread(s) == 0) return s.missed_total;
+    const std::uint64_t first = first_kept(s);
+    return s.missed_total + (s.next < first ? first - s.next : 0);
   }
 
  private:
   using kept = typename subscriber<T>::kept;
   std::uint64_t oldest() const noexcept { return end_ - ring_.size(); }
+  /// What a subscriber without a window can still see, if it has not read everything.
+  std::uint64_t first_kept(const subscriber_base& b) const noexcept {
+    return b.policy == overflow::conflate ? end_ - 1 : oldest();
+  }
   const cell_ref<T>& at(std::uint64_t number) noexcept {
     return ring_[static_cast<std::size_t>(number - oldest())];
   }
@@ -308,15 +314,30 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
   using result = std::optional<T>;
 
   explicit subscription_wait(args&& a) noexcept : of_(a.of) {}
-  bool try_now() const noexcept { return of_->core->has_news(*of_); }
-  void arm() noexcept { of_->waiting.push_back(*this); }
+  ~subscription_wait() {
+    if (reads_) leave();
+  }
+  // A second reader would take what the first was woken for, who would then see an end.
+  bool try_now() noexcept {
+    busy_ = of_->reader != nullptr;
+    return busy_ || of_->core->has_news(*of_);
+  }
+  void arm() noexcept {
+    of_->waiting.push_back(*this);
+    of_->reader = this;
+    reads_ = true;
+  }
   cancel_result withdraw() noexcept override {
     of_->waiting.remove(*this);
+    leave();
     return cancel_result::done;
   }
   void describe(dump_line& line) const override { describe_broadcast(line, "next of"); }
-  bool failed() const noexcept { return of_->lagged; }
+  bool failed() const noexcept { return busy_ || of_->lagged; }
   std::optional<T> take() {
+    if (busy_) [[unlikely]]
+      raise_stream_busy();
+    if (reads_) leave();
     if (of_->lagged) [[unlikely]]
       raise_lagged();
     std::optional<T> item = of_->core->give(*of_);
@@ -327,7 +348,13 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
 
  private:
   friend class broadcast_core<T>;
+  void leave() noexcept {
+    of_->reader = nullptr;
+    reads_ = false;
+  }
   subscriber<T>* of_;
+  bool reads_ = false;  // it is the reader of its subscriber
+  bool busy_ = false;
 };
 
 /// Waits until every `wait` subscriber has room.
@@ -384,7 +411,8 @@ class subscription {
   subscription& operator=(subscription&&) noexcept = default;
 
   /// The next item; empty after close() and the buffered items. After fail(e): throws `e` there,
-  /// once. errc::lagged for a `disconnect` subscriber that was too slow.
+  /// once. errc::lagged for a `disconnect` subscriber that was too slow. One at a time
+  /// (errc::stream_busy): each consumer has a subscription of its own.
   [[nodiscard]] auto next() {
     self_->core->check();
     return detail::pending<detail::subscription_wait<T>>({self_.get()});
@@ -464,6 +492,7 @@ class broadcast {
 
   // Below: for the library.
   void tell_when_empty(detail::gate* g) noexcept { core_->tell_when_empty(g); }
+  void interrupt(std::exception_ptr error) noexcept { core_->end(std::move(error)); }
 
  protected:
   const T& latest() const noexcept { return core_->latest(); }

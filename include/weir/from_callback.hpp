@@ -106,6 +106,13 @@ class callback_core {
     }
     bell.ring();
   }
+  /// Nobody will take what is there: emitters may live on, items do not.
+  void discard() noexcept {
+    end(nullptr);
+    std::optional<ring<T>> old;  // destroyed outside the lock
+    const locked guard(lock_);
+    old.emplace(std::move(items_));
+  }
   pull take(std::optional<T>& out) {
     std::uint64_t dropped = 0;
     pull answer = pull::pending;
@@ -178,7 +185,7 @@ class callback_stage {
     if constexpr (!std::is_void_v<stopper>) {
       if (stop_) (*stop_)();
     }
-    core_->end(nullptr);
+    core_->discard();
   }
   std::shared_ptr<callback_core<T>> core_;
   F start_;

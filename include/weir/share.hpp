@@ -31,6 +31,8 @@ struct share_options {
 namespace detail {
 
 void require_share_options(const share_options& options);
+/// errc::stream_interrupted; null in a world that is dead.
+std::exception_ptr share_interrupted() noexcept;
 
 /// What the handle and the child that pulls share.
 template <class T>
@@ -45,10 +47,27 @@ struct share_core {
   broadcast<T> out;
 };
 
+/// A child that is cancelled, even before it started, leaves nobody waiting.
+template <class T>
+class share_end {
+ public:
+  explicit share_end(std::shared_ptr<share_core<T>> core) noexcept : core_(std::move(core)) {}
+  share_end(share_end&&) noexcept = default;
+  share_end& operator=(share_end&&) = delete;
+  ~share_end() {
+    if (core_ == nullptr || core_->out.closed()) return;
+    if (auto error = share_interrupted()) core_->out.interrupt(std::move(error));
+  }
+  share_core<T>& operator*() const noexcept { return *core_; }
+
+ private:
+  std::shared_ptr<share_core<T>> core_;
+};
+
 template <class S>
 struct share_pump {
   using core = share_core<value_of<S>>;
-  static task<> run(std::shared_ptr<core> c, S stage) {
+  static task<> run(share_end<value_of<S>> c, S stage) {
     weir::pipeline<S> source(std::move(stage));
     auto pump = [&] { return pull_all(*c, source); };
     auto close = [&] { return source.close(); };
@@ -117,16 +136,17 @@ class shared_stream {
 ///
 /// It starts with the first subscriber, or now; it stops and closes the source when the last one
 /// leaves (later ones see the end), or never before the source ends. A source error reaches every
-/// subscriber; it is a failure of `s` only if there was none. The child takes part in the loop like
-/// any other: it does not starve it.
+/// subscriber; it is a failure of `s` only if there was none. Who still listens when `s` ends gets
+/// errc::stream_interrupted. The child takes part in the loop like any other: it does not starve
+/// it.
 template <detail::any_pipeline P>
 auto share(scope& s, P&& source, share_options options = {}) {
   detail::require_share_options(options);
   using stage = detail::stage_of<P>;
   auto core = std::make_shared<detail::share_core<detail::value_of<stage>>>(options);
-  (void)s.background(
-      detail::share_pump<stage>::run(core, detail::stage_from(std::forward<P>(source))),
-      {.name = "share"});
+  (void)s.background(detail::share_pump<stage>::run(detail::share_end(core),
+                                                    detail::stage_from(std::forward<P>(source))),
+                     {.name = "share"});
   return shared_stream<detail::value_of<stage>>(std::move(core));
 }
 

@@ -98,6 +98,16 @@ std::int64_t require_callback_options(std::int64_t capacity, overflow policy) {
 
 void describe_callback(dump_line& line) { line.add("a callback"); }
 
+std::exception_ptr share_interrupted() noexcept {
+  if (in_dead_world()) return nullptr;
+  try {
+    raise(errc::stream_interrupted,
+          "share: the source was closed before its end, because the scope of the share has ended");
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
 void require_share_options(const share_options& options) {
   if (options.start != when::first_subscriber && options.start != when::now)
     raise(errc::invalid_argument, "share: start is when::first_subscriber or when::now");

@@ -105,6 +105,10 @@ inline numbers from_to(int first, int last) {
   return all;
 }
 
+inline long counted_in(const numbers& all, int value) {
+  return static_cast<long>(std::count(all.begin(), all.end(), value));
+}
+
 inline numbers sorted(numbers all) {
   std::sort(all.begin(), all.end());
   return all;
