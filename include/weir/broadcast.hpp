@@ -212,7 +212,10 @@ class broadcast_core {
     s.next += s.missed;
     out.emplace(*at(s.next));
     ++s.next;
-    if (s.policy == overflow::wait && !emitters_.empty()) admit();
+    // An emitter waits for those who are full, and asking all of them is O(subscribers): only who
+    // has just made room asks.
+    const bool was_full = behind(s) + 1 == capacity_;
+    if (was_full && s.policy == overflow::wait && !emitters_.empty()) admit();
     return out;
   }
   std::uint64_t missed_total(const subscriber<T>& s) const noexcept {
