@@ -6,9 +6,9 @@
 
 # Whom weir is compared with, in the order of their columns; who has no result has no column.
 BEGIN {
-    peers = split("asio tbb go node floor", peer, " ")
+    peers = split("asio tbb go node views floor", peer, " ")
     label["asio"] = "Asio"; label["tbb"] = "oneTBB"; label["go"] = "Go"; label["node"] = "Node"
-    label["floor"] = "floor"
+    label["views"] = "views"; label["floor"] = "floor"
 }
 
 FNR == NR && only != "" && $1 != only { next }

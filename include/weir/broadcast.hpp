@@ -193,17 +193,18 @@ class broadcast_core {
     for (subscriber_base* b = first_; b != nullptr; b = b->after) wake_all(*b);
   }
 
+  std::uint64_t unread(const subscriber<T>& s) const noexcept {
+    return s.policy == overflow::drop_newest ? s.window.size() : behind(s);
+  }
   /// Whether `next` has something to say: an item, the end, an error.
   bool has_news(const subscriber<T>& s) const noexcept {
     return closed_ || s.lagged || unread(s) > 0;
   }
-  /// The next item; empty at the end.
-  std::optional<T> give(subscriber<T>& s) {
-    std::optional<T> out;
-    if (unread(s) == 0) return out;
+  /// The next item. REQUIRES: there is one.
+  T give(subscriber<T>& s) {
     if (s.policy == overflow::drop_newest) {
       s.missed = s.window.front().missed;
-      out.emplace(*s.window.front().item);
+      T out(*s.window.front().item);
       s.window.pop_front();
       return out;
     }
@@ -211,9 +212,12 @@ class broadcast_core {
     s.missed = s.next < first ? first - s.next : 0;
     s.missed_total += s.missed;
     s.next += s.missed;
-    out.emplace(*at(s.next));
+    T out(*at(s.next));
     ++s.next;
-    if (s.policy == overflow::wait && !emitters_.empty()) admit();
+    // An emitter waits for those who are full, and asking all of them is O(subscribers): only who
+    // has just made room asks.
+    const bool was_full = behind(s) + 1 == capacity_;
+    if (was_full && s.policy == overflow::wait && !emitters_.empty()) admit();
     return out;
   }
   std::uint64_t missed_total(const subscriber<T>& s) const noexcept {
@@ -233,9 +237,6 @@ class broadcast_core {
     return ring_[static_cast<std::size_t>(number - oldest())];
   }
   std::uint64_t behind(const subscriber_base& b) const noexcept { return end_ - b.next; }
-  std::uint64_t unread(const subscriber<T>& s) const noexcept {
-    return s.policy == overflow::drop_newest ? s.window.size() : behind(s);
-  }
   bool somebody_is_full() const noexcept {
     for (subscriber_base* b = first_; b != nullptr; b = b->after)
       if ((b->policy == overflow::wait || b->policy == overflow::fail_emitter) &&
@@ -340,10 +341,9 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
     if (reads_) leave();
     if (of_->lagged) [[unlikely]]
       raise_lagged();
-    std::optional<T> item = of_->core->give(*of_);
-    if (!item && of_->core->error() != nullptr && !std::exchange(of_->told, true))
-      std::rethrow_exception(of_->core->error());
-    return item;
+    if (of_->core->unread(*of_) == 0) [[unlikely]]
+      return at_end();
+    return std::optional<T>(of_->core->give(*of_));
   }
 
  private:
@@ -351,6 +351,11 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
   void leave() noexcept {
     of_->reader = nullptr;
     reads_ = false;
+  }
+  std::optional<T> at_end() const {
+    if (of_->core->error() != nullptr && !std::exchange(of_->told, true))
+      std::rethrow_exception(of_->core->error());
+    return std::nullopt;
   }
   subscriber<T>* of_;
   bool reads_ = false;  // it is the reader of its subscriber

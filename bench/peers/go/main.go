@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// The Go peers of weir's benchmarks: `go_peers ROW SIZE` prints row, size, value and unit.
+// The Go peers of weir's benchmarks: `go_peers ROW SIZE` prints row, size, value and unit, and
+// `go_peers list` the rows that there are.
 package main
 
 import (
@@ -10,24 +11,33 @@ import (
 )
 
 var programs = map[string]func(size int){
-	"await_ready":   awaitReady,
-	"spawn_join":    spawnJoin,
-	"child_bytes":   childBytes,
-	"timer_churn":   timerChurn,
-	"timer_bulk":    timerBulk,
-	"sleeper_bytes": sleeperBytes,
-	"cancel_joined": cancelJoined,
-	"timeout_ready": timeoutReady,
-	"governor":      governor,
-	"pool_jobs":     poolJobs,
-	"on_trip":       onTrip,
-	"blocking_trip": blockingTrip,
-	"timeout_retry": timeoutRetry,
-	"breaker_call":  breakerCall,
-	"cancel_retry":  cancelRetry,
+	"await_ready":     awaitReady,
+	"spawn_join":      spawnJoin,
+	"child_bytes":     childBytes,
+	"timer_churn":     timerChurn,
+	"timer_bulk":      timerBulk,
+	"sleeper_bytes":   sleeperBytes,
+	"cancel_joined":   cancelJoined,
+	"timeout_ready":   timeoutReady,
+	"governor":        governor,
+	"pool_jobs":       poolJobs,
+	"on_trip":         onTrip,
+	"blocking_trip":   blockingTrip,
+	"timeout_retry":   timeoutRetry,
+	"breaker_call":    breakerCall,
+	"cancel_retry":    cancelRetry,
+	"queue_ping_pong": queuePingPong,
+	"channel_items":   channelItems,
+	"broadcast_8":     broadcast8,
 }
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == "list" {
+		for name := range programs {
+			fmt.Println(name)
+		}
+		return
+	}
 	if len(os.Args) != 3 {
 		fmt.Fprintln(os.Stderr, "usage: go_peers ROW SIZE")
 		os.Exit(2)
