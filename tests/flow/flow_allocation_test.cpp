@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Parking on a queue, event, latch or mutex, being woken, cancelled or outrun there, allocates
-// nothing: counted and not timed. This file replaces the global operator new of the test program by
-// one that counts what the armed thread asks for.
+// nothing: counted and not timed.
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 
 #include "flow_support.hpp"
+#include "support/allocations.hpp"
 #include "support/sanitizers.hpp"
 
 // Under a sanitizer every frame is an allocation of its own; nothing is counted there.
@@ -18,14 +16,8 @@ namespace {
 
 constexpr int rounds = 200;
 
-thread_local bool armed = false;
-thread_local long allocations = 0;
-
-void* allocate(std::size_t size) {
-  if (armed) ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
+using aid::allocations;
+using aid::armed;
 
 /// The allocations of two fibers that run `here` and `there` side by side, each many times, from
 /// the moment when both are warm. They must take turns.
@@ -56,13 +48,6 @@ auto nothing() {
 }
 
 }  // namespace
-
-void* operator new(std::size_t size) { return allocate(size); }
-void* operator new[](std::size_t size) { return allocate(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 TEST(flow_allocation, the_counter_counts) {
   auto asks = []() -> task<> {

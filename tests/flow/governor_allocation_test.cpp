@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // How often governors allocate, counted and not timed: once the caches are warm, waiting for a
-// permit, getting it, giving it back and leaving the queue ask for nothing. This file replaces the
-// global operator new of the test program by one that counts what the armed thread asks for.
+// permit, getting it, giving it back and leaving the queue ask for nothing.
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 
 #include "governor_support.hpp"
+#include "support/allocations.hpp"
 #include "support/sanitizers.hpp"
 
 // Under a sanitizer every frame is an allocation of its own; nothing is counted there.
@@ -16,14 +14,8 @@ using namespace flow_test;
 
 namespace {
 
-thread_local bool armed = false;
-thread_local long allocations = 0;
-
-void* allocate(std::size_t size) {
-  if (armed) ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
+using aid::allocations;
+using aid::armed;
 
 /// Somebody gets a permit at once, somebody waits for it, somebody gives up waiting.
 template <class G>
@@ -56,13 +48,6 @@ long allocations_of(G& g) {
 }
 
 }  // namespace
-
-void* operator new(std::size_t size) { return allocate(size); }
-void* operator new[](std::size_t size) { return allocate(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 TEST(governor_allocation, the_counter_counts) {
   allocations = 0;

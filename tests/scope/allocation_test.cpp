@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How often weir allocates, counted and not timed: this file replaces the global operator new by
-// one that counts what the armed thread asks for. Once the caches are warm, parking, waking,
+// How often weir allocates, counted and not timed. Once the caches are warm, parking, waking,
 // sleeping, cancelling and racing waits ask for nothing.
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 
 #include "scope_support.hpp"
+#include "support/allocations.hpp"
 #include "support/sanitizers.hpp"
 
 // ThreadSanitizer brings operators of its own that cannot be replaced; nothing is counted there.
@@ -19,21 +17,8 @@ namespace {
 // Under ASan every frame is an allocation of its own, so counts that include frames do not hold.
 constexpr bool frames_are_cached = !aid::sanitized;
 
-thread_local bool armed = false;
-thread_local long allocations = 0;
-
-void* allocate(std::size_t size, std::size_t alignment) noexcept {
-  if (armed) ++allocations;
-  if (size == 0) size = 1;
-  if (alignment <= alignof(std::max_align_t)) return std::malloc(size);
-  return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-void* allocate_or_throw(std::size_t size, std::size_t alignment) {
-  void* memory = allocate(size, alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
+using aid::allocations;
+using aid::armed;
 
 /// Counts the allocations of this thread from here to taken().
 class counting {
@@ -70,33 +55,6 @@ weir::task<long> allocations_when_warm(Round round) {
 }
 
 }  // namespace
-
-void* operator new(std::size_t size) { return allocate_or_throw(size, 1); }
-void* operator new[](std::size_t size) { return allocate_or_throw(size, 1); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return allocate_or_throw(size, static_cast<std::size_t>(alignment));
-}
-void* operator new[](std::size_t size, std::align_val_t alignment) {
-  return allocate_or_throw(size, static_cast<std::size_t>(alignment));
-}
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate(size, 1); }
-void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return allocate(size, 1); }
-void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  return allocate(size, static_cast<std::size_t>(alignment));
-}
-void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  return allocate(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 
 TEST(allocation, the_counter_counts_what_this_thread_asks_for) {
   const counting count;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // How often policies allocate while nothing fails, counted and not timed: once the caches are warm,
-// not at all. This file replaces the global operator new of the test program by one that counts
-// what the armed thread asks for.
+// not at all.
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 
 #include "policy_support.hpp"
+#include "support/allocations.hpp"
 #include "support/sanitizers.hpp"
 
 // Under a sanitizer every frame is an allocation of its own; nothing is counted there.
@@ -16,14 +14,8 @@ using namespace policy_test;
 
 namespace {
 
-thread_local bool armed = false;
-thread_local long allocations = 0;
-
-void* allocate(std::size_t size) {
-  if (armed) ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
+using aid::allocations;
+using aid::armed;
 
 /// The allocations of 200 runs of an operation after 50 to warm up, on the scheduler of production.
 template <class Make>
@@ -47,13 +39,6 @@ constexpr auto quick = [] { return ready(1); };
 constexpr auto waits = [] { return after(1ms, 1); };
 
 }  // namespace
-
-void* operator new(std::size_t size) { return allocate(size); }
-void* operator new[](std::size_t size) { return allocate(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 TEST(policy_allocation, the_counter_counts) {
   const long taken = allocations_of([] {

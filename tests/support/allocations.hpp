@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// Counts allocations: support/counting_new.cpp replaces the global operator new of every test
+// program by one that counts what the armed thread asks for; not under ThreadSanitizer, which
+// brings operators of its own.
+#pragma once
+
+namespace aid {
+
+inline thread_local bool armed = false;
+inline thread_local long allocations = 0;
+
+}  // namespace aid
