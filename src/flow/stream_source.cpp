@@ -78,7 +78,7 @@ void raise_item_timeout(duration limit) {
 }
 
 void tell_throttled(std::uint64_t dropped) noexcept {
-  loop::here()->emit("throttled", "stream", dropped);
+  if (loop* here = loop::here()) here->emit("throttled", "stream", dropped);
 }
 
 duration require_positive(duration length, const char* what) {
