@@ -7,6 +7,7 @@
 #include <new>
 
 #include "flow_support.hpp"
+#include "support/allocation_count.hpp"
 #include "support/sanitizers.hpp"
 
 // Under a sanitizer every frame is an allocation of its own; nothing is counted there.
@@ -18,11 +19,8 @@ namespace {
 
 constexpr int rounds = 200;
 
-thread_local bool armed = false;
-thread_local long allocations = 0;
-
 void* allocate(std::size_t size) {
-  if (armed) ++allocations;
+  if (counts_allocations) ++allocations;
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
@@ -40,11 +38,9 @@ long allocations_of(Here here, There there) {
         for (int i = 0; i < 50 + rounds; ++i) co_await there();
       });
       for (int i = 0; i < 50; ++i) co_await here();
-      allocations = 0;
-      armed = true;
+      begin_to_count();
       for (int i = 0; i < rounds; ++i) co_await here();
-      armed = false;
-      taken = allocations;
+      taken = end_count();
       co_await s.join();
     });
   });

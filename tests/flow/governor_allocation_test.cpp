@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // How often governors allocate, counted and not timed: once the caches are warm, waiting for a
-// permit, getting it, giving it back and leaving the queue ask for nothing. This file replaces the
-// global operator new of the test program by one that counts what the armed thread asks for.
-#include <cstddef>
-#include <cstdlib>
+// permit, getting it, giving it back and leaving the queue ask for nothing. The operator new of the
+// test program that counts is in flow_allocation_test.cpp.
 #include <new>
 
 #include "governor_support.hpp"
+#include "support/allocation_count.hpp"
 #include "support/sanitizers.hpp"
 
 // Under a sanitizer every frame is an allocation of its own; nothing is counted there.
@@ -15,15 +14,6 @@
 using namespace flow_test;
 
 namespace {
-
-thread_local bool armed = false;
-thread_local long allocations = 0;
-
-void* allocate(std::size_t size) {
-  if (armed) ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
 
 /// Somebody gets a permit at once, somebody waits for it, somebody gives up waiting.
 template <class G>
@@ -45,11 +35,9 @@ long allocations_of(G& g) {
   weir::run({.clock = &clock}, [&]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       for (int i = 0; i < 5; ++i) co_await use(s, g);
-      allocations = 0;
-      armed = true;
+      aid::begin_to_count();
       for (int i = 0; i < 10; ++i) co_await use(s, g);
-      armed = false;
-      taken = allocations;
+      taken = aid::end_count();
     });
   });
   return taken;
@@ -57,19 +45,10 @@ long allocations_of(G& g) {
 
 }  // namespace
 
-void* operator new(std::size_t size) { return allocate(size); }
-void* operator new[](std::size_t size) { return allocate(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-
 TEST(governor_allocation, the_counter_counts) {
-  allocations = 0;
-  armed = true;
+  aid::begin_to_count();
   ::operator delete(::operator new(1));
-  armed = false;
-  EXPECT_EQ(allocations, 1);
+  EXPECT_EQ(aid::end_count(), 1);
 }
 
 TEST(governor_allocation, warm_governors_ask_for_nothing) {
