@@ -24,6 +24,7 @@ interval_stage::interval_stage(duration every) : every_(every) {
 
 // Late, it gives the latest tick that has passed; those before it are missed.
 pull interval_stage::poll(std::optional<std::int64_t>& out, composite& owner) {
+  if (loop::here() == nullptr) raise_nothing_wakes();
   loop& here = *loop::here();
   if (!due_) due_ = saturating_add(here.now(), every_);
   if (here.now() < *due_) {

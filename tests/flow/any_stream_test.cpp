@@ -179,9 +179,13 @@ TEST(blocking_range, a_wait_that_would_park_is_a_deadlock_with_or_without_a_loop
   };
   EXPECT_EQ(code_of(pull_all_of(sleeps)), errc::would_deadlock);
   EXPECT_EQ(code_of(pull_all_of([] { return weir::never<int>(); })), errc::would_deadlock);
+  auto ticks = [] { return weir::interval(1ms) | weir::map([](std::int64_t) { return 1; }); };
+  EXPECT_EQ(code_of(pull_all_of(ticks)), errc::would_deadlock);
   in_order([&]() -> task<> {
     EXPECT_EQ(code_of(pull_all_of(sleeps)), errc::would_deadlock);
     EXPECT_EQ(code_of(pull_all_of([] { return weir::never<int>(); })), errc::would_deadlock);
+    EXPECT_EQ(code_of(pull_all_of(ticks)), errc::would_deadlock);
+    EXPECT_EQ(live_timers(), 0);
     co_await weir::sleep(5ms);
   });
 }
