@@ -283,9 +283,9 @@ class pipeline {
   struct rare {
     std::exception_ptr error;  // to be thrown when everything is closed
     std::unique_ptr<detail::task_leaf> closer;
-    detail::pull_wait* closed_by = nullptr;       // the close() that is at work
+    detail::pull_wait* closed_by = nullptr;      // the close() that is at work
     std::vector<detail::arm_link*> close_waits;  // each close() that waits for a pull or for it
-    detail::pull_turn turn;                       // of the pull that is pending
+    detail::pull_turn turn;                      // of the pull that is pending
   };
   rare& extra() {
     if (extra_ == nullptr) extra_ = std::make_unique<rare>();

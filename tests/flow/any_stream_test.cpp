@@ -70,9 +70,9 @@ TEST(any_stream, different_pipelines_fit_into_one_container) {
 TEST(any_stream, concat_and_start_with_keep_the_order) {
   in_order([]() -> task<> {
     any_ints middle = weir::once(3);
-    any_ints s = weir::concat(std::move(middle) | weir::start_with(2), weir::once(4),
-                              weir::iota(5, 7)) |
-                 weir::start_with(1);
+    any_ints s =
+        weir::concat(std::move(middle) | weir::start_with(2), weir::once(4), weir::iota(5, 7)) |
+        weir::start_with(1);
     auto all = co_await pull_all(s);
     EXPECT_EQ(all, from_to(1, 6));
   });

@@ -14,8 +14,7 @@ using batches = std::vector<numbers>;
 /// The sum of the numbers of the events of one name.
 class event_sum {
  public:
-  explicit event_sum(std::string_view name)
-      : subscription_(weir::on_event(counter{name, &sum_})) {}
+  explicit event_sum(std::string_view name) : subscription_(weir::on_event(counter{name, &sum_})) {}
   std::uint64_t get() const { return sum_; }
 
  private:

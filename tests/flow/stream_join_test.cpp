@@ -277,8 +277,8 @@ TEST(stream_join, combine_latest_tells_each_change_once_there_is_one_of_each) {
 TEST(stream_join, combine_latest_ends_when_one_ends_without_an_item) {
   in_order([]() -> task<> {
     text_log log;
-    auto s = weir::combine_latest(weir::never<int>() | slow_cleanup(log, "never"),
-                                  weir::empty<int>());
+    auto s =
+        weir::combine_latest(weir::never<int>() | slow_cleanup(log, "never"), weir::empty<int>());
     auto end = co_await s.next();
     EXPECT_FALSE(end.has_value());
     EXPECT_EQ(joined(log), "never");

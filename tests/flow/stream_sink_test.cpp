@@ -284,10 +284,11 @@ TEST(stream_sink, sources_of_all_kinds_give_their_items) {
     owned.push_back(std::make_unique<int>(4));
     auto moved = co_await (weir::from(std::move(owned)) | weir::first());
     EXPECT_EQ(**moved, 4);
-    auto halves = co_await (weir::unfold(20, [](int n) {
-                              using step = std::optional<std::pair<int, int>>;
-                              return n == 0 ? step() : step(std::pair(n, n / 2));
-                            }) |
+    auto halves = co_await (weir::unfold(20,
+                                         [](int n) {
+                                           using step = std::optional<std::pair<int, int>>;
+                                           return n == 0 ? step() : step(std::pair(n, n / 2));
+                                         }) |
                             weir::to_vector());
     EXPECT_EQ(halves, (numbers{20, 10, 5, 2, 1}));
     auto once = co_await (weir::once(7) | weir::to_vector());

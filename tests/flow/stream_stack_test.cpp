@@ -76,8 +76,8 @@ TEST(stream_stack, three_million_rejected_items) {
                      weir::flat_map([](std::int64_t) { return weir::empty<int>(); });
       auto none = co_await emptied.next();
       EXPECT_FALSE(none.has_value());
-      auto erased = weir::any_stream<std::int64_t>(weir::iota(std::int64_t{0}) |
-                                                   weir::drop(rejected));
+      auto erased =
+          weir::any_stream<std::int64_t>(weir::iota(std::int64_t{0}) | weir::drop(rejected));
       auto dropped = co_await erased.next();
       EXPECT_EQ(*dropped, rejected);
     });
