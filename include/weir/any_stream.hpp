@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -65,11 +66,9 @@ class any_stage {
     return pull::end;
   }
   unsigned stand_down() noexcept { return parts_.empty() ? 0 : parts_.front()->stand_down(); }
+  // They stay: what goes to `c` may refer to them.
   void shut(closing& c) {
-    while (!parts_.empty()) {
-      parts_.front()->shut(c);
-      parts_.pop_front();
-    }
+    for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i]->shut(c);
   }
   void describe(dump_line& line) const {
     if (!parts_.empty()) parts_.front()->describe(line);

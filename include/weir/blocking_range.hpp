@@ -35,7 +35,8 @@ class loopless_pull : public composite {
    private:
     strand* outer_;
   };
-  [[noreturn]] static void raise_pending();
+  /// Ends the program if a part of the stream cannot be made quiet at once.
+  [[noreturn]] static void raise_pending(bool quiet);
 
  private:
   struct lent final : generator_base {};
@@ -83,7 +84,7 @@ class stream_range : loopless_pull {
     item_.reset();
     for (;;) {
       const pull answer = source_->poll(item_, *this);
-      if (answer == pull::pending) raise_pending();
+      if (answer == pull::pending) raise_pending(source_->stand_down() == 0);
       if (answer != pull::again) return;
       current->budget = 256;
     }

@@ -70,6 +70,8 @@ class retry_run {
   retry_run(const retry_rules& rules, bool holds_retry) : rules_(rules) {
     if (holds_retry) enter_list();
   }
+  /// One that outlives the frames it is used by, as that of a stream does: it is in no list.
+  explicit retry_run(const retry_rules& rules) : rules_(rules), has_frame_(false) {}
   retry_run(const retry_run&) = delete;
   retry_run& operator=(const retry_run&) = delete;
   ~retry_run() {
@@ -92,6 +94,7 @@ class retry_run {
   std::int64_t attempt_ = 0;
   std::int64_t told_ = 0;          // the largest product that was told about this run
   const frame* listed_ = nullptr;  // where retries inside look for this one
+  bool has_frame_ = true;
 };
 
 template <class T, class P, class Op>

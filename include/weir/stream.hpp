@@ -126,6 +126,12 @@ class generator_stage {
 class task_leaf final : public generator_base {
  public:
   explicit task_leaf(task<> t) noexcept { adopt(frame_of(t.release())); }
+  /// Cleanup: nobody who gives up a pull cuts it off.
+  static std::unique_ptr<task_leaf> shielded(task<> t) {
+    auto leaf = std::make_unique<task_leaf>(std::move(t));
+    leaf->make_shielded();
+    return leaf;
+  }
   ~task_leaf() { destroy(); }
   /// pending, or end. Throws its error, once.
   pull poll(composite& owner) {
@@ -142,6 +148,8 @@ task<> finish_closing(std::unique_ptr<task_leaf> begun);
 [[noreturn]] void fatal_stream_pulled() noexcept;
 void describe_pull(dump_line& line);
 void tell_suppressed(const std::exception_ptr& error) noexcept;
+/// The event `cleanup_skipped` or `cleanup_failed`.
+void tell_cleanup(const char* event) noexcept;
 
 }  // namespace detail
 
@@ -164,6 +172,7 @@ class pipeline {
   pipeline& operator=(pipeline&& other) = default;
   ~pipeline() {
     if (pulled_by_ != nullptr) detail::fatal_stream_pulled();
+    if (extra_ != nullptr && extra_->closer != nullptr) detail::tell_cleanup("cleanup_skipped");
   }
 
   [[nodiscard]] auto next() { return detail::pending<detail::next_wait_of<S>>({this}); }
@@ -236,7 +245,7 @@ class pipeline {
     stage_.shut(rest);
     if (rest.empty()) return;
     phase_ = phase::closing;
-    extra().closer = std::make_unique<detail::task_leaf>(detail::run_closing(rest.take()));
+    extra().closer = detail::task_leaf::shielded(detail::run_closing(rest.take()));
   }
   bool poll_closer(detail::composite& owner) {
     try {
@@ -254,16 +263,29 @@ class pipeline {
   }
   void pull_ended() noexcept {
     pulled_by_ = nullptr;
-    if (extra_ == nullptr) return;
-    if (detail::arm_link* waits = std::exchange(extra_->close_waits, nullptr))
+    if (extra_ != nullptr) wake_closes();
+  }
+  // Pulls and closes go one by one. A next() behind a close() is at the end; a close() waits.
+  bool being_closed() const noexcept { return extra_ != nullptr && extra_->closed_by != nullptr; }
+  bool may_close(const detail::pull_wait& w) const noexcept {
+    return pulled_by_ == nullptr && (!being_closed() || extra_->closed_by == &w);
+  }
+  void close_ended(const detail::pull_wait& w) noexcept {
+    if (!being_closed() || extra_->closed_by != &w) return;
+    extra_->closed_by = nullptr;
+    wake_closes();
+  }
+  void wake_closes() noexcept {
+    for (detail::arm_link* waits : std::exchange(extra_->close_waits, {}))
       waits->owner->arm_completed(*waits);
   }
   /// What most streams never need.
   struct rare {
     std::exception_ptr error;  // to be thrown when everything is closed
     std::unique_ptr<detail::task_leaf> closer;
-    detail::arm_link* close_waits = nullptr;  // a close() waits for the end of a pull
-    detail::pull_turn turn;                   // of the pull that is pending
+    detail::pull_wait* closed_by = nullptr;      // the close() that is at work
+    std::vector<detail::arm_link*> close_waits;  // each close() that waits for a pull or for it
+    detail::pull_turn turn;                      // of the pull that is pending
   };
   rare& extra() {
     if (extra_ == nullptr) extra_ = std::make_unique<rare>();
@@ -331,6 +353,8 @@ class next_wait_of : public pull_wait {
     if (of_->extra_ != nullptr && of_->extra_->turn.of == this) of_->extra_->turn.of = nullptr;
   }
   pull pull_once() {
+    if (of_->being_closed()) [[unlikely]]
+      return pull::end;
     try {
       return of_->poll(value_, *this);
     } catch (...) {
@@ -353,7 +377,7 @@ class next_wait_of : public pull_wait {
   }
   unsigned stand_down_stages() noexcept override {
     const bool refused = of_->pulled_by_ != nullptr && of_->pulled_by_ != this;
-    return refused ? 0 : of_->stand_down();
+    return refused || of_->being_closed() ? 0 : of_->stand_down();
   }
   // One that waits beside another is refused, but on a turn of its own.
   pull_turn& own_turn() override {
@@ -383,24 +407,31 @@ class close_wait : public pull_wait {
 
  private:
   pull poll_stages() override {
-    if (of_->pulled_by_ != nullptr) {
-      link_.owner = this;
-      link_.state = arm_link::phase::armed;
-      of_->extra().close_waits = &link_;
-      return pull::pending;
-    }
+    if (!of_->may_close(*this)) return wait_for_another();
     try {
-      return of_->poll_close(*this);
+      const pull answer = of_->poll_close(*this);
+      if (answer == pull::pending) of_->extra().closed_by = this;
+      if (answer == pull::end) of_->close_ended(*this);
+      return answer;
     } catch (...) {
       fail(std::current_exception());
+      of_->close_ended(*this);
       return pull::end;
     }
   }
+  pull wait_for_another() {
+    if (link_.state != arm_link::phase::armed) of_->extra().close_waits.push_back(&link_);
+    link_.owner = this;
+    link_.state = arm_link::phase::armed;
+    return pull::pending;
+  }
   unsigned stand_down_stages() noexcept override {
-    if (link_.state != arm_link::phase::armed) return of_->stand_down();
+    if (link_.state == arm_link::phase::armed) std::erase(of_->extra_->close_waits, &link_);
     link_.state = arm_link::phase::idle;
-    of_->extra().close_waits = nullptr;
-    return 0;
+    if (!of_->may_close(*this)) return 0;
+    const unsigned leaving = of_->stand_down();
+    of_->close_ended(*this);
+    return leaving;
   }
   pull_turn& own_turn() override { return turn_; }
   weir::pipeline<S>* of_;

@@ -18,8 +18,6 @@ namespace weir {
 
 namespace detail {
 
-/// errc::invalid_argument for a size below 1.
-std::int64_t require_size(std::int64_t size, const char* what);
 [[noreturn]] void raise_item_timeout(duration limit);
 void tell_throttled(std::uint64_t dropped) noexcept;
 duration require_length(duration length, const char* what);
@@ -74,7 +72,7 @@ class timed_chunks_stage : public stage_over<S> {
       kept_.push_back(std::move(*item));
       if (turn_used_up()) answer = pull::again;
     }
-    if (kept_.empty()) return answer;
+    if (kept_.empty()) return ended_ ? pull::end : answer;
     const bool full = ended_ || kept_.size() >= size_;
     if (!full && !timer_.poll(owner)) return answer;
     if (timer_.stand_down() > 0) return pull::pending;
@@ -189,6 +187,12 @@ class throttle_stage : public stage_over<S> {
  public:
   using value_type = value_of<S>;
   throttle_stage(S source, D length) : stage_over<S>(std::move(source)), length_(length) {}
+  throttle_stage(throttle_stage&&) = default;
+  ~throttle_stage() { tell(); }
+  void shut(closing& c) {
+    tell();
+    this->source_.shut(c);
+  }
   pull poll(std::optional<value_type>& out, composite& owner) {
     for (;;) {
       const pull answer = this->source_.poll(out, owner);
@@ -228,23 +232,18 @@ class timeout_each_stage : public stage_over<S> {
           static_cast<std::uint64_t>(saturating_add(now(), limit_).time_since_epoch().count()));
     const pull answer = this->source_.poll(out, owner);
     if (answer == pull::value || answer == pull::end) {
-      given_ = true;
+      (void)timer_.stand_down();  // the next item has a limit of its own; a sleep ends at once
+      timer_.drop();
       return answer;
     }
     if (timer_.poll(owner)) raise_item_timeout(limit_);
     return answer;
   }
-  // The limit is for one pull: the next one begins with a new timer.
-  unsigned stand_down() noexcept {
-    const unsigned leaving = timer_.stand_down() + this->source_.stand_down();
-    if (leaving == 0 && std::exchange(given_, false)) timer_.drop();
-    return leaving;
-  }
+  unsigned stand_down() noexcept { return timer_.stand_down() + this->source_.stand_down(); }
 
  private:
   duration limit_;
   wait_leaf<sleep_wait> timer_;
-  bool given_ = false;
 };
 
 }  // namespace detail

@@ -126,9 +126,6 @@ class retry_stage {
   wait_leaf<sleep_wait> pause_;
 };
 
-/// The event `cleanup_skipped` or `cleanup_failed`.
-void tell_cleanup(const char* event) noexcept;
-
 template <class S, class F>
 class finally_stage {
  public:
@@ -140,6 +137,7 @@ class finally_stage {
   finally_stage(finally_stage&& other)
       : source_(std::move(other.source_)), cleanup_(std::move(other.cleanup_)) {}
   ~finally_stage() {
+    if (leaf_ != nullptr) tell_cleanup("cleanup_skipped");  // what is left of it
     if (cleanup_ == nullptr || !begun_) return;
     source_.reset();  // innermost first
     run_now();
@@ -181,7 +179,7 @@ class finally_stage {
     kept_ = std::move(cleanup_);
     try {
       task<> rest = kept_->run(outcome_view(how_));
-      if (rest) return std::make_unique<task_leaf>(std::move(rest));
+      if (rest) return task_leaf::shielded(std::move(rest));
     } catch (...) {
       note_failure();
     }

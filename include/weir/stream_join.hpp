@@ -88,8 +88,7 @@ class switch_map_stage : public stage_over<S> {
   pull poll(std::optional<value_type>& out, composite& owner) {
     for (;;) {
       if (leaving_) {  // the inner stream that was left is closed first
-        if (inner_->stand_down() > 0 || inner_->poll_close(owner) != pull::end)
-          return pull::pending;
+        if (inner_->poll_close(owner) != pull::end) return pull::pending;
         inner_.reset();
         leaving_ = false;
       }
@@ -270,32 +269,43 @@ class combine_latest_stage : public stage_over_all<S...> {
   pull poll_all(std::optional<value_type>& out, composite& owner, std::index_sequence<I...>) {
     for (;;) {
       bool news = false, again = false, waits = false, hopeless = false;
-      const auto one = [&](auto& source, auto& latest, bool& ended) {
+      const auto one = [&](auto& source, auto& latest, std::size_t i) {
+        bool& ended = ended_[i];
         if (ended || news) return;
         std::remove_reference_t<decltype(latest)> item;
         const pull answer = source.poll(item, owner);
         if (answer == pull::value) {
           latest = std::move(item);
           news = true;
+          next_ = i + 1 == count ? 0 : i + 1;
         }
         again = again || answer == pull::again;
         waits = waits || answer == pull::pending;
         ended = answer == pull::end;
         hopeless = hopeless || (ended && !latest);
       };
-      (one(std::get<I>(this->sources_), std::get<I>(latest_), ended_[I]), ...);
+      // Begins behind the one that gave the last item, as merge does.
+      const std::size_t first = next_;
+      const auto from_to = [&](std::size_t begin, std::size_t end) {
+        ((I >= begin && I < end ? one(std::get<I>(this->sources_), std::get<I>(latest_), I)
+                                : void()),
+         ...);
+      };
+      from_to(first, count);
+      from_to(0, first);
       if (hopeless) return pull::end;
       if (news && (std::get<I>(latest_).has_value() && ...)) {
         out.emplace(*std::get<I>(latest_)...);
         return pull::value;
       }
+      if (again || (news && turn_used_up())) return pull::again;
       if (news) continue;
-      if (again) return pull::again;
       return waits ? pull::pending : pull::end;
     }
   }
   std::tuple<std::optional<value_of<S>>...> latest_;
   std::array<bool, count> ended_{};
+  std::size_t next_ = 0;
 };
 
 template <class First, class... Rest>
@@ -344,7 +354,7 @@ class race_streams_stage : public stage_over_all<First, Rest...> {
     bool quiet = true;
     each_of(this->sources_, [&](auto& one) {
       if (index++ == *winner_) return true;
-      quiet = one.stand_down() == 0 && one.poll_close(owner) == pull::end && quiet;
+      quiet = one.poll_close(owner) == pull::end && quiet;
       return true;
     });
     return quiet;

@@ -21,6 +21,8 @@ using call_t = std::remove_cvref_t<std::invoke_result_t<F&, Args...>>;
 
 /// errc::invalid_argument for a negative number of items.
 std::int64_t require_count(std::int64_t count, const char* what);
+/// errc::invalid_argument for a size below 1.
+std::int64_t require_size(std::int64_t size, const char* what);
 
 /// An item was skipped: whether the turn has been long enough.
 inline bool turn_used_up() noexcept { return --current->budget <= 0; }
@@ -366,7 +368,7 @@ inline auto dedup() { return detail::stage_op<detail::dedup_stage>(); }
 /// `max` below 1: errc::invalid_argument.
 inline auto distinct(std::int64_t max) {
   return detail::stage_op<detail::distinct_stage, std::int64_t>(
-      detail::require_count(max - 1, "distinct") + 1);
+      detail::require_size(max, "distinct"));
 }
 /// `first`, then everything else.
 template <class T>

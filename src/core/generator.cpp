@@ -94,7 +94,7 @@ void generator_base::tell() noexcept {
 // True if it is quiet. What answers `no` goes on to its next wait, and is paused there.
 bool generator_base::pause() noexcept {
   if (inner_ != nullptr) {
-    region::interrupt(*this);
+    if (!shield_) region::interrupt(*this);
     return false;
   }
   switch (parked->withdraw()) {
@@ -125,6 +125,8 @@ unsigned generator_base::stand_down() noexcept {
   link_.state = arm_link::phase::confirming;
   return 1;
 }
+
+void generator_base::make_shielded() noexcept { region::make_shield(*this); }
 
 void generator_base::destroy() noexcept {
   if (root_ == nullptr || !out_.frame()) return;  // never begun, or unwound already

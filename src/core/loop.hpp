@@ -262,6 +262,9 @@ extern constinit thread_local loop* current_loop;
 
 inline loop* loop::here() noexcept { return current_loop; }
 
+/// errc::would_deadlock: a generator that is pulled outside of any loop would have to wait.
+[[noreturn]] void raise_nothing_wakes();
+
 /// Makes a loop the one of this thread while it lives.
 class active_loop {
  public:

@@ -12,7 +12,18 @@ namespace weir {
 
 namespace detail {
 
+namespace {
+
+/// For what waits by a timer: a fiber, or at least a loop.
+void require_timers(const char* what) {
+  if (current != nullptr && loop::here() == nullptr) raise_nothing_wakes();
+  require_fiber(what);
+}
+
+}  // namespace
+
 void sleep_wait::arm() {
+  if (loop::here() == nullptr) raise_nothing_wakes();
   loop& here = *loop::here();
   const std::uint64_t now = ticks(here.now());
   if ((when & relative) != 0) {
@@ -50,12 +61,12 @@ bool checkpoint_wait::try_now() {
 }
 
 pending<sleep_wait> make_sleep(duration length) {
-  require_fiber("sleep");
+  require_timers("sleep");
   const auto ns = length > duration::zero() ? static_cast<std::uint64_t>(length.count()) : 0;
   return pending<sleep_wait>(sleep_wait::relative | ns);
 }
 pending<sleep_wait> make_sleep_until(time_point at) {
-  require_fiber("sleep_until");
+  require_timers("sleep_until");
   return pending<sleep_wait>(ticks(at));
 }
 

@@ -88,15 +88,11 @@ bool loop::finish_base(strand& s) { return !s.special && fiber_ended(static_cast
 
 // ------------------------------------------------------------------ what awaiting frames call
 
-namespace {
-
-[[noreturn]] void raise_nothing_wakes() {
+void raise_nothing_wakes() {
   raise(errc::would_deadlock,
         "a generator that is pulled outside of any loop would have to wait, and nothing could wake "
         "it; pull it inside weir::run");
 }
-
-}  // namespace
 
 bool give_up_turn(strand& s, frame& me, frame& child) {
   if (s.destroying) fatal_destructor(s);

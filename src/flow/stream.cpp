@@ -58,7 +58,7 @@ task<> finish_closing(std::unique_ptr<task_leaf> begun) {
 }
 
 void tell_suppressed(const std::exception_ptr&) noexcept {
-  loop::here()->emit("suppressed", "stream");
+  if (loop* here = loop::here()) here->emit("suppressed", "stream");
 }
 
 void raise_stream_busy() {

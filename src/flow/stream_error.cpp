@@ -6,7 +6,7 @@
 namespace weir::detail {
 
 struct stream_retry::state {
-  explicit state(const retry_options& options) : rules(options) { run.emplace(rules, false); }
+  explicit state(const retry_options& options) : rules(options) { run.emplace(rules); }
   retry_rules rules;
   std::optional<retry_run> run;
   bool delivered = false;  // since the last failure
@@ -23,7 +23,7 @@ void stream_retry::delivered() noexcept { state_->delivered = true; }
 
 duration stream_retry::after_failure(std::exception_ptr error) {
   if (std::exchange(state_->delivered, false)) {
-    state_->run.emplace(state_->rules, false);
+    state_->run.emplace(state_->rules);
     state_->run->begin_attempt();
   }
   outcome<void> out;

@@ -24,6 +24,7 @@ interval_stage::interval_stage(duration every) : every_(every) {
 
 // Late, it gives the latest tick that has passed; those before it are missed.
 pull interval_stage::poll(std::optional<std::int64_t>& out, composite& owner) {
+  if (loop::here() == nullptr) raise_nothing_wakes();
   loop& here = *loop::here();
   if (!due_) due_ = saturating_add(here.now(), every_);
   if (here.now() < *due_) {
@@ -78,7 +79,7 @@ void raise_item_timeout(duration limit) {
 }
 
 void tell_throttled(std::uint64_t dropped) noexcept {
-  loop::here()->emit("throttled", "stream", dropped);
+  if (loop* here = loop::here()) here->emit("throttled", "stream", dropped);
 }
 
 duration require_positive(duration length, const char* what) {

@@ -127,6 +127,7 @@ duration retry_run::plan(outcome_base&, const retry_decision& decided) {
     return stop_here;
   }
   tell("retry", "retry", static_cast<std::uint64_t>(attempt_));
+  if (!has_frame_) return pause;
   if (attempt_ == 1) tell_amplified();
   if (listed_ == nullptr) enter_list();
   return pause;

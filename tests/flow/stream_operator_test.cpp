@@ -39,10 +39,10 @@ bool even(int n) { return n % 2 == 0; }
 struct row {
   const char* name;
   texts (*build)(weir::stream<int>);
-  const char* of_some;          // the items made of 1 2 2 3 4 5 6
-  const char* of_none = "";     // the items made of nothing
-  bool fails = true;            // an error behind six items is seen
-  bool may_take_more = false;   // pulls its source more than once for an item
+  const char* of_some;         // the items made of 1 2 2 3 4 5 6
+  const char* of_none = "";    // the items made of nothing
+  bool fails = true;           // an error behind six items is seen
+  bool may_take_more = false;  // pulls its source more than once for an item
 };
 
 template <class Op>

@@ -9,4 +9,13 @@ namespace aid {
 inline thread_local bool armed = false;
 inline thread_local long allocations = 0;
 
+inline void begin_to_count() noexcept {
+  allocations = 0;
+  armed = true;
+}
+inline long end_count() noexcept {
+  armed = false;
+  return allocations;
+}
+
 }  // namespace aid

@@ -80,6 +80,8 @@ struct generator_base : special_strand, context {
   /// Destroys its frames, innermost first. REQUIRES: quiet, or the world is dead.
   void destroy() noexcept;
   bool has_ended() const noexcept { return phase_ == phase::ended; }
+  /// It is paused where it can be, but never interrupted. Called before its first run.
+  void make_shielded() noexcept;
 
   context* beside = nullptr;  // the next generator in the consumer's region
 
