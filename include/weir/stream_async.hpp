@@ -51,9 +51,17 @@ auto permits_from(G&& g) {
 template <class G>
 using permits_t = decltype(permits_from(std::declval<G>()));
 
-/// What a concurrent callback gives; `unit` for void.
+/// What a concurrent callback gives, directly or by an operation; `unit` for void.
+template <class Made>
+struct async_result {
+  using type = std::remove_cvref_t<Made>;
+};
+template <operation Made>
+struct async_result<Made> {
+  using type = result_t<Made>;
+};
 template <class F, class T>
-using async_value = unit_or<final_t<F, T>>;
+using async_value = unit_or<typename async_result<std::invoke_result_t<F&, T>>::type>;
 
 /// Work on one item: its place among the others, and its permit.
 template <class V>
