@@ -223,6 +223,7 @@ class timeout_each_stage : public stage_over<S> {
   static constexpr bool leaves_pending = true;
   timeout_each_stage(S source, D limit) : stage_over<S>(std::move(source)), limit_(limit) {}
   pull poll(std::optional<value_type>& out, composite& owner) {
+    if (given_) begin_anew();  // a stage above asks twice in one pull, as a filter does
     if (!timer_.made())
       timer_.make(
           static_cast<std::uint64_t>(saturating_add(now(), limit_).time_since_epoch().count()));
@@ -234,14 +235,19 @@ class timeout_each_stage : public stage_over<S> {
     if (timer_.poll(owner)) raise_item_timeout(limit_);
     return answer;
   }
-  // The limit is for one pull: the next one begins with a new timer.
+  // The limit is for one item: the next one begins with a new timer.
   unsigned stand_down() noexcept {
     const unsigned leaving = timer_.stand_down() + this->source_.stand_down();
-    if (leaving == 0 && std::exchange(given_, false)) timer_.drop();
+    if (leaving == 0 && given_) begin_anew();
     return leaving;
   }
 
  private:
+  void begin_anew() noexcept {
+    given_ = false;
+    timer_.stand_down();
+    timer_.drop();
+  }
   duration limit_;
   wait_leaf<sleep_wait> timer_;
   bool given_ = false;
