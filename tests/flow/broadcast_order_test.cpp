@@ -103,17 +103,17 @@ TEST(broadcast_order, a_next_that_loses_a_race_loses_nothing) {
       weir::event tick;
       auto sub = b.subscribe();
       numbers got;
+      auto ticking = [&]() -> task<> {
+        for (int i = 0; i < 6; ++i) {
+          tick.set();
+          co_await weir::yield();
+        }
+      };
+      auto emitting = [&]() -> task<> {
+        co_await emit_range(b, 1, 4);
+        b.close();
+      };
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto ticking = [&]() -> task<> {
-          for (int i = 0; i < 6; ++i) {
-            tick.set();
-            co_await weir::yield();
-          }
-        };
-        auto emitting = [&]() -> task<> {
-          co_await emit_range(b, 1, 4);
-          b.close();
-        };
         s.spawn(ticking());
         s.spawn(emitting());
         for (;;) {
@@ -215,14 +215,14 @@ TEST(broadcast_order, a_subscriber_that_leaves_while_others_emit_disturbs_nobody
       int_broadcast b(1);
       auto stays = b.subscribe();
       numbers got;
+      auto leaver = [&]() -> task<> {
+        auto sub = b.subscribe();
+        for (int i = 0; i < 2; ++i) {
+          const int seen = co_await take_one(sub);
+          EXPECT_NE(seen, 0);
+        }
+      };
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto leaver = [&]() -> task<> {
-          auto sub = b.subscribe();
-          for (int i = 0; i < 2; ++i) {
-            const int seen = co_await take_one(sub);
-            EXPECT_NE(seen, 0);
-          }
-        };
         s.spawn(leaver());
         s.spawn(leaver());
         s.spawn(take_all(stays, got));

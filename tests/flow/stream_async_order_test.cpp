@@ -73,13 +73,13 @@ TEST(stream_async_order, a_next_that_loses_a_race_loses_no_value) {
         worker fn = [](int i) { return after_yields(i % 2, i * 10); };
         auto s = make(yielding_items(p, 4), g, fn);
         numbers got;
+        auto ticking = [&]() -> task<> {
+          for (int i = 0; i < 8; ++i) {
+            tick.set();
+            co_await weir::yield();
+          }
+        };
         co_await weir::with_scope([&](weir::scope& sc) -> task<> {
-          auto ticking = [&]() -> task<> {
-            for (int i = 0; i < 8; ++i) {
-              tick.set();
-              co_await weir::yield();
-            }
-          };
           sc.spawn(ticking());
           for (;;) {
             auto won = co_await weir::race(s.next(), tick.wait());
