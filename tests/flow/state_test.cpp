@@ -54,13 +54,13 @@ TEST(state, setting_an_equal_value_is_no_change) {
     auto sub = st.subscribe();
     auto first = co_await sub.next();
     EXPECT_EQ(first, "a");
+    bool woken = false;
     auto reader = [&]() -> task<> {
       auto v = co_await sub.next();
       EXPECT_EQ(v, "b");
       woken = true;
     };
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      bool woken = false;
       s.spawn(reader());
       co_await settled();
       st.set("a");

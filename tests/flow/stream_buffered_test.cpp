@@ -218,7 +218,6 @@ TEST(limit, holds_a_permit_while_a_pull_is_pending_and_only_then) {
 TEST(limit, streams_that_share_one_pull_in_turn) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
-      plant p;
       weir::counting_governor g(1);
       int pulling = 0;
       auto source = [&](int last) -> weir::stream<int> {
