@@ -94,13 +94,15 @@ struct subscriber_base {
   subscriber_base* before = nullptr;
   subscriber_base* after = nullptr;
   wait_list waiting;
-  const wait* reader = nullptr;  // the next() that is pending, or woken and has not run yet
+  bool* reader = nullptr;  // of the next() that is pending, or was woken and has not run yet
 };
 
 std::int64_t require_capacity(std::int64_t capacity, const char* what);
 void require_subscribe_options(const subscribe_options& options);
 void require_broadcast_error(const std::exception_ptr& error);
 void settle_broadcast_home(home& h);
+/// Its subscription goes away: aborts, unless the world is dead.
+void lose_reader(bool& reads) noexcept;
 [[noreturn]] void raise_lagged();
 [[noreturn]] void raise_emit_closed();
 [[noreturn]] void raise_emitter_full();
@@ -299,6 +301,7 @@ class subscriber : public subscriber_base {
   }
   ~subscriber() {
     waiting.require_empty({"subscription", {}});
+    if (reader != nullptr) lose_reader(*reader);
     core->remove(*this);
   }
   std::shared_ptr<broadcast_core<T>> core;
@@ -325,7 +328,7 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
   }
   void arm() noexcept {
     of_->waiting.push_back(*this);
-    of_->reader = this;
+    of_->reader = &reads_;
     reads_ = true;
   }
   cancel_result withdraw() noexcept override {

@@ -51,9 +51,17 @@ auto permits_from(G&& g) {
 template <class G>
 using permits_t = decltype(permits_from(std::declval<G>()));
 
-/// What a concurrent callback gives; `unit` for void.
+/// What a concurrent callback gives, directly or by an operation; `unit` for void.
+template <class Made>
+struct async_result {
+  using type = std::remove_cvref_t<Made>;
+};
+template <operation Made>
+struct async_result<Made> {
+  using type = result_t<Made>;
+};
 template <class F, class T>
-using async_value = unit_or<final_t<F, T>>;
+using async_value = unit_or<typename async_result<std::invoke_result_t<F&, T>>::type>;
 
 /// Work on one item: its place among the others, and its permit.
 template <class V>
@@ -324,18 +332,16 @@ class limit_stage : public stage_over<S> {
   limit_stage(S source, G g)
       : stage_over<S>(std::move(source)), permits_(std::move(g)), acquire_(&acquire) {}
   pull poll(std::optional<value_type>& out, composite& owner) {
-    if (!held_) {
-      if (waiting_ == nullptr) {
-        if (auto now = permits_.governor().try_acquire()) {
-          held_ = std::move(*now);
-        } else {
-          waiting_ = std::make_unique<task_leaf>(acquire_(permits_, held_));
-        }
+    if (!held_ && waiting_ == nullptr) {
+      if (auto now = permits_.governor().try_acquire()) {
+        held_ = std::move(*now);
+      } else {
+        waiting_ = std::make_unique<task_leaf>(acquire_(permits_, held_));
       }
-      if (waiting_ != nullptr) {
-        if (waiting_->poll(owner) == pull::pending) return pull::pending;
-        waiting_.reset();
-      }
+    }
+    if (waiting_ != nullptr) {
+      if (waiting_->poll(owner) == pull::pending) return pull::pending;
+      waiting_.reset();
     }
     const pull answer = this->source_.poll(out, owner);
     if (answer == pull::value || answer == pull::end) held_.release();
@@ -344,16 +350,22 @@ class limit_stage : public stage_over<S> {
   unsigned stand_down() noexcept {
     const unsigned leaving =
         (waiting_ != nullptr ? waiting_->stand_down() : 0) + this->source_.stand_down();
-    if (leaving == 0) held_ = permit();
+    if (leaving == 0) let_go();
     return leaving;
   }
   void shut(closing& c) {
-    waiting_.reset();
-    held_ = permit();
+    let_go();
     this->source_.shut(c);
+  }
+  void describe(dump_line& line) const {
+    waiting_ != nullptr ? waiting_->describe(line) : this->source_.describe(line);
   }
 
  private:
+  void let_go() noexcept {
+    waiting_.reset();
+    held_ = permit();
+  }
   static task<> acquire(G permits, permit& into) { into = co_await permits.governor().acquire(); }
   G permits_;
   task<> (*acquire_)(G, permit&);  // see pump_stage

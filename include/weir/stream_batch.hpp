@@ -239,7 +239,12 @@ class timeout_each_stage : public stage_over<S> {
     if (timer_.poll(owner)) raise_item_timeout(limit_);
     return answer;
   }
-  unsigned stand_down() noexcept { return timer_.stand_down() + this->source_.stand_down(); }
+  // The limit is for one pull: the next one begins with a new timer.
+  unsigned stand_down() noexcept {
+    (void)timer_.stand_down();
+    timer_.drop();
+    return this->source_.stand_down();
+  }
 
  private:
   duration limit_;

@@ -150,8 +150,9 @@ class conflate_state : public rate_state<S, conflate_state<S, F>> {
       : rate_state<S, conflate_state<S, F>>(std::move(stage)), fn_(std::move(fn)) {}
   void arrived(value_of<S>&& item) {
     if (kept_) {
-      value_of<S> joined = fn_(std::move(*kept_), std::move(item));
-      kept_.emplace(std::move(joined));
+      value_of<S> before = std::move(*kept_);
+      kept_.reset();  // if fn throws, nothing is left that was moved from
+      kept_.emplace(fn_(std::move(before), std::move(item)));
     } else {
       kept_.emplace(std::move(item));
     }
@@ -173,22 +174,27 @@ class sample_state : public rate_state<S, sample_state<S>> {
  public:
   sample_state(S stage, duration every)
       : rate_state<S, sample_state<S>>(std::move(stage)), every_(every) {}
-  void arrived(value_of<S>&& item) { latest_.emplace(std::move(item)); }
+  // What arrives between two ticks is given at the next one, or as soon as it is asked for then.
+  void arrived(value_of<S>&& item) {
+    if (!latest_) tick_ = tick_after(now());
+    latest_.emplace(std::move(item));
+  }
   pull give(std::optional<value_of<S>>& out, composite& owner) {
-    if (tick_ == time_point{}) tick_ = saturating_add(now(), every_);  // the first pull
-    if (!latest_ && this->fed()) return pull::end;
-    while (now() >= tick_ && !latest_) tick_ += every_;
+    if (!start_) start_ = now();  // the first pull
     if (!latest_) return pull::end;
     if (!this->due(tick_, owner)) return pull::pending;
     out = std::move(latest_);
     latest_.reset();
-    while (now() >= tick_) tick_ += every_;
     return pull::value;
   }
 
  private:
+  time_point tick_after(time_point at) const noexcept {
+    return saturating_add(*start_ + (at - *start_) / every_ * every_, every_);
+  }
   duration every_;
-  time_point tick_{};
+  std::optional<time_point> start_;
+  time_point tick_{};  // of latest_
   std::optional<value_of<S>> latest_;
 };
 

@@ -222,7 +222,7 @@ void loop::give_up() {
 
 bool loop::finished() {
   if (!root_->ended) return false;
-  if (root_scope_->size() == 0) return true;
+  if (region::first_child(*root_scope_) == nullptr) return true;  // also none of a stream
   if (!std::exchange(ending_, true)) cancel_everything("the loop has ended", false);
   return false;
 }

@@ -6,6 +6,9 @@
 #include <weir/detail/dump_line.hpp>
 #include <weir/error.hpp>
 
+#include "core/fatal.hpp"
+#include "core/loop.hpp"
+
 namespace weir::detail {
 
 std::int64_t require_capacity(std::int64_t capacity, const char* what) {
@@ -32,6 +35,11 @@ void require_broadcast_error(const std::exception_ptr& error) {
 
 void settle_broadcast_home(home& h) {
   h.settle({"broadcast", {}}, "send its items through channels", false);
+}
+
+void lose_reader(bool& reads) noexcept {
+  if (!in_dead_world()) fatal("a subscription was destroyed while a next() is pending");
+  reads = false;
 }
 
 void raise_lagged() {

@@ -161,8 +161,8 @@ class comparison {
 }  // namespace
 
 TEST(broadcast_model, random_sequences_of_calls_answer_like_the_model) {
-  const std::uint32_t seeds = aid::sanitized ? 60 : 300;
-  for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+  const std::uint32_t most = aid::sanitized ? 60 : 300;
+  for (std::uint32_t seed = 1; seed <= most; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     in_order([seed]() -> task<> {
       comparison both(seed, 1 + seed % 5);

@@ -2,6 +2,7 @@
 // broadcast in every order: emitters are served in turn, and whoever is cancelled loses nothing for
 // anybody.
 #include <memory>
+#include <optional>
 
 #include "flow_support.hpp"
 
@@ -103,17 +104,17 @@ TEST(broadcast_order, a_next_that_loses_a_race_loses_nothing) {
       weir::event tick;
       auto sub = b.subscribe();
       numbers got;
+      auto ticking = [&]() -> task<> {
+        for (int i = 0; i < 6; ++i) {
+          tick.set();
+          co_await weir::yield();
+        }
+      };
+      auto emitting = [&]() -> task<> {
+        co_await emit_range(b, 1, 4);
+        b.close();
+      };
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto ticking = [&]() -> task<> {
-          for (int i = 0; i < 6; ++i) {
-            tick.set();
-            co_await weir::yield();
-          }
-        };
-        auto emitting = [&]() -> task<> {
-          co_await emit_range(b, 1, 4);
-          b.close();
-        };
         s.spawn(ticking());
         s.spawn(emitting());
         for (;;) {
@@ -215,14 +216,14 @@ TEST(broadcast_order, a_subscriber_that_leaves_while_others_emit_disturbs_nobody
       int_broadcast b(1);
       auto stays = b.subscribe();
       numbers got;
+      auto leaver = [&]() -> task<> {
+        auto sub = b.subscribe();
+        for (int i = 0; i < 2; ++i) {
+          const int seen = co_await take_one(sub);
+          EXPECT_NE(seen, 0);
+        }
+      };
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto leaver = [&]() -> task<> {
-          auto sub = b.subscribe();
-          for (int i = 0; i < 2; ++i) {
-            const int seen = co_await take_one(sub);
-            EXPECT_NE(seen, 0);
-          }
-        };
         s.spawn(leaver());
         s.spawn(leaver());
         s.spawn(take_all(stays, got));
@@ -233,4 +234,47 @@ TEST(broadcast_order, a_subscriber_that_leaves_while_others_emit_disturbs_nobody
       EXPECT_EQ(b.subscribers(), 1U);
     });
   });
+}
+
+TEST(broadcast_order, a_crash_ends_waiting_readers_and_emitters_in_any_order) {
+  for_each_order([](weir::sim::world& w) {
+    w.run([&]() -> task<> {
+      auto life = []() -> task<> {
+        int_broadcast b(1);
+        numbers got;
+        numbers accepted;
+        co_await weir::with_scope([&](weir::scope& s) -> task<> {
+          auto sub = b.subscribe();
+          auto other = b.subscribe();
+          s.spawn(take_all(sub, got));
+          s.spawn(emit_one(b, 1, accepted));
+          s.spawn(emit_one(b, 2, accepted));
+          co_await weir::sleep(1000h);
+        });
+      };
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        auto lost = s.spawn(weir::settle(weir::on(w.loop("a"), life)));
+        for (int i = 0; i < 6; ++i) co_await weir::yield();
+        w.crash("a");
+        co_await s.join();
+      });
+    });
+  });
+}
+
+TEST(broadcast_order, destroying_a_subscription_under_a_pending_next_aborts) {
+  for (bool woken : {false, true}) {
+    EXPECT_DEATH(in_order([woken]() -> task<> {
+                   int_broadcast b(1);
+                   numbers got;
+                   co_await weir::with_scope([&](weir::scope& s) -> task<> {
+                     std::optional<subscription> sub(b.subscribe());
+                     s.spawn(take_into(*sub, got));
+                     co_await settled();
+                     if (woken) (void)b.try_emit(1);
+                     sub.reset();
+                   });
+                 }),
+                 "subscription");
+  }
 }

@@ -269,16 +269,16 @@ TEST(from_callback, a_next_that_loses_a_race_loses_no_value) {
       weir::event tick;
       numbers got;
       auto s = d.stream();
+      auto emitting = [&]() -> task<> {
+        while (!d.out) co_await weir::yield();
+        for (int i = 1; i <= 4; ++i) {
+          tick.set();
+          EXPECT_TRUE(d.out->emit(i));
+          co_await weir::yield();
+        }
+        d.out->close();
+      };
       co_await weir::with_scope([&](weir::scope& sc) -> task<> {
-        auto emitting = [&]() -> task<> {
-          while (!d.out) co_await weir::yield();
-          for (int i = 1; i <= 4; ++i) {
-            tick.set();
-            EXPECT_TRUE(d.out->emit(i));
-            co_await weir::yield();
-          }
-          d.out->close();
-        };
         sc.spawn(emitting());
         for (;;) {
           auto won = co_await weir::race(s.next(), tick.wait());

@@ -54,13 +54,13 @@ TEST(state, setting_an_equal_value_is_no_change) {
     auto sub = st.subscribe();
     auto first = co_await sub.next();
     EXPECT_EQ(first, "a");
+    bool woken = false;
+    auto reader = [&]() -> task<> {
+      auto v = co_await sub.next();
+      EXPECT_EQ(v, "b");
+      woken = true;
+    };
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      bool woken = false;
-      auto reader = [&]() -> task<> {
-        auto v = co_await sub.next();
-        EXPECT_EQ(v, "b");
-        woken = true;
-      };
       s.spawn(reader());
       co_await settled();
       st.set("a");
@@ -115,14 +115,14 @@ TEST(state, subscribers_in_every_order_end_with_the_last_value_and_never_go_back
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
       weir::state<int> st(0);
+      auto reader = [&](weir::subscription<int> sub) -> task<> {
+        numbers got;
+        co_await take_all(sub, got);
+        EXPECT_EQ(got, sorted(got));
+        EXPECT_EQ(got.back(), 5);
+        EXPECT_EQ(got.size() + sub.missed_total(), 6U);
+      };
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto reader = [&](weir::subscription<int> sub) -> task<> {
-          numbers got;
-          co_await take_all(sub, got);
-          EXPECT_EQ(got, sorted(got));
-          EXPECT_EQ(got.back(), 5);
-          EXPECT_EQ(got.size() + sub.missed_total(), 6U);
-        };
         s.spawn(reader(st.subscribe()));
         s.spawn(reader(st.subscribe()));
         for (int i = 1; i <= 5; ++i) {
