@@ -258,9 +258,9 @@ TEST(stream_sink, a_sink_is_an_operation_that_policies_and_combinators_take) {
 // A consumer that always has something to do leaves the loop to others.
 TEST(stream_sink, a_long_synchronous_drain_gives_up_its_turn_now_and_then) {
   in_order([]() -> task<> {
-    co_await weir::with_scope([](weir::scope& s) -> task<> {
-      int turns = 0;
-      bool over = false;
+    int turns = 0;
+    bool over = false;
+    co_await weir::with_scope([&](weir::scope& s) -> task<> {
       s.spawn([&]() -> task<> {
         while (!over) {
           ++turns;

@@ -41,6 +41,7 @@ weir::stream<int> descend(int levels, long& alive) {
     co_await weir::sleep(1ms);
     co_yield 1;
     co_await weir::sleep(1h);
+    co_return;
   }
   auto below = descend(levels - 1, alive);
   for (;;) {
