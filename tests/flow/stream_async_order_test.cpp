@@ -231,3 +231,29 @@ TEST(stream_async_order, a_stream_may_outlive_the_loop) {
   EXPECT_TRUE(p.quiet());
   s.reset();
 }
+
+TEST(stream_async_order, a_crash_ends_streams_shares_and_their_work_at_any_moment) {
+  for (maker make : all_makers) {
+    for_each_order([make](weir::sim::world& w) {
+      w.run([&w, make]() -> task<> {
+        auto life = [make]() -> task<> {
+          plant p;
+          weir::counting_governor g(2);
+          co_await weir::with_scope([&](weir::scope& s) -> task<> {
+            worker fn = [](int i) { return after_yields(i % 3, i * 10); };
+            auto hot = weir::share(s, make(yielding_items(p, 100), g, fn), {.capacity = 1});
+            auto sub = hot.subscribe();
+            numbers got;
+            co_await take_all(sub, got);
+          });
+        };
+        co_await weir::with_scope([&](weir::scope& s) -> task<> {
+          auto lost = s.spawn(weir::settle(weir::on(w.loop("a"), life)));
+          for (int i = 0; i < 10; ++i) co_await weir::yield();
+          w.crash("a");
+          co_await s.join();
+        });
+      });
+    });
+  }
+}
