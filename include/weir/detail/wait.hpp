@@ -131,7 +131,7 @@ class await_wait final : public W {
     strand& s = *current;
     if (--s.budget < 0) [[unlikely]]
       return false;
-    if constexpr (requires { W::parks_after_poll; }) polled_ = true;
+    if constexpr (requires { W::parks_after_poll; }) W::was_polled = true;
     return W::try_now();
   }
   template <class Promise>
@@ -154,12 +154,11 @@ class await_wait final : public W {
   // What was polled may be armed already, so this parks in any case; a strand that may not park is
   // then withdrawn like any other.
   void park_polled(strand& s) {
-    if (!polled_) return give_up_turn(s, *this);
+    if (!W::was_polled) return give_up_turn(s, *this);
     park_quietly(s, *this);
     W::arm();
     withdraw_if_asked(s);
   }
-  bool polled_ = false;
 };
 
 /// An operation that is a wait: not started, movable, no frame. This is what `sleep(d)` returns.
