@@ -117,7 +117,7 @@ TEST(shared_governor, a_loop_whose_fibers_wait_for_another_thread_is_not_deadloc
   std::jthread other;
   weir::run([&]() -> task<> {
     other = std::jthread([&] {
-      std::this_thread::sleep_for(20ms);
+      while (g.waiting() == 0) std::this_thread::yield();
       held->release();
     });
     auto permit = co_await g.acquire();
