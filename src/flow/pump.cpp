@@ -19,8 +19,6 @@ scope& owning_scope() {
 
 }  // namespace
 
-void require_fiber_for(const char* what) { require_fiber(what); }
-
 void pump_base::start(task<> work) {
   require_fiber("a concurrent stream");
   fiber* made = scope::make(std::move(work));

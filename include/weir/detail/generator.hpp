@@ -46,7 +46,6 @@ struct generator_base : special_strand, context {
     out_.own_frame(root.handle());  // until it is unwound, see destroy()
     leaf = &root;
   }
-  bool adopted() const noexcept { return root_ != nullptr; }
 
   /// Runs it if it is quiet. Afterwards `yielded()`, or what settled() says.
   void run() {
@@ -74,12 +73,9 @@ struct generator_base : special_strand, context {
   /// Makes it quiet: 0 if it is, 1 if it will tell when it is.
   unsigned stand_down() noexcept;
   void describe(dump_line& line) const;
-  /// What it waits for at this moment; null if for nothing.
-  const wait* waits_on() const noexcept { return parked; }
 
   /// Destroys its frames, innermost first. REQUIRES: quiet, or the world is dead.
   void destroy() noexcept;
-  bool has_ended() const noexcept { return phase_ == phase::ended; }
   /// It is paused where it can be, but never interrupted. Called before its first run.
   void make_shielded() noexcept;
 

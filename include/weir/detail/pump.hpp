@@ -103,8 +103,6 @@ struct pump_work {
 
 /// Waits for the end of a child; observes nothing.
 task<> wait_until_settled(core_ref child);
-/// `errc::no_current_fiber` outside of fibers.
-void require_fiber_for(const char* what);
 
 /// A stage whose child does the work. `State` is a pump_base with
 ///   static task<> feed(State&)     what the child does
