@@ -339,7 +339,7 @@ class supervisor_core {
   bool will_restart(const slot& s) const noexcept;
 
   // What agents hear.
-  static void tell(slot& s, news what, bool was_stopped = false) noexcept;
+  static void tell(slot& s, news what, bool keeps = false) noexcept;
   void tell_all(news what) noexcept;
   void shut(slot& s) noexcept;
 
