@@ -325,6 +325,7 @@ class supervisor_core {
   void start_if_due(slot& s);
   fiber* make_life(slot& s);
   void begin_stop(slot& s, slot::cause why) noexcept;
+  void ask_to_stop(slot& s) noexcept;
   void cancel_life(slot& s) noexcept;
   cancel_kind kind_of_stop(slot::cause why) const noexcept;
   void quiet(slot& s) noexcept;
