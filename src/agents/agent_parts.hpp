@@ -43,6 +43,8 @@ struct agent_extras {
   loop_ref on{};
   bool elsewhere = false;
   std::uint32_t lives = 1;
+  std::source_location site;       // where a supervised one was added
+  envelope* stop_after = nullptr;  // the last message before the stop
   /// Messages that have a place in the mailbox or stand in line for one.
   std::atomic<std::int64_t> occupied{0};
   // The line of those who wait for room, first come, first served; its loop only.
@@ -51,6 +53,7 @@ struct agent_extras {
   std::size_t line_size = 0;
   std::size_t sweep_at = 16;
   std::vector<stop_ticket*> stops;
+  end_watch* watches = nullptr;  // behind the lock
 };
 
 /// Who waits for room in a mailbox. Shared by the waiting sender and the message.
