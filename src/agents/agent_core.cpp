@@ -85,7 +85,7 @@ agent_core::agent_core(agent_setup&& setup)
 
 agent_core::~agent_core() {
   // Nobody can reach it any more. What is left was sent before its supervisor ran, if ever.
-  flush(errc::agent_stopped, false);
+  flush(errc::agent_stopped);
   if (has_parts()) flush_line(errc::agent_stopped);
   delete extras_.load(std::memory_order_acquire);
   if (owns_name_) delete[] name_;
@@ -100,7 +100,7 @@ agent_extras& agent_core::extras() {
 }
 
 void agent_core::settle_home() {
-  if (home_serial_.load(std::memory_order_relaxed) != 0) return;
+  if (has_home()) return;
   const std::lock_guard lock(lock_of(*this));
   door_ = loop::here()->shared_door();
   home_serial_.store(door_->serial(), std::memory_order_release);
@@ -115,9 +115,7 @@ bool agent_core::may_be_reached() const noexcept {
   return !door_->simulated() || door_->thread == std::this_thread::get_id();
 }
 
-const void* agent_core::clock() const noexcept {
-  return home_serial_.load(std::memory_order_acquire) == 0 ? nullptr : door_->clock();
-}
+const void* agent_core::clock() const noexcept { return !has_home() ? nullptr : door_->clock(); }
 
 agent_info agent_core::info() const {
   agent_info seen;
@@ -157,7 +155,7 @@ std::exception_ptr agent_core::problem(errc code) const {
 }
 
 std::exception_ptr agent_core::refusal() const {
-  const bool settled = home_serial_.load(std::memory_order_acquire) != 0;
+  const bool settled = has_home();
   return problem(settled && !may_be_reached() ? errc::wrong_loop : ended_code());
 }
 
@@ -224,9 +222,9 @@ agent_core::room agent_core::offer_here(envelope& e) noexcept {
 }
 
 agent_core::room agent_core::offer_away(envelope& e) noexcept {
-  if (home_serial_.load(std::memory_order_acquire) == 0) {
+  if (!has_home()) {
     const std::lock_guard lock(lock_of(*this));
-    if (home_serial_.load(std::memory_order_relaxed) == 0) return offer_here(e);
+    if (!has_home()) return offer_here(e);
   }
   if (gate_.load(std::memory_order_acquire) != gate::open || !may_be_reached()) return room::gone;
   if (counts_places() && !reserve()) {
@@ -320,6 +318,7 @@ envelope* agent_core::unlink_head() noexcept {
     tail_ = nullptr;
     alarms_ = 0;
   }
+  if (lives_ == nullptr && has_parts() && parts().old_mail > 0) --parts().old_mail;
   if (stopping_ && e == parts().stop_after) {
     due_ = true;
     wake_all();
@@ -359,7 +358,7 @@ void agent_core::wake_all() noexcept {
 void agent_core::enter_line(envelope& e) noexcept {
   parts().occupied.fetch_add(1, std::memory_order_relaxed);
   e.in_line = true;
-  if (!is_here() && home_serial_.load(std::memory_order_acquire) != 0) {
+  if (!is_here() && has_home()) {
     (void)post(e);
     return;
   }
@@ -461,20 +460,31 @@ void agent_core::flush_line(errc code) noexcept {
   }
 }
 
-void agent_core::flush(errc code, bool calls_only) noexcept {
+void agent_core::flush(errc code) noexcept {
+  while (head_ != nullptr) {
+    envelope& e = *unlink_head();
+    give_back_place();
+    refuse_message(e, code);
+  }
+}
+
+// What came after the end of the last life waits for the next one.
+void agent_core::flush_old(errc code) noexcept {
+  std::uint64_t old = std::exchange(parts().old_mail, 0);
   envelope* all = std::exchange(head_, nullptr);
   tail_ = nullptr;
   queued_.store(0, std::memory_order_relaxed);
   while (all != nullptr) {
     envelope& e = *all;
     all = static_cast<envelope*>(e.next);
-    if (calls_only && !e.is_call) {
+    if (old == 0 || (keeps_mail_ && !e.is_call)) {
       append(e);
       queued_.store(queued_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     } else {
       give_back_place();
       refuse_message(e, code);
     }
+    if (old > 0) --old;
   }
 }
 

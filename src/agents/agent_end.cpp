@@ -63,7 +63,7 @@ future<void> agent_core::stop() {
   auto* const f = new stop_future(*this);
   future<void> given(core_ref::adopt(f));
   loop* const here = loop::here();
-  const bool settled = home_serial_.load(std::memory_order_acquire) != 0;
+  const bool settled = has_home();
   if (crashing || (settled && !may_be_reached())) return given;
   stop_ticket* const ticket =
       here == nullptr ? nullptr : f->ticket = new stop_ticket(f, here->shared_door());
@@ -222,6 +222,7 @@ void agent_core::life_ended(agent_life& life) noexcept {
   std::vector<stop_ticket*> stops;
   if (has_parts()) stops.swap(parts().stops);
   if (supervised_) {
+    extras().old_mail = queued_.load(std::memory_order_relaxed);
     set_state(agent_state::restarting);
   } else {
     const bool any_crashed = ending_.load(std::memory_order_relaxed) == weir::ending::crashed;
@@ -240,7 +241,7 @@ void agent_core::loop_crashed(agent_life& life) noexcept {
   if (lives_ != nullptr) return;
   idle_ = nullptr;
   accepts_ = false;
-  flush(errc::loop_gone, false);
+  flush(errc::loop_gone);
   if (has_parts()) {
     flush_line(errc::loop_gone);
     for (stop_ticket* told : parts().stops) told->settle();
@@ -260,7 +261,7 @@ void agent_core::expect_life_here(bool was_stopped) noexcept {
   reopen_here();
   forget_stop();
   set_state(agent_state::restarting);
-  if (!was_stopped) flush(errc::agent_restarted, keeps_mail_);
+  if (!was_stopped) flush_old(errc::agent_restarted);
   if (bounded_) admit_line();
 }
 
@@ -274,7 +275,7 @@ void agent_core::shut_here(errc code) noexcept {
   accepts_ = false;
   forget_stop();
   set_state(agent_state::ended);
-  flush(code, false);
+  flush(code);
   if (bounded_) flush_line(code);
 }
 

@@ -320,6 +320,11 @@ class agent_core : public polite_service {
   friend class agent_life;
 
   enum class gate : std::uint8_t { open, stopping, stopped, crashed };
+  static constexpr std::uint32_t homeless = ~std::uint32_t{0};  // the number of no loop
+
+  bool has_home() const noexcept {
+    return home_serial_.load(std::memory_order_acquire) != homeless;
+  }
 
   agent_extras& extras();  // made if need be
   bool has_parts() const noexcept { return extras_.load(std::memory_order_acquire) != nullptr; }
@@ -351,7 +356,8 @@ class agent_core : public polite_service {
   void life_ended(agent_life& life) noexcept;
   void loop_crashed(agent_life& life) noexcept;
   void tell_watches() noexcept;
-  void flush(errc code, bool calls_only) noexcept;
+  void flush(errc code) noexcept;
+  void flush_old(errc code) noexcept;
   void flush_line(errc code) noexcept;
   void refuse_message(envelope& e, errc code) noexcept;
   void set_state(agent_state s) noexcept { state_.store(s, std::memory_order_relaxed); }
@@ -359,7 +365,7 @@ class agent_core : public polite_service {
   void at_home(F&& what) noexcept;
 
   std::atomic<std::uint32_t> refs_{1};
-  std::atomic<std::uint32_t> home_serial_{0};
+  std::atomic<std::uint32_t> home_serial_{homeless};
   std::shared_ptr<door> door_;
   const char* name_ = "";
   std::atomic<agent_extras*> extras_{nullptr};  // what few agents need; made once, behind a lock
