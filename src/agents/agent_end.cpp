@@ -67,7 +67,7 @@ future<void> agent_core::stop() {
   if (crashing || (settled && !may_be_reached())) return given;
   stop_ticket* const ticket =
       here == nullptr ? nullptr : f->ticket = new stop_ticket(f, here->shared_door());
-  if (is_here()) {
+  if (is_next_door()) {
     stop_here(ticket);
     return given;
   }
@@ -79,7 +79,7 @@ future<void> agent_core::stop() {
     ticket->expected = true;
     here->expect_answer(1);
   }
-  at_home([ticket](agent_core& a) { a.stop_here(ticket); });
+  post_home([ticket](agent_core& a) { a.stop_here(ticket); });
   return given;
 }
 
@@ -103,7 +103,8 @@ void agent_core::stop_here(stop_ticket* told) noexcept {
 }
 
 void agent_core::ask_to_end() noexcept {
-  at_home([](agent_core& a) { a.stop_here(nullptr); });
+  if (is_next_door()) return stop_here(nullptr);
+  post_home([](agent_core& a) { a.stop_here(nullptr); });
 }
 
 void agent_core::cut_short(bool restarts) noexcept {
