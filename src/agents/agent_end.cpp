@@ -85,6 +85,7 @@ future<void> agent_core::stop() {
 
 void agent_core::stop_here(stop_ticket* told) noexcept {
   if (lives_ == nullptr) {
+    if (accepts_) gate_.store(gate::open, std::memory_order_relaxed);  // there was nothing to stop
     if (told != nullptr) told->settle();
     return;
   }
