@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Fibers that cast to one agent until it has handled all of it: on its own loop, and on another one.
-// A cast never waits, so a sender gives way after each hundred.
+// Fibers that cast to one agent until it has handled all of it: on its own loop, and on another
+// one. A cast never waits, so a sender gives way after each hundred.
 #include <weir/weir.hpp>
 
 #include "agents/counter.hpp"
@@ -63,6 +63,6 @@ int main(int argc, char** argv) {
   weir::run(measure_near("senders_1", 1, size));
   weir::run(measure_near("senders_4", 4, size));
   weir::run(measure_near("senders_100", 100, size));
-  weir::run(weir::with_loop_thread(
-      [&](weir::loop_thread& there) { return measure_far(there, size); }));
+  weir::run(
+      weir::with_loop_thread([&](weir::loop_thread& there) { return measure_far(there, size); }));
 }

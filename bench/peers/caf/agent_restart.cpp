@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CAF has no supervisors: an actor that monitors another and spawns it again when it goes down is the
-// usual way. It counts nothing and knows no order.
+// CAF has no supervisors: an actor that monitors another and spawns it again when it goes down is
+// the usual way. It counts nothing and knows no order.
 #include "peers/caf/system.hpp"
 #include "support/measure.hpp"
 
@@ -51,7 +51,7 @@ double restart_all(caf::actor_system& system, std::int64_t size) {
 
 int main(int argc, char** argv) {
   const std::int64_t size = bench::size_argument(argc, argv);
-  const double each = bench::best_of_workers(
-      [&](caf::actor_system& system) { return restart_all(system, size); });
+  const double each =
+      bench::best_of_workers([&](caf::actor_system& system) { return restart_all(system, size); });
   bench::report("restart_all", size, each, "ns");
 }

@@ -14,9 +14,7 @@ struct state {
 /// Is told how many will come and whom to tell after the last one.
 caf::behavior counter(caf::stateful_actor<state>* self) {
   return {
-      [=](std::int64_t expected, const caf::actor& told) {
-        self->state = {expected, told};
-      },
+      [=](std::int64_t expected, const caf::actor& told) { self->state = {expected, told}; },
       [=](std::int64_t n) {
         if ((self->state.left -= n) == 0) self->send(self->state.told, true);
       },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CAF at its best: everything is measured with one worker thread and with one for each core, and the
-// cheaper of the two is reported.
+// CAF at its best: everything is measured with one worker thread and with one for each core, and
+// the cheaper of the two is reported.
 #pragma once
 
 #include <caf/all.hpp>
