@@ -64,12 +64,22 @@ class kept_name {
   }
   kept_name(kept_name&& other) noexcept
       : text_(std::exchange(other.text_, nullptr)), literal_(other.literal_) {}
-  kept_name& operator=(kept_name&&) = delete;
+  kept_name& operator=(kept_name&& other) noexcept {
+    std::swap(text_, other.text_);
+    std::swap(literal_, other.literal_);
+    return *this;
+  }
   ~kept_name() {
     if (text_ != nullptr && !literal_) delete[] text_;
   }
 
   bool empty() const noexcept { return text_ == nullptr; }
+  bool is_literal() const noexcept { return literal_; }
+  /// The characters, never null; if it is no literal, they belong to the caller now.
+  const char* release() noexcept {
+    const char* const text = std::exchange(text_, nullptr);
+    return text == nullptr ? "" : text;
+  }
   std::string_view view() const noexcept {
     return text_ == nullptr ? std::string_view() : std::string_view(text_);
   }

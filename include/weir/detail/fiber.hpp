@@ -106,6 +106,7 @@ class trail {
   void release() noexcept {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
+  bool is_only_one() const noexcept { return refs_.load(std::memory_order_acquire) == 1; }
 
  private:
   std::atomic<std::uint32_t> refs_{1};
@@ -114,9 +115,10 @@ class trail {
 using trail_ref = counted_ref<trail>;
 
 /// A fiber without a coroutine of its own: it is asked what to do next when its turn comes and
-/// nothing is left of what it did before. So it may be idle without any frame.
-struct driven_fiber : fiber {
-  driven_fiber() noexcept { driven = begun = true; }
+/// nothing is left of what it did before. So it may be idle without any frame. As a service it is
+/// its own entry in the stack of its scope.
+struct driven_fiber : fiber, entry {
+  driven_fiber() noexcept : entry(sort::background) { driven = begun = true; }
   enum class next_step : std::uint8_t {
     run,    // there is a frame to resume
     pause,  // it is parked, or in the ready queue
@@ -129,7 +131,11 @@ struct driven_fiber : fiber {
   /// What it works on at the moment, for code that runs in a child of `inside`, or directly in it
   /// if that is null.
   virtual trail_ref trail_of(const scope* inside) = 0;
+  /// What a dump says of it beside its state.
+  virtual void add_details(dump_line& line) const = 0;
   bool begin() final { return true; }
+  fiber* service() noexcept final { return this; }
+  void discard() noexcept final {}
 
  protected:
   ~driven_fiber() = default;
