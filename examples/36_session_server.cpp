@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,7 +50,7 @@ class session {
   // Each request puts the end off. A timer sends a message like any other: it is handled between
   // two requests, never during one, and it ends with the agent.
   void stay_awake() {
-    if (rest_later_) rest_later_->cancel();
+    rest_later_.cancel();
     rest_later_ = weir::self<session>().cast_after(idle_time, &session::rest);
   }
   void rest() { weir::self<session>().stop(); }  // asked for here, done when this has returned
@@ -59,7 +58,7 @@ class session {
   std::string user_;
   cart_store* store_;
   cart cart_;
-  std::optional<weir::timer_handle> rest_later_;
+  weir::timer_handle rest_later_;
 };
 
 class server {
