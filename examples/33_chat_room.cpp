@@ -83,10 +83,11 @@ task<> evening() {
     const std::vector<message> said = {
         {"ann", "hello"}, {"ben", "hello ann"}, {"cleo", ""}, {"ann", "what was that?"}};
     for (const message& one : said) {
+      co_await weir::sleep(10ms);
       std::printf("%s: %s\n", one.from.c_str(), one.text.c_str());
       co_await wire.push(one);
-      co_await weir::sleep(10ms);
     }
+    co_await weir::sleep(10ms);
     const std::size_t people = co_await lobby.call(&room::people);
     std::printf("(%zu in the room, restarts of it: %d)\n", people,
                 static_cast<int>(lobby.info().restarts));

@@ -25,8 +25,12 @@ class worker {
   explicit worker(int number) : who_("worker " + std::to_string(number)) { say(who_ + " starts"); }
   task<> resize(int picture) {
     co_await weir::sleep(10ms);
-    if (picture == 5) throw std::runtime_error("picture 5 is broken");
-    say(who_ + ": picture " + std::to_string(picture) + ", its " + std::to_string(++done_) + ".");
+    if (picture == 5) {
+      say(who_ + " crashes");
+      throw std::runtime_error("picture 5 is broken");
+    }
+    ++done_;
+    say(who_ + ": picture " + std::to_string(picture) + ", done by now: " + std::to_string(done_));
   }
 
  private:

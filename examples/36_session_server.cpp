@@ -37,8 +37,6 @@ class session {
     say(user_ + "'s session rests with " + std::to_string(cart_.size()));
     (*store_)[user_] = std::move(cart_);
   }
-  session(const session&) = delete;
-  session& operator=(const session&) = delete;
 
   std::size_t put(std::string item) {
     stay_awake();
@@ -65,7 +63,7 @@ class server {
  public:
   task<> run() { return sessions_.run(); }
   task<> stop() { co_await sessions_.stop(); }
-  std::int64_t awake() { return sessions_.count_children().active; }
+  std::size_t awake() { return sessions_.count_children().active; }
 
   task<> put(std::string user, std::string item) {
     for (;;) {
