@@ -30,7 +30,7 @@ class member {
   ~member() { std::printf("  %s is gone\n", name_.c_str()); }
   void hear(const message& said) {
     if (said.from == name_) return;
-    std::printf("    %s reads %s: %s\n", name_.c_str(), said.from.c_str(), said.text.c_str());
+    std::printf("    %s reads %s: \"%s\"\n", name_.c_str(), said.from.c_str(), said.text.c_str());
   }
 
  private:
@@ -84,7 +84,7 @@ task<> evening() {
         {"ann", "hello"}, {"ben", "hello ann"}, {"cleo", ""}, {"ann", "what was that?"}};
     for (const message& one : said) {
       co_await weir::sleep(10ms);
-      std::printf("%s: %s\n", one.from.c_str(), one.text.c_str());
+      std::printf("%s: \"%s\"\n", one.from.c_str(), one.text.c_str());
       co_await wire.push(one);
     }
     co_await weir::sleep(10ms);
