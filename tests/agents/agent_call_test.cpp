@@ -212,7 +212,9 @@ TEST(agent_call, of_a_cancelled_caller_never_runs_if_it_is_still_queued) {
       caller.cancel();
       const auto end = co_await weir::settle(caller);
       EXPECT_TRUE(end.is_cancelled());  // and not a timeout
-      if (end.is_cancelled()) EXPECT_EQ(end.reason().kind, cancel_kind::user);
+      if (end.is_cancelled()) {
+        EXPECT_EQ(end.reason().kind, cancel_kind::user);
+      }
       co_await n.call(&noter::note, 3);
       EXPECT_EQ(seen, (numbers{1, 3}));
       EXPECT_EQ(n.info().skipped, 1U);

@@ -168,7 +168,7 @@ TEST(agent_cycle, the_chain_goes_through_operations_on_other_loops) {
       };
       const auto error = co_await error_of(a.call(&node::run, from_there));
       EXPECT_EQ(code_of(error), errc::call_cycle) << what_of(error);
-      EXPECT_EQ(chain_of(error), names "a");
+      EXPECT_EQ(joined(chain_of(error)), "a");
       EXPECT_EQ(co_await a.call(&node::value), 3);
     });
   });

@@ -282,7 +282,9 @@ TEST(agent_end, many_short_agents_in_one_scope_leave_nothing_behind) {
       const long fibers = live_fibers();
       for (int i = 0; i < 5'000; ++i) {
         auto c = weir::spawn_agent<counter>(s, {}, i);
-        if (i % 2 == 0) EXPECT_EQ(co_await c.call(&counter::get), i);
+        if (i % 2 == 0) {
+          EXPECT_EQ(co_await c.call(&counter::get), i);
+        }
         co_await c.stop();
       }
       co_await settled();

@@ -7,6 +7,9 @@ using namespace weir_test;
 
 namespace {
 
+constexpr long count = 1'000'000;
+constexpr long most = 1'024;  // messages that may be handled while a ready fiber waits
+
 /// Counts the turns of others between its messages.
 class glutton {
  public:
@@ -32,8 +35,6 @@ class glutton {
 
 // M16
 TEST(agent_fairness, a_million_queued_messages_do_not_starve_a_sibling) {
-  constexpr long count = 1'000'000;
-  constexpr long most = 1'024;  // messages that may be handled while a ready fiber waits
   in_order([]() -> task<> {
     long turns = 0;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -54,7 +55,6 @@ TEST(agent_fairness, a_million_queued_messages_do_not_starve_a_sibling) {
 }
 
 TEST(agent_fairness, a_million_queued_messages_do_not_starve_another_agent_or_a_timer) {
-  constexpr long count = 1'000'000;
   in_order([]() -> task<> {
     long turns = 0;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {

@@ -120,7 +120,7 @@ TEST(agent_timer, a_dropped_handle_changes_nothing) {
       auto t = weir::spawn_agent<ticker>(s, {}, &at);
       {
         weir::timer_handle dropped = t.cast_after(5ms, &ticker::tick);
-        weir::timer_handle moved = std::move(dropped);
+        [[maybe_unused]] const weir::timer_handle moved = std::move(dropped);
       }
       co_await weir::sleep(10ms);
       EXPECT_EQ(at, numbers{5});

@@ -178,7 +178,9 @@ class comparison {
     } else if (choice < 65) {
       start(id, way::call);
     } else if (choice < 85) {
-      if (model_.current) EXPECT_FALSE(steps_.try_push(0));
+      if (model_.current) {
+        EXPECT_FALSE(steps_.try_push(0));
+      }
       model_.step();
     } else {
       cancel_one();

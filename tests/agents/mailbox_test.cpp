@@ -288,8 +288,12 @@ TEST(mailbox, stop_crashes_the_agent_when_there_is_no_room) {
         co_await callers.join();
       });
       EXPECT_EQ(queued, errc::agent_crashed);
-      if (way == 0) EXPECT_EQ(casting, sent::stopped);
-      if (way == 1) EXPECT_EQ(calling, errc::agent_crashed);
+      if (way == 0) {
+        EXPECT_EQ(casting, sent::stopped);
+      }
+      if (way == 1) {
+        EXPECT_EQ(calling, errc::agent_crashed);
+      }
       EXPECT_EQ(co_await b->monitor(), ending::crashed);
       EXPECT_TRUE(seen.empty());
     });
@@ -379,7 +383,9 @@ class talker {
   }
   /// Lets another one send to this one, while the own mailbox has room or is filled.
   task<> ask(agent_ref<talker> other, bool filled) {
-    if (filled) EXPECT_EQ(weir::self<talker>().cast(&talker::note), sent::enqueued);
+    if (filled) {
+      EXPECT_EQ(weir::self<talker>().cast(&talker::note), sent::enqueued);
+    }
     code_ = co_await other.call(&talker::send_to, weir::self<talker>());
   }
 

@@ -12,7 +12,9 @@ TEST(registry, finds_what_was_added_and_nothing_else) {
       weir::registry::add(c);
       auto found = weir::registry::find<counter>("till");
       EXPECT_TRUE(found.has_value());
-      if (found) EXPECT_EQ(co_await found->call(&counter::get), 5);
+      if (found) {
+        EXPECT_EQ(co_await found->call(&counter::get), 5);
+      }
       EXPECT_FALSE(weir::registry::find<counter>("other").has_value());
       EXPECT_FALSE(weir::registry::find<counter>("til").has_value());
       EXPECT_FALSE(weir::registry::find<scribe>("till").has_value());  // another kind of agent
@@ -36,7 +38,9 @@ TEST(registry, refuses_a_name_that_is_taken_and_says_which) {
       EXPECT_EQ(code_of(add(other)), errc::name_taken);
       EXPECT_TRUE(contains(what_of(add(second)), "till"));
       auto found = weir::registry::find<counter>("till");
-      if (found) EXPECT_EQ(co_await found->call(&counter::get), 1);
+      if (found) {
+        EXPECT_EQ(co_await found->call(&counter::get), 1);
+      }
       co_await other.stop();
     });
   });
@@ -105,7 +109,9 @@ TEST(registry, many_names_come_and_go) {
       for (int i = 0; i < 500; ++i) {
         auto found = weir::registry::find<counter>("n" + std::to_string(i));
         EXPECT_EQ(found.has_value(), i % 2 == 1) << i;
-        if (found) EXPECT_EQ(co_await found->call(&counter::get), i);
+        if (found) {
+          EXPECT_EQ(co_await found->call(&counter::get), i);
+        }
       }
     });
   });
