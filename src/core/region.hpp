@@ -147,8 +147,6 @@ struct background_entry final : entry {
   polite_service* polite;
 };
 /// The service behind an entry of kind `background`.
-inline fiber* background_of(entry& e) noexcept {
-  return static_cast<background_entry&>(e).service;
-}
+inline fiber* background_of(entry& e) noexcept { return static_cast<background_entry&>(e).service; }
 
 }  // namespace weir::detail

@@ -102,8 +102,7 @@ void scope::admit(const char* what) const {
 }
 
 detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
-                            std::source_location site, launch how,
-                            detail::polite_service* polite) {
+                            std::source_location site, launch how, detail::polite_service* polite) {
   const detail::core_ref guard(f);  // freed if copying the name throws
   f->home = loop_->serial();
   f->site = site;

@@ -58,9 +58,8 @@ duration supervise_run::after_failure(outcome_base& out) {
   if (static_cast<std::int64_t>(window_.size()) > options_.max_restarts) {
     std::vector<std::exception_ptr> errors;
     for (failed_life& life : window_) errors.push_back(std::move(life.error));
-    out.set_error(std::make_exception_ptr(
-        restart_limit_error("supervise", options_.max_restarts, options_.within,
-                            std::move(errors))));
+    out.set_error(std::make_exception_ptr(restart_limit_error("supervise", options_.max_restarts,
+                                                              options_.within, std::move(errors))));
     return duration(-1);
   }
   if (options_.backoff.reset_after != duration::max() &&

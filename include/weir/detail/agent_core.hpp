@@ -93,8 +93,11 @@ class agent_life;
 class agent_timer;
 class call_wait_base;
 class door;
+class end_wait_base;
 class end_watch;
 class room_ticket;
+class mail_send_base;
+class stop_ticket;
 struct agent_extras;
 
 using agent_handle = counted_ref<agent_core>;
@@ -105,7 +108,7 @@ class chain_link final : public trail {
   chain_link(agent_core& handler, trail_ref around);
   ~chain_link() override;
   const agent_handle agent;
-  const trail_ref outer;  // a chain_link, or null
+  trail_ref outer;  // a chain_link, or null; never changes
   std::atomic<bool> running{true};
 };
 
@@ -124,7 +127,10 @@ struct envelope : message {
   virtual outcome_base& result() noexcept = 0;
   virtual void dispose() noexcept = 0;
 
-  agent_core* to = nullptr;  // counted while it travels
+  union {
+    agent_core* to = nullptr;  // counted, while it travels
+    envelope* before;          // while it is in line
+  };
   bool is_call;
   bool in_line = false;           // waits for room in the mailbox
   room_ticket* ticket = nullptr;  // who waits for it to be accepted
@@ -139,6 +145,7 @@ struct call_envelope : envelope {
   enum class step : std::uint8_t {
     waiting,
     answered,
+    skipped,    // its deadline has passed, which the caller will notice by itself
     abandoned,  // the caller was cancelled: it is skipped, or its answer is late
     orphaned,   // the caller's loop has crashed: it is handled, and its answer goes nowhere
   };
@@ -211,19 +218,21 @@ class agent_core : public polite_service {
     return home_serial_.load(std::memory_order_relaxed) == current_loop_serial();
   }
   loop_ref where() const noexcept;
-  void count_dropped(std::uint64_t n) noexcept {
-    dropped_.fetch_add(n, std::memory_order_relaxed);
-  }
+  void count_dropped(std::uint64_t n) noexcept { dropped_.fetch_add(n, std::memory_order_relaxed); }
 
   // ---- The owner (a scope or a supervisor), on its own loop.
 
   /// Gives an agent that has none its home: the running loop.
   void settle_home();
   /// Begins the next life as a child of `owner`; on another loop a child that stands for it.
-  /// `told`, if given, hears when the constructor has returned. The fiber is counted for the caller.
+  /// `told`, if given, hears when the constructor has returned. The fiber is counted for the
+  /// caller.
   fiber* begin_life(scope& owner, scope::launch how, birth_listener* told);
+  /// How often begin_life is called for all its lives at once.
+  std::uint32_t fibers_to_begin() const noexcept;
   /// Asks the life to finish its handler and then to end, whatever is in the mailbox.
-  void cut_short() noexcept;
+  /// `restarts`: another life will follow, so that messages that come meanwhile are kept for it.
+  void cut_short(bool restarts) noexcept;
   /// The life has ended and another one will follow: queued calls fail with errc::agent_restarted,
   /// and casts are dropped, unless .on_restart keeps them or the life ended because of stop().
   void expect_life(bool was_stopped) noexcept;
@@ -235,11 +244,69 @@ class agent_core : public polite_service {
   /// scope_ended: as stop(), for the scope that owns it.
   void ask_to_end() noexcept override;
 
-  // ---- For the library: see src/agents.
-  struct inside;
+  // ---- Senders, for the waits of call and send.
+
+  enum class room : std::uint8_t {
+    yes,      // it was taken
+    wait,     // there is none, and there will be some
+    full,     // there is none
+    crashed,  // there was none, and that was too much for the agent
+    gone,     // the agent has ended
+    lost,     // its loop has ended; the message is gone
+  };
+  /// Gives a message to the agent. It stays the sender's unless the answer is `yes` or `lost`.
+  room offer(envelope& e) noexcept;
+  /// Puts it at the end of the line of those who wait for room; here, or on its loop.
+  void enter_line(envelope& e) noexcept;
+  /// Takes back what is in the line. REQUIRES: is_here().
+  void leave_line(envelope& e) noexcept;
+  /// What a message to an agent that has ended gets.
+  std::exception_ptr problem(errc code) const;
+  errc ended_code() const noexcept {
+    return gate_.load(std::memory_order_relaxed) == gate::crashed ? errc::agent_crashed
+                                                                  : errc::agent_stopped;
+  }
+  /// errc::call_cycle if a handler of this agent waits for the running code; null if none does.
+  std::exception_ptr cycle_here(const trail_ref& chain) const;
+  bool may_be_reached() const noexcept;
+  /// Why `offer` said that it is gone.
+  std::exception_ptr refusal() const;
+  /// What left the line has no claim on a place any more.
+  void give_up_place() noexcept { give_back_place(); }
+  const void* clock() const noexcept;
+  void blockers(blocker_list& list) const;
+  /// Answers a call; its result is set.
+  static void answer(call_envelope& e) noexcept;
+  static void answer(call_envelope& e, std::exception_ptr problem) noexcept;
+
+  // ---- The end, for join and monitor. Any thread.
+
+  /// False if it has ended for good.
+  bool watch(end_watch& w) noexcept;
+  void unwatch(end_watch& w) noexcept;
+
+  /// Calls a member of a timer on the loop of the agent.
+  void run_at_home(agent_timer& timer, void (agent_timer::*what)() noexcept) noexcept;
+
+  /// The registry will keep its name; false if it has ended for good, and never will be kept.
+  bool claim_name() noexcept { return (name_use_.fetch_or(name_claimed) & name_over) == 0; }
+
+  // ---- Its loop.
+
+  void arrived(envelope& e) noexcept;
+  void refused(envelope& e) noexcept;
+  void stop_here(stop_ticket* told) noexcept;
+  void crash_here() noexcept;
+  /// The life that is alive; null if there is none.
+  agent_life* life() const noexcept { return lives_; }
+  void start_here(scope& owner, birth_listener* told, const std::shared_ptr<door>& listening);
+  void shut_here(errc code) noexcept;
+  void expect_life_here(bool was_stopped) noexcept;
+  void finish_here(weir::ending how) noexcept;
 
  protected:
   virtual ~agent_core();
+  bool keeps_arguments() const noexcept { return keeps_; }
   virtual void dispose() noexcept = 0;
   virtual agent_life* make_life() = 0;
   /// Constructs the object of a life; `own` is the scope of the incarnation if it wants one.
@@ -253,6 +320,40 @@ class agent_core : public polite_service {
 
   enum class gate : std::uint8_t { open, stopping, stopped, crashed };
 
+  agent_extras& extras();
+  bool counts_places() const noexcept;
+  void give_back_place() noexcept;
+  bool reserve() noexcept;
+  room offer_here(envelope& e) noexcept;
+  room offer_away(envelope& e) noexcept;
+  bool post(envelope& e) noexcept;
+  void append(envelope& e) noexcept;
+  void push(envelope& e) noexcept;
+  void push_front(envelope& e) noexcept;
+  envelope* take() noexcept;
+  envelope* unlink_head() noexcept;
+  void count_high() noexcept;
+  void evict_oldest() noexcept;
+  void admit_line() noexcept;
+  void enter_line_here(envelope& e) noexcept;
+  void sweep_line() noexcept;
+  void wake() noexcept;
+  void wake_all() noexcept;
+  bool stop_due() const noexcept { return cut_ || (stopping_ && stop_after_ == nullptr); }
+  fiber* start_in(scope& owner, scope::launch how, birth_listener* told,
+                  const std::shared_ptr<door>& listening);
+  void reopen_here() noexcept;
+  void life_began(agent_life& life) noexcept;
+  void life_ended(agent_life& life) noexcept;
+  void loop_crashed(agent_life& life) noexcept;
+  void tell_watches() noexcept;
+  void flush(errc code, bool calls_only) noexcept;
+  void flush_line(errc code) noexcept;
+  void refuse_message(envelope& e, errc code) noexcept;
+  void set_state(agent_state s) noexcept { state_.store(s, std::memory_order_relaxed); }
+  template <class F>
+  void at_home(F&& what) noexcept;
+
   std::atomic<std::uint32_t> refs_{1};
   std::atomic<std::uint32_t> home_serial_{0};
   std::shared_ptr<door> door_;
@@ -264,6 +365,9 @@ class agent_core : public polite_service {
   envelope* tail_ = nullptr;
   envelope* stop_after_ = nullptr;  // the last one before the stop
   agent_life* idle_ = nullptr;      // lives that wait for a message, linked by strand::next
+  agent_life* lives_ = nullptr;     // all of them; more than one only in an agent_pool
+  end_watch* watches_ = nullptr;    // behind a lock
+  std::source_location site_;
   std::atomic<std::uint64_t> queued_{0};
   std::atomic<std::uint64_t> handled_{0};
   std::atomic<std::uint64_t> dropped_{0};
@@ -274,15 +378,19 @@ class agent_core : public polite_service {
   std::atomic<agent_state> state_{agent_state::starting};
   std::atomic<weir::ending> ending_{weir::ending::normal};
   std::atomic<bool> over_{false};
-  std::uint8_t alarms_ = 0;        // mailbox_high events since it was empty
-  bool accepts_ : 1 = true;        // what arrives now is enqueued
-  bool stopping_ : 1 = false;      // stop was asked: the lives end behind stop_after_
-  bool cut_ : 1 = false;           // cut_short was asked
+  std::uint8_t alarms_ = 0;    // mailbox_high events since it was empty
+  bool accepts_ : 1 = true;    // what arrives now is enqueued
+  bool stopping_ : 1 = false;  // stop was asked: the lives end behind stop_after_
+  bool cut_ : 1 = false;       // cut_short was asked
   bool supervised_ : 1 = false;
   bool revives_ : 1 = false;
   bool crash_on_error_ : 1 = false;
   bool keeps_mail_ : 1 = false;
-  bool registered_ : 1 = false;
+  bool keeps_ : 1 = false;    // the arguments, for further lives
+  bool bounded_ : 1 = false;  // its mailbox
+  static constexpr std::uint8_t name_claimed = 1;
+  static constexpr std::uint8_t name_over = 2;
+  std::atomic<std::uint8_t> name_use_{0};
 };
 
 }  // namespace detail

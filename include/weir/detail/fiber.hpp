@@ -106,6 +106,7 @@ class trail {
   void release() noexcept {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
+  bool is_only_one() const noexcept { return refs_.load(std::memory_order_acquire) == 1; }
 
  private:
   std::atomic<std::uint32_t> refs_{1};
@@ -129,6 +130,8 @@ struct driven_fiber : fiber {
   /// What it works on at the moment, for code that runs in a child of `inside`, or directly in it
   /// if that is null.
   virtual trail_ref trail_of(const scope* inside) = 0;
+  /// What a dump says of it beside its state.
+  virtual void add_details(dump_line& line) const = 0;
   bool begin() final { return true; }
 
  protected:
