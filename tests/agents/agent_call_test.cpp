@@ -251,6 +251,26 @@ TEST(agent_call, whose_handler_is_already_running_lets_it_run_and_drops_the_late
   });
 }
 
+TEST(agent_call, that_left_the_queue_before_the_agent_crashed_is_no_late_reply) {
+  in_every_order([]() -> task<> {
+    int late = 0;
+    const auto watch = count_events("late_reply", "c", late);
+    std::optional<agent_ref<counter>> c;
+    auto body = [&](weir::scope& s) -> task<> {
+      c = weir::spawn_agent<counter>(s, {.name = "c"});
+      c->cast(&counter::fail_after, 5ms, 1);
+      co_await settled();
+      const auto error = co_await error_of(weir::with_timeout(1ms, c->call(&counter::get)));
+      EXPECT_TRUE(holds<weir::timeout_error>(error));
+      co_await weir::sleep(1h);
+    };
+    EXPECT_EQ(boom_of(co_await error_of_scope(body)), 1);
+    EXPECT_EQ(late, 0);
+    EXPECT_EQ(c->info().skipped, 1U);
+    EXPECT_EQ(c->info().dropped, 0U);
+  });
+}
+
 TEST(agent_call, whose_caller_left_and_whose_handler_then_fails_does_not_crash_the_agent) {
   in_every_order([]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {

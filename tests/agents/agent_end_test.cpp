@@ -192,8 +192,9 @@ TEST(agent_end, cancellation_of_the_scope_lets_what_is_queued_be_handled) {
       a->cast(&scribe::note_after, 5ms, 1);
       a->cast(&scribe::note, 2);
       co_await settled();
+      const note ended(log, "body");
       s.cancel("enough");
-      co_await park(log, "body");
+      co_await weir::sleep(1h);
     };
     EXPECT_EQ(code_of(co_await error_of_scope(body)), errc::cancelled);
     EXPECT_EQ(joined(log), "+a,<1,body,>1,a2,-a");

@@ -299,8 +299,6 @@ TEST(agent_loops, calls_to_an_agent_whose_loop_ends_are_all_answered) {
       co_await callers.join();
     });
     EXPECT_EQ(answers, 5);
-    weir::sim::sometimes("answered", values > 0);
-    weir::sim::sometimes("refused", values < 4);
   });
 }
 

@@ -105,11 +105,8 @@ class model {
     } else if (how_ == overflow::drop_oldest) {
       const message old = buffer.front();
       buffer.pop_front();
-      if (old.by == way::call) {
-        ends[old.id] = "mailbox_full";
-      } else {
-        ++dropped;
-      }
+      if (old.by == way::call) ends[old.id] = "mailbox_full";
+      ++dropped;
       buffer.push_back({id, by});
       accept(id, by);
     } else if (by != way::cast) {
@@ -145,7 +142,7 @@ class slow {
 class comparison {
  public:
   comparison(weir::scope& s, unsigned seed, std::size_t capacity, overflow how)
-      : scope_(s), random_(seed), how_(how), model_(capacity, how), steps_(weir::unbounded) {
+      : scope_(s), random_(seed), model_(capacity, how), steps_(weir::unbounded) {
     weir::agent_options options;
     options.name = "slow";
     if (capacity < model::unlimited) options.capacity = static_cast<std::int64_t>(capacity);
@@ -174,7 +171,7 @@ class comparison {
     if (choice < 25) {
       cast(id);
     } else if (choice < 45) {
-      start(id, how_ == overflow::drop_oldest ? way::call : way::send);
+      start(id, way::send);
     } else if (choice < 65) {
       start(id, way::call);
     } else if (choice < 85) {
@@ -232,7 +229,6 @@ class comparison {
 
   weir::scope& scope_;
   std::mt19937 random_;
-  overflow how_;
   model model_;
   weir::queue<int> steps_;
   numbers begun_;
