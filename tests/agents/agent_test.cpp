@@ -314,18 +314,15 @@ TEST(agent, a_cast_throws_only_what_its_arguments_throw_and_then_sends_nothing) 
     in_order([&]() -> task<> {
       std::optional<agent_ref<fragile_box>> box;
       bool told = false;
-      bool burnt = false;
       auto body = [&](weir::scope& s) -> task<> {
         box = weir::spawn_agent<fragile_box>(s, {.name = "box"});
         const brittle argument(5);
         brittle::fuse = fuse;
         told = boom_of(thrown_by([&] { return box->cast(&fragile_box::put, argument); })) == 5;
         co_await settled();
-        burnt = brittle::fuse == 0;
-        brittle::fuse = 0;
       };
       const std::exception_ptr error = co_await error_of_scope(body);
-      brittle::fuse = 0;
+      const bool burnt = std::exchange(brittle::fuse, 0) == 0;
       // The sender is told, or it is the error of a handler, which is a crash.
       EXPECT_EQ(boom_of(error), burnt && !told ? 5 : -1) << what_of(error);
       EXPECT_EQ(box->info().handled, told ? 0U : 1U);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int messages = aid::sanitized ? 1'000 : 10'000;
 constexpr int rounds = aid::sanitized ? 20 : 100;
+constexpr int casts = 10;
 
 /// Real time: waits until it holds, without blocking the loop; the watchdog ends what never does.
 template <class F>
@@ -96,7 +97,6 @@ TEST(agent_threads, casts_of_plain_threads_arrive_once_and_in_order_per_thread) 
 }
 
 TEST(agent_threads, what_a_thread_sent_before_it_ended_comes_before_what_is_sent_here) {
-  constexpr int casts = 10;
   beside_two_threads([](weir::scope& s, weir::loop_ref, weir::loop_ref two) -> task<> {
     for (int round = 0; round < rounds; ++round) {
       auto c = weir::spawn_agent<counter>(s, {.name = "c"});
