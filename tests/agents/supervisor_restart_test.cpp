@@ -405,6 +405,22 @@ TEST(supervisor_restart, one_crash_starts_each_child_of_the_group_exactly_once_m
   }
 }
 
+// S17
+TEST(supervisor_restart, children_that_look_the_same_are_told_apart) {
+  in_every_order(patient(), [](rig& r) -> task<> {
+    auto first = r.sup.add<worker>({}, &r.log, std::string("x"));
+    auto second = r.sup.add<worker>({}, &r.log, std::string("x"));
+    co_await r.start();
+    first.cast(&worker::note, 1);
+    second.cast(&worker::crash);
+    co_await settle();
+    EXPECT_EQ(co_await first.call(&worker::seen), 1);
+    EXPECT_EQ(co_await second.call(&worker::seen), 0);
+    EXPECT_EQ(static_cast<long>(first.info().restarts), 0);
+    EXPECT_EQ(static_cast<long>(second.info().restarts), 1);
+  });
+}
+
 // D5
 TEST(supervisor_restart, crashes_of_several_children_at_once_are_all_mended) {
   for (strategy how : all_strategies) {
