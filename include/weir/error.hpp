@@ -53,6 +53,18 @@ enum class errc {
   stream_busy,
   stream_interrupted,
   lagged,
+  agent_stopped,
+  agent_restarted,
+  agent_crashed,
+  mailbox_full,
+  call_cycle,
+  no_current_agent,
+  name_taken,
+  no_such_child,
+  child_running,
+  child_restarting,
+  already_running,
+  not_running,
 };
 
 const std::error_category& error_category() noexcept;
@@ -130,6 +142,10 @@ class error_group : public error {
            })
         .first;
   }
+
+ protected:
+  /// A group of another kind; `heading` stands before the errors in `what()`.
+  error_group(errc code, std::string heading, std::vector<std::exception_ptr> errors);
 
  private:
   struct node;

@@ -64,7 +64,11 @@ class kept_name {
   }
   kept_name(kept_name&& other) noexcept
       : text_(std::exchange(other.text_, nullptr)), literal_(other.literal_) {}
-  kept_name& operator=(kept_name&&) = delete;
+  kept_name& operator=(kept_name&& other) noexcept {
+    std::swap(text_, other.text_);
+    std::swap(literal_, other.literal_);
+    return *this;
+  }
   ~kept_name() {
     if (text_ != nullptr && !literal_) delete[] text_;
   }

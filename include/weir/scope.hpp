@@ -55,7 +55,16 @@ namespace detail {
 class join_wait;
 struct binding;
 struct guided_scope;
+struct polite_service;
 struct scope_setup;
+
+/// A service that is asked to end when its scope does, and cancelled only when the grace is over.
+struct polite_service {
+  virtual void ask_to_end() noexcept = 0;
+
+ protected:
+  ~polite_service() = default;
+};
 
 /// What a scope remembers of its failures.
 struct failures {
@@ -163,8 +172,9 @@ class scope : public context {
   /// errc::scope_closed, errc::scope_full.
   void admit(const char* what) const;
   enum class launch : std::uint8_t { ordinary, background, starting, hidden };
+  /// `polite`: how a service is asked to end, instead of being cancelled; null: it is cancelled.
   detail::fiber* adopt(detail::fiber* f, const spawn_options& options, std::source_location site,
-                       launch how);
+                       launch how, detail::polite_service* polite = nullptr);
   template <class Op>
   static auto* make(Op&& op) {
     using plain = detail::held_t<Op>;
@@ -280,12 +290,17 @@ bool apply_verdict(const verdict& v, outcome<T>& out) {
   return v.what != verdict::action::unwind;
 }
 
-/// A scope whose owner says what a failing child means, instead of `failure`: a group.
+/// A scope whose owner says what a failing child means, instead of `failure`: a group, a
+/// supervisor.
 struct guided_scope : scope {
   guided_scope(scope_setup&& setup, region_kind kind) : scope(std::move(setup), kind) {
     guided_ = true;
   }
   virtual void child_failed(fiber& f) = 0;
+  /// A child has ended, one way or another, and is none any more.
+  virtual void child_gone(fiber&) noexcept {}
+  /// Of one that is a shield: what is around it was cancelled, and it shall end by itself.
+  virtual void asked_to_end() noexcept {}
 
  protected:
   ~guided_scope() = default;

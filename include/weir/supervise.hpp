@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,17 +24,13 @@ struct supervise_options {
   weir::backoff backoff{};
 };
 
-/// Something failed too often in too short a time. Copies share the errors.
-class restart_limit_error : public error {
+/// Something failed too often in too short a time. `errors()`: all failures inside the window,
+/// oldest first; the last one is the one that was too many.
+class restart_limit_error : public error_group {
  public:
-  restart_limit_error(std::int64_t max_restarts, duration within,
+  /// `who` gave up: "supervise", or the name of a supervisor.
+  restart_limit_error(std::string_view who, std::int64_t max_restarts, duration within,
                       std::vector<std::exception_ptr> errors);
-  /// All failures inside the window, oldest first; the last one is the one that was too many.
-  const std::vector<std::exception_ptr>& errors() const noexcept;
-
- private:
-  struct kept_errors;
-  std::shared_ptr<const kept_errors> errors_;
 };
 
 namespace detail {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <weir/adaptive_governor.hpp>
+#include <weir/agent.hpp>
+#include <weir/agent_pool.hpp>
 #include <weir/any_governor.hpp>
 #include <weir/any_stream.hpp>
 #include <weir/backoff.hpp>
@@ -23,6 +25,7 @@
 #include <weir/deadline.hpp>
 #include <weir/dump.hpp>
 #include <weir/duration.hpp>
+#include <weir/emit.hpp>
 #include <weir/error.hpp>
 #include <weir/event.hpp>
 #include <weir/events.hpp>
@@ -51,6 +54,7 @@
 #include <weir/pool.hpp>
 #include <weir/queue.hpp>
 #include <weir/rate_governor.hpp>
+#include <weir/registry.hpp>
 #include <weir/retry.hpp>
 #include <weir/retry_budget.hpp>
 #include <weir/run.hpp>
@@ -73,4 +77,5 @@
 #include <weir/suspend.hpp>
 #include <weir/task.hpp>
 #include <weir/time.hpp>
+#include <weir/topic.hpp>
 #include <weir/trace.hpp>

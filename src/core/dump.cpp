@@ -104,11 +104,15 @@ void add_reason(std::string& out, const context& c) {
 
 void describe_fiber(std::string& out, const fiber& f, std::size_t depth) {
   indent(out, depth);
-  out.append(f.background ? "service" : "fiber");
+  out.append(f.driven ? "agent" : f.background ? "service" : "fiber");
   dump_line(out).add_name(f.name == nullptr ? "" : f.name);
   out.append(" spawned at ").append(place(f.site));
   add_reason(out, f);
   add_state(out, f);
+  if (f.driven) {
+    dump_line line(out);
+    static_cast<const driven_fiber&>(f).add_details(line);
+  }
   out.push_back('\n');
   add_chain(out, f, f.site, depth + 1);
 }

@@ -50,6 +50,18 @@ constexpr meaning meanings[] = {
     {errc::stream_busy, "the stream is being pulled already"},
     {errc::stream_interrupted, "the generator was interrupted and has ended"},
     {errc::lagged, "the subscriber was too slow and was disconnected"},
+    {errc::agent_stopped, "the agent has ended"},
+    {errc::agent_restarted, "the agent was restarted"},
+    {errc::agent_crashed, "the agent has crashed"},
+    {errc::mailbox_full, "the mailbox has no room"},
+    {errc::call_cycle, "the agent waits for this very call"},
+    {errc::no_current_agent, "called outside an agent of this type"},
+    {errc::name_taken, "the name is taken"},
+    {errc::no_such_child, "the supervisor has no such child"},
+    {errc::child_running, "the child is running"},
+    {errc::child_restarting, "the child is being restarted"},
+    {errc::already_running, "the supervisor runs or has run"},
+    {errc::not_running, "the supervisor does not run"},
 };
 
 class weir_category final : public std::error_category {

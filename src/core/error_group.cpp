@@ -82,12 +82,17 @@ struct error_group::node {
   ~node() { detail::bury(std::move(errors)); }
 
   std::vector<std::exception_ptr> errors;
+  std::string heading;
   std::once_flag text_made;
   std::string text;
 };
 
 error_group::error_group(std::vector<std::exception_ptr> errors)
     : error(errc::group), node_(std::make_shared<node>(std::move(errors))) {}
+error_group::error_group(errc code, std::string heading, std::vector<std::exception_ptr> errors)
+    : error(code), node_(std::make_shared<node>(std::move(errors))) {
+  node_->heading = std::move(heading);
+}
 
 const std::vector<std::exception_ptr>& error_group::errors() const noexcept {
   return node_->errors;
@@ -112,8 +117,9 @@ const char* error_group::what() const noexcept {
   try {
     std::call_once(node_->text_made, [this] {
       const auto leaves = flatten();
-      std::string text =
-          std::to_string(leaves.size()) + (leaves.size() == 1 ? " error" : " errors");
+      std::string text = node_->heading;
+      if (!text.empty()) text.append("; ");
+      text.append(std::to_string(leaves.size())).append(leaves.size() == 1 ? " error" : " errors");
       const char* before = ": ";
       for (const auto& leaf : leaves) {
         text.append(before).append(text_of(leaf));

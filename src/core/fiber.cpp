@@ -158,6 +158,7 @@ bool fiber_ended(fiber& f) {
   f.drop_operation();
   f.ended = true;
   loop::here()->own_door().fibers.add(-1);
+  if (f.driven) static_cast<driven_fiber&>(f).finished();
   region::child_ended(region::scope_of(f), f);
   return false;
 }

@@ -128,6 +128,8 @@ bool region::mark_below(context& c, bool force) {
   if (c.shield_ && !force) {
     if (c.kind_ == region_kind::shield)
       static_cast<limited_region&>(static_cast<scope&>(c)).start_shield_limit();
+    if (c.kind_ == region_kind::scope && static_cast<scope&>(c).guided_)
+      static_cast<guided_scope&>(static_cast<scope&>(c)).asked_to_end();
     return false;
   }
   if (c.kind_ != region_kind::scope) return mark(c, c.parent_->reason_, force);

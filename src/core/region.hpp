@@ -63,6 +63,11 @@ struct region {
   static bool is_base(const context& c) noexcept {
     return c.kind_ == region_kind::fiber || c.kind_ == region_kind::stream;
   }
+  /// What the code in `c` works for: that of the nearest driven fiber around it, or what a remote
+  /// operation brought along.
+  static trail_ref trail_around(context& c);
+  /// The key under which a remote operation carries its caller's trail among its locals.
+  static constexpr char trail_key = 0;
   /// Ends a generator that cannot be paused: it is unwound, and says so when that is done.
   static void interrupt(generator_base& g);
   /// The same for one whose wait answered `later`.
@@ -131,9 +136,17 @@ struct grace_region final : limited_region {
   void expired() noexcept override;
   context& owner;
   fiber* joining = nullptr;
+  cancel_kind ends_as = cancel_kind::timeout;
 };
 
+/// A service's place in the LIFO stack of its scope.
+struct background_entry final : entry {
+  background_entry(fiber& f, polite_service* asked)
+      : entry(sort::background), service(&f), polite(asked) {}
+  fiber* service;
+  polite_service* polite;
+};
 /// The service behind an entry of kind `background`.
-fiber* background_of(entry& e) noexcept;
+inline fiber* background_of(entry& e) noexcept { return static_cast<background_entry&>(e).service; }
 
 }  // namespace weir::detail

@@ -60,6 +60,7 @@ bool loop::step(strand& s) {
     s.needs_start = false;
     if (!start_parked(s)) return s.unwinding && !s.queued;
   }
+  if (s.leaf == nullptr) return finish_base(s);  // a driven fiber
   s.leaf->handle().resume();
   if (s.unwinding && !s.queued) return true;
   if (s.parked != nullptr || s.queued) return false;
@@ -84,7 +85,15 @@ bool loop::start_parked(strand& s) {
   return false;
 }
 
-bool loop::finish_base(strand& s) { return !s.special && fiber_ended(static_cast<fiber&>(s)); }
+bool loop::finish_base(strand& s) {
+  if (s.special) return false;
+  auto& f = static_cast<fiber&>(s);
+  if (f.driven && !f.cleaning) {
+    const auto next = static_cast<driven_fiber&>(f).drive();
+    if (next != driven_fiber::next_step::end) return next == driven_fiber::next_step::run;
+  }
+  return fiber_ended(f);
+}
 
 // ------------------------------------------------------------------ what awaiting frames call
 

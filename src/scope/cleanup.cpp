@@ -24,7 +24,7 @@ grace_region::grace_region(context& of, time_point end)
 void grace_region::expired() noexcept {
   fired = true;
   region::force(owner);
-  cancel_reason why(cancel_kind::timeout, "the grace for cleanup is over");
+  cancel_reason why(ends_as, "the grace for cleanup is over");
   why.source = id();
   why.when = loop::here()->now();
   if (const fiber* f = region::fiber_of(owner); f == &owner && loop::here()->is_root(*f))
@@ -48,18 +48,25 @@ class service_wait : public future_wait {
   }
 };
 
-/// Cancels a service, also one that defers shield, and waits until it has ended.
+/// Cancels a service, also one that defers shield, or asks a polite one to end, and waits until it
+/// has ended.
 task<> stop_service(context& c, fiber& f, time_point grace_end) {
   const core_ref keep(&f);
   entry* place = std::exchange(f.registration, nullptr);
+  polite_service* const polite = static_cast<background_entry*>(place)->polite;
   region::unlink_entry(c, *place);
   delete place;
-  cancel_reason why(cancel_kind::scope_ended);
-  why.source = c.scope_id();
-  why.when = loop::here()->now();
-  region::cancel(f, make_reason(std::move(why)), region::forced(c));
+  if (polite != nullptr && !region::forced(c)) {
+    polite->ask_to_end();
+  } else {
+    cancel_reason why(cancel_kind::scope_ended);
+    why.source = c.scope_id();
+    why.when = loop::here()->now();
+    region::cancel(f, make_reason(std::move(why)), region::forced(c));
+  }
   grace_region grace(c, grace_end);
   grace.joining = &f;
+  if (polite != nullptr) grace.ends_as = cancel_kind::scope_ended;
   region::enter(*current, grace);
   co_await quiet_wait_op<service_wait>(core_ref(&f));
   region::leave(*current, grace);

@@ -132,11 +132,29 @@ verdict shield_region::judge(outcome_base& out) {
 local_region_base::local_region_base(const void* key, void* value, const char* name)
     : plain_region(region_kind::local, name), bound{key, value, nullptr} {}
 
-void* find_local(const void* key) noexcept {
-  if (current == nullptr) return nullptr;
-  for (binding* b = region::locals(region::scope_of(*current->top)); b != nullptr; b = b->outer)
+namespace {
+
+void* find_local_in(context& c, const void* key) noexcept {
+  for (binding* b = region::locals(region::scope_of(c)); b != nullptr; b = b->outer)
     if (b->key == key) return b->value;
   return nullptr;
+}
+
+}  // namespace
+
+void* find_local(const void* key) noexcept {
+  return current == nullptr ? nullptr : find_local_in(*current->top, key);
+}
+
+trail_ref region::trail_around(context& c) {
+  const scope* child_of = nullptr;  // the scope of the outermost fiber so far
+  for (context* at = &c; at != nullptr; at = at->parent_) {
+    if (at->kind_ != region_kind::fiber) continue;
+    auto& f = static_cast<fiber&>(*at);
+    if (f.driven) return static_cast<driven_fiber&>(f).trail_of(child_of);
+    child_of = static_cast<const scope*>(at->parent_);
+  }
+  return trail_ref::share(static_cast<trail*>(find_local_in(c, &trail_key)));
 }
 
 }  // namespace weir::detail

@@ -17,12 +17,6 @@ namespace detail {
 
 namespace {
 
-/// A service's place in the LIFO stack of its scope.
-struct background_entry final : entry {
-  explicit background_entry(fiber& f) : entry(sort::background), service(&f) {}
-  fiber* service;
-};
-
 std::string quoted(std::string_view name) {
   std::string text = "'";
   text.append(name.empty() ? "unnamed" : name).append("'");
@@ -32,8 +26,6 @@ std::string quoted(std::string_view name) {
 std::string_view name_of(const fiber& f) noexcept { return f.name == nullptr ? "" : f.name; }
 
 }  // namespace
-
-fiber* background_of(entry& e) noexcept { return static_cast<background_entry&>(e).service; }
 
 scope_setup::scope_setup(const scope_options& o, std::source_location where)
     : options(o), name(o.name), site(where) {
@@ -110,7 +102,7 @@ void scope::admit(const char* what) const {
 }
 
 detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
-                            std::source_location site, launch how) {
+                            std::source_location site, launch how, detail::polite_service* polite) {
   const detail::core_ref guard(f);  // freed if copying the name throws
   f->home = loop_->serial();
   f->site = site;
@@ -138,7 +130,7 @@ detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
     return f;
   }
   if (how == launch::background) {
-    auto* place = new detail::background_entry(*f);
+    auto* place = new detail::background_entry(*f, polite);
     f->background = true;
     f->registration = place;
     own(place);
@@ -362,6 +354,7 @@ void region::child_ended(scope& s, fiber& f) {
       only_streams_left(s);
     }
   }
+  if (s.guided_ && s.kind_ == region_kind::scope) static_cast<guided_scope&>(s).child_gone(f);
   f.release();
 }
 

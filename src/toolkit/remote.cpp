@@ -173,6 +173,10 @@ void inherit(remote_parts& parts, const wait& caller, time_point limit,
              const void* clock) noexcept {
   const strand& s = *caller.waiting_strand();
   parts.locals = region::locals(region::scope_of(*s.top));
+  if (parts.trail = region::trail_around(*s.top); parts.trail) {
+    parts.carried = {&region::trail_key, parts.trail.get(), parts.locals};
+    parts.locals = &parts.carried;
+  }
   parts.site = s.leaf->awaiting;
   if (clock != loop::here()->own_door().clock()) return;
   parts.deadline = s.top->deadline();

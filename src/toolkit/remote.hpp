@@ -37,6 +37,8 @@ struct remote_parts {
   door_ref home;   // the caller's; null: nobody waits for an answer
   door_ref there;  // the loop that runs it
   binding* locals = nullptr;
+  trail_ref trail;  // what the caller works for, and its place among the locals
+  binding carried;
   std::optional<time_point> deadline;
   std::source_location site;
   reason_ref why;  // of the cancellation

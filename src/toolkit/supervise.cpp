@@ -12,34 +12,21 @@
 
 namespace weir {
 
-/// Shared by all copies of the error; dropped without recursion.
-struct restart_limit_error::kept_errors {
-  explicit kept_errors(std::vector<std::exception_ptr> given) : errors(std::move(given)) {}
-  kept_errors(const kept_errors&) = delete;
-  kept_errors& operator=(const kept_errors&) = delete;
-  ~kept_errors() { detail::bury(std::move(errors)); }
-  std::vector<std::exception_ptr> errors;
-};
-
 namespace {
 
-std::string limit_text(std::int64_t max_restarts, duration within, std::size_t failures) {
+std::string limit_text(std::string_view who, std::int64_t max_restarts, duration within) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(within).count();
-  return "restart limit: " + std::to_string(failures) + " failures within " + std::to_string(ms) +
-         " ms, and only " + std::to_string(max_restarts) +
-         " restarts are allowed; look at errors(), or raise max_restarts";
+  std::string text("restart limit of ");
+  text.append(who).append(": more than ").append(std::to_string(max_restarts));
+  text.append(" restarts within ").append(std::to_string(ms));
+  return text.append(" ms; look at errors(), or raise max_restarts");
 }
 
 }  // namespace
 
-restart_limit_error::restart_limit_error(std::int64_t max_restarts, duration within,
-                                         std::vector<std::exception_ptr> errors)
-    : error(errc::restart_limit, limit_text(max_restarts, within, errors.size())),
-      errors_(std::make_shared<const kept_errors>(std::move(errors))) {}
-
-const std::vector<std::exception_ptr>& restart_limit_error::errors() const noexcept {
-  return errors_->errors;
-}
+restart_limit_error::restart_limit_error(std::string_view who, std::int64_t max_restarts,
+                                         duration within, std::vector<std::exception_ptr> errors)
+    : error_group(errc::restart_limit, limit_text(who, max_restarts, within), std::move(errors)) {}
 
 namespace detail {
 
@@ -71,8 +58,8 @@ duration supervise_run::after_failure(outcome_base& out) {
   if (static_cast<std::int64_t>(window_.size()) > options_.max_restarts) {
     std::vector<std::exception_ptr> errors;
     for (failed_life& life : window_) errors.push_back(std::move(life.error));
-    out.set_error(std::make_exception_ptr(
-        restart_limit_error(options_.max_restarts, options_.within, std::move(errors))));
+    out.set_error(std::make_exception_ptr(restart_limit_error("supervise", options_.max_restarts,
+                                                              options_.within, std::move(errors))));
     return duration(-1);
   }
   if (options_.backoff.reset_after != duration::max() &&

@@ -2,12 +2,14 @@
 // The record of a fiber: its future, its strand, its own cancel region and its operation.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <source_location>
 #include <utility>
 
 #include <weir/context.hpp>
+#include <weir/detail/counted_ref.hpp>
 #include <weir/detail/frame.hpp>
 #include <weir/detail/wait.hpp>
 #include <weir/name.hpp>
@@ -32,6 +34,8 @@ struct future_core {
   virtual void describe(dump_line& line) const;
   /// Somebody awaited it: a failure in it is no longer unobserved.
   virtual void note_observed() noexcept {}
+  /// Throws if the running code may not await it, because it would wait for itself.
+  virtual void check_await() const {}
   /// The fiber that will settle it; null if that is not known.
   virtual const fiber* runner() const noexcept { return nullptr; }
 
@@ -45,7 +49,8 @@ struct future_core {
 
   future_wait* waiters = nullptr;  // circular, first in, first out
   std::uint32_t home = 0;          // the serial number of its loop
-  std::uint32_t refs : 31 = 0;
+  std::uint32_t refs : 30 = 0;
+  std::uint32_t guarded : 1 = 0;  // not everybody may await it: see check_await
   std::uint32_t settled : 1 = 0;  // the outcome is final
 
  protected:
@@ -72,6 +77,7 @@ struct fiber : future_core, strand, context {
   bool background : 1 = false;
   bool starting : 1 = false;    // inside scope::start: a failure goes to the starter
   bool hidden : 1 = false;      // not counted in size()
+  bool driven : 1 = false;      // it is a driven_fiber
   bool isolated : 1 = false;    // its failure stays in its future, whatever its scope says
   bool observed : 1 = false;    // somebody awaited it
   bool unobserved : 1 = false;  // kept in the scope's list of failures that nobody awaited
@@ -87,6 +93,49 @@ struct fiber : future_core, strand, context {
 
  protected:
   ~fiber();
+};
+
+/// What the work of a driven fiber is part of; shared by all loops that work for it.
+class trail {
+ public:
+  trail() noexcept = default;
+  trail(const trail&) = delete;
+  trail& operator=(const trail&) = delete;
+  virtual ~trail() = default;
+  void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  bool is_only_one() const noexcept { return refs_.load(std::memory_order_acquire) == 1; }
+
+ private:
+  std::atomic<std::uint32_t> refs_{1};
+};
+
+using trail_ref = counted_ref<trail>;
+
+/// A fiber without a coroutine of its own: it is asked what to do next when its turn comes and
+/// nothing is left of what it did before. So it may be idle without any frame.
+struct driven_fiber : fiber {
+  driven_fiber() noexcept { driven = begun = true; }
+  enum class next_step : std::uint8_t {
+    run,    // there is a frame to resume
+    pause,  // it is parked, or in the ready queue
+    end,    // its result is set
+  };
+  /// REQUIRES: it is the running strand, and has no frame. If it was unwound, its result says so.
+  virtual next_step drive() = 0;
+  /// It has ended, with all its cleanup; its scope hears of it next.
+  virtual void finished() noexcept = 0;
+  /// What it works on at the moment, for code that runs in a child of `inside`, or directly in it
+  /// if that is null.
+  virtual trail_ref trail_of(const scope* inside) = 0;
+  /// What a dump says of it beside its state.
+  virtual void add_details(dump_line& line) const = 0;
+  bool begin() final { return true; }
+
+ protected:
+  ~driven_fiber() = default;
 };
 
 /// A fiber with its result; `Op` (a task or a callable) is destroyed when the fiber ends.

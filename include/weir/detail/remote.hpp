@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <weir/detail/counted_ref.hpp>
 #include <weir/detail/op.hpp>
 #include <weir/detail/wait.hpp>
 #include <weir/loop_ref.hpp>
@@ -80,31 +81,7 @@ class remote_op {
   std::unique_ptr<remote_parts> parts_;
 };
 
-/// A counted reference.
-class remote_ref {
- public:
-  remote_ref() noexcept = default;
-  explicit remote_ref(remote_op* adopted) noexcept : op_(adopted) {}
-  remote_ref(const remote_ref& other) noexcept : op_(other.op_) {
-    if (op_ != nullptr) op_->retain();
-  }
-  remote_ref(remote_ref&& other) noexcept : op_(std::exchange(other.op_, nullptr)) {}
-  remote_ref& operator=(remote_ref other) noexcept {
-    std::swap(op_, other.op_);
-    return *this;
-  }
-  ~remote_ref() {
-    if (op_ != nullptr) op_->release();
-  }
-  remote_op* get() const noexcept { return op_; }
-  remote_op* operator->() const noexcept { return op_; }
-  explicit operator bool() const noexcept { return op_ != nullptr; }
-  /// Gives up the reference without dropping it.
-  void detach() noexcept { op_ = nullptr; }
-
- private:
-  remote_op* op_ = nullptr;
-};
+using remote_ref = counted_ref<remote_op>;
 
 template <class T, class Op>
 class remote_op_of final : public remote_op {

@@ -146,7 +146,7 @@ struct pull_turn final : special_strand {
 class pull_wait : public composite {
  public:
   static constexpr bool parks_after_poll = true;
-  bool was_polled = false;  // by the coroutine that awaits it
+  bool was_polled = false;                  // by the coroutine that awaits it
   static constexpr bool home_bound = true;  // as the stream is
   bool poll() override { return phase_ == phase::settled && is_quiet(); }
   void link() override;

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// Agents: objects with a mailbox. Their members are their state, their member functions are the
+// messages they understand.
+#pragma once
+
+#include <cstdint>
+#include <source_location>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/agent_call.hpp>
+#include <weir/detail/agent_core.hpp>
+#include <weir/detail/agent_life.hpp>
+#include <weir/detail/agent_timer.hpp>
+#include <weir/loop_ref.hpp>
+#include <weir/name.hpp>
+#include <weir/overflow.hpp>
+#include <weir/scope.hpp>
+
+namespace weir {
+
+struct agent_options {
+  weir::name name{};
+  std::int64_t capacity = unbounded;  ///< of the mailbox; the message being handled does not count
+  weir::overflow overflow =
+      weir::overflow::reject;  ///< wait, reject, drop_oldest, drop_newest, stop
+  loop_ref on{};               ///< where it lives; unset: on this loop
+  weir::on_error on_error = weir::on_error::reply;
+  mailbox on_restart = mailbox::drop;
+  std::source_location site = std::source_location::current();
+};
+
+/// What `cast_after` and `cast_every` give. Dropping it changes nothing. Any thread.
+class timer_handle {
+ public:
+  timer_handle() noexcept = default;
+  explicit timer_handle(detail::counted_ref<detail::agent_timer> timer) noexcept
+      : timer_(std::move(timer)) {}
+  /// Nothing is cast from now on; what is in the mailbox stays there.
+  void cancel() noexcept {
+    if (timer_) timer_->cancel();
+  }
+
+ private:
+  detail::counted_ref<detail::agent_timer> timer_;
+};
+
+/// Names an agent, through all its lives. Copyable, usable on any thread, safe after the agent and
+/// its loop have ended.
+///
+/// A message is a member function of `T` and its arguments, which are converted to the parameters'
+/// decayed types when it is sent. Messages of one sender are handled in the order in which they
+/// were sent, one at a time; a handler that returns a task is awaited before the next message.
+/// Costs: a cast on the agent's own loop is a message from a free list and no atomic operation (one
+/// if the mailbox is bounded); from elsewhere it is one push into the inbox of the agent's loop.
+template <class T>
+class agent_ref {
+ public:
+  explicit agent_ref(detail::agent_handle agent) noexcept : agent_(std::move(agent)) {}
+  agent_ref(const agent_ref&) noexcept = default;
+  agent_ref& operator=(const agent_ref&) noexcept = default;
+  ~agent_ref() = default;
+
+  /// Sends and forgets: never waits; throws only what copying the arguments throws. Starts a new
+  /// chain of calls. A handler that throws crashes the agent.
+  template <class F, class... A>
+  sent cast(F handler, A&&... args) const {
+    detail::check_handler<T, F, A...>();
+    return agent_->cast(new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...));
+  }
+
+  /// Waits for room in the mailbox if its overflow is `wait`; otherwise errc::mailbox_full if there
+  /// is none. To an agent that has ended: what `call` would throw.
+  template <class F, class... A>
+  auto send(F handler, A&&... args) const {
+    detail::check_handler<T, F, A...>();
+    return detail::pending<detail::mail_send_wait>(
+        {agent_, new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...)});
+  }
+
+  /// Sends when it is awaited, and waits for what the handler gives or throws. There is exactly one
+  /// answer; if it is not the handler's, it is an agent_error: agent_stopped, agent_restarted,
+  /// agent_crashed, mailbox_full, loop_gone, or call_cycle if the agent waits for the caller.
+  /// Cancels: a call that is still queued is skipped; one that is being handled runs to its end,
+  /// and its answer is dropped (event `late_reply`). The agent is not cancelled.
+  template <class F, class... A>
+  auto call(F handler, A&&... args) const {
+    detail::check_handler<T, F, A...>();
+    return detail::pending<detail::call_wait<detail::call_result_t<F>>>(
+        {agent_, new detail::call_envelope_of<T, F>(handler, std::forward<A>(args)...)});
+  }
+
+  /// Casts after `d`, into the life that is alive now; dropped if that has ended, or if there is
+  /// none.
+  template <class F, class... A>
+  timer_handle cast_after(duration d, F handler, A&&... args) const {
+    detail::check_handler<T, F, A...>();
+    return started(new detail::single_timer(
+        agent_, d, new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...)));
+  }
+  /// Casts every `d`, first after `d`, on a grid; what is missed is skipped. Copies the arguments.
+  template <class F, class... A>
+  timer_handle cast_every(duration d, F handler, A&&... args) const {
+    detail::check_handler<T, F, A...>();
+    detail::check_period(d, agent_->name());
+    return started(new detail::timer_of<T, F>(agent_, d, true, handler, std::forward<A>(args)...));
+  }
+
+  /// Asks the agent to end once it has handled what is queued, and returns at once. The future ends
+  /// with this life and never fails; awaiting one's own in a handler is errc::call_cycle. A
+  /// permanent child of a supervisor is started again.
+  future<void> stop() const { return agent_->stop(); }
+  /// Waits for the end for good. Never throws.
+  [[nodiscard]] auto join() const { return detail::pending<detail::join_agent_wait>({agent_}); }
+  /// Waits for the end for good and tells how it was; also afterwards.
+  [[nodiscard]] auto monitor() const { return detail::pending<detail::monitor_wait>({agent_}); }
+  agent_info info() const { return agent_->info(); }
+  std::string_view name() const noexcept { return agent_->name(); }
+
+  friend bool operator==(const agent_ref& a, const agent_ref& b) noexcept {
+    return a.agent_.get() == b.agent_.get();
+  }
+
+  // Below: for the library.
+  detail::agent_core& core() const noexcept { return *agent_.get(); }
+
+ private:
+  static timer_handle started(detail::agent_timer* timer) {
+    detail::counted_ref<detail::agent_timer> kept(timer);
+    timer->start();
+    return timer_handle(std::move(kept));
+  }
+  detail::agent_handle agent_;
+};
+
+namespace detail {
+
+agent_setup setup_of(const agent_options& options);
+/// Begins the life, or the lives, of an agent that `s` owns as a service.
+void begin_in(scope& s, agent_core& agent);
+/// The agent whose constructor, handler or destructor runs; errc::no_current_agent if there is
+/// none, or one of another type.
+agent_core& current_agent(const void* type);
+
+template <class T, class... A>
+agent_ref<T> make_agent(agent_setup&& setup, A&&... args) {
+  return agent_ref<T>(agent_handle(
+      new agent_core_of<T, std::decay_t<A>...>(std::move(setup), std::forward<A>(args)...)));
+}
+
+}  // namespace detail
+
+/// Makes an agent, owned by `s`: a service that is asked to stop, as by `stop()`, when the scope
+/// pops it, and cancelled (kind scope_ended) when the grace is over. It is alive from now on; `T`
+/// is constructed from `args` on the agent's loop, as its first act. If the first parameter of the
+/// constructor is a `scope&`, it gets the scope of this life, which is ended before the object is
+/// destroyed. A crash is a failure of `s`.
+template <class T, class... A>
+agent_ref<T> spawn_agent(scope& s, agent_options options, A&&... args) {
+  s.require_open("spawn_agent");
+  auto made = detail::make_agent<T>(detail::setup_of(options), std::forward<A>(args)...);
+  detail::begin_in(s, made.core());
+  return made;
+}
+
+/// The agent that runs this code, in its constructor or in a handler.
+template <class T>
+agent_ref<T> self() {
+  return agent_ref<T>(detail::agent_handle::share(&detail::current_agent(&detail::type_mark<T>)));
+}
+
+}  // namespace weir

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// Messages with their types, and the waits of those who send them.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/agent_core.hpp>
+#include <weir/detail/op.hpp>
+#include <weir/detail/wait.hpp>
+#include <weir/outcome.hpp>
+
+namespace weir::detail {
+
+/// What a member function takes and gives.
+template <class F>
+struct handler {
+  static constexpr bool is_member = false;
+};
+template <class R, class C, class... P>
+struct handler_signature {
+  static constexpr bool is_member = true;
+  using result = R;
+  using owner = C;
+  using arguments = std::tuple<std::decay_t<P>...>;
+  static constexpr std::size_t arity = sizeof...(P);
+  template <class... A>
+  static constexpr bool takes() {
+    if constexpr (sizeof...(A) == sizeof...(P)) {
+      return (std::is_constructible_v<std::decay_t<P>, A> && ...);
+    } else {
+      return false;
+    }
+  }
+  /// Hands each argument over as its parameter wants it.
+  template <class T, class F, std::size_t... I>
+  static R call(T& object, F fn, arguments& args, std::index_sequence<I...>) {
+    return (object.*fn)(static_cast<P&&>(std::get<I>(args))...);
+  }
+};
+template <class R, class C, class... P>
+struct handler<R (C::*)(P...)> : handler_signature<R, C, P...> {};
+template <class R, class C, class... P>
+struct handler<R (C::*)(P...) const> : handler_signature<R, C, P...> {};
+template <class R, class C, class... P>
+struct handler<R (C::*)(P...) noexcept> : handler_signature<R, C, P...> {};
+template <class R, class C, class... P>
+struct handler<R (C::*)(P...) const noexcept> : handler_signature<R, C, P...> {};
+template <class R, class C, class... P>
+struct handler<R (C::*)(P...)&> : handler_signature<R, C, P...> {};
+template <class R, class C, class... P>
+struct handler<R (C::*)(P...) const&> : handler_signature<R, C, P...> {};
+template <class R, class C, class... P>
+struct handler<R (C::*)(P...) & noexcept> : handler_signature<R, C, P...> {};
+template <class R, class C, class... P>
+struct handler<R (C::*)(P...) const & noexcept> : handler_signature<R, C, P...> {};
+
+template <class R>
+struct handler_value {
+  using type = std::remove_cvref_t<R>;
+};
+template <class U>
+struct handler_value<task<U>> {
+  using type = U;
+};
+/// What a call of `F` gives: references are copied, tasks are awaited.
+template <class F>
+using call_result_t = typename handler_value<typename handler<F>::result>::type;
+
+template <class T, class F, class... A>
+constexpr void check_handler() {
+  static_assert(handler<F>::is_member,
+                "a message is a member function of the agent: ref.cast(&my_agent::inc, 3)");
+  static_assert(std::is_base_of_v<typename handler<F>::owner, T>,
+                "the message is a member function of another class than the agent's");
+  static_assert(handler<F>::template takes<A...>(),
+                "the handler does not take these arguments: give one for each parameter, "
+                "convertible to its decayed type");
+}
+
+[[noreturn]] void raise_empty_handler();
+
+/// A handler with its arguments, and where its result goes.
+template <class T, class F>
+struct handler_call {
+  using traits = handler<F>;
+  using value = call_result_t<F>;
+
+  template <class... A>
+  explicit handler_call(F f, A&&... given) : fn(f), args(std::forward<A>(given)...) {
+    if (fn == nullptr) raise_empty_handler();
+  }
+  bool start(void* object, strand& s) noexcept {
+    try {
+      using plain = std::remove_cvref_t<typename traits::result>;
+      if constexpr (is_task<plain>) {
+        out.own_frame(call(object).release());
+        frame& root = frame_of(out.frame());
+        root.parent = nullptr;
+        root.out = &out;
+        s.leaf = &root;
+        return true;
+      } else if constexpr (std::is_void_v<value>) {
+        call(object);
+        out.emplace();
+      } else {
+        out.emplace(call(object));
+      }
+    } catch (...) {
+      out.set_error(std::current_exception());
+    }
+    return false;
+  }
+  typename traits::result call(void* object) {
+    return traits::call(*static_cast<T*>(object), fn, args,
+                        std::make_index_sequence<traits::arity>());
+  }
+
+  F fn;
+  typename traits::arguments args;
+  outcome<value> out;
+};
+
+template <class T, class F>
+struct cast_envelope final : envelope {
+  template <class... A>
+  explicit cast_envelope(F fn, A&&... args)
+      : envelope(false), inner(fn, std::forward<A>(args)...) {}
+  bool start(void* object, strand& s) override { return inner.start(object, s); }
+  outcome_base& result() noexcept override { return inner.out; }
+  void dispose() noexcept override { delete this; }
+  handler_call<T, F> inner;
+};
+
+template <class T, class F>
+struct call_envelope_of final : call_envelope {
+  template <class... A>
+  explicit call_envelope_of(F fn, A&&... args) : inner(fn, std::forward<A>(args)...) {}
+  bool start(void* object, strand& s) override { return inner.start(object, s); }
+  outcome_base& result() noexcept override { return inner.out; }
+  void dispose() noexcept override { delete this; }
+  handler_call<T, F> inner;
+};
+
+/// A message that has not been sent.
+template <class E>
+class envelope_owner {
+ public:
+  explicit envelope_owner(E* e) noexcept : e_(e) {}
+  envelope_owner(envelope_owner&& other) noexcept : e_(std::exchange(other.e_, nullptr)) {}
+  envelope_owner& operator=(envelope_owner&&) = delete;
+  ~envelope_owner() {
+    if (e_ != nullptr) e_->dispose();
+  }
+  E* get() const noexcept { return e_; }
+  E* release() noexcept { return std::exchange(e_, nullptr); }
+
+ private:
+  E* e_;
+};
+
+/// A message and whom it is for: what `call` and `send` give to be awaited.
+template <class E>
+struct message_args {
+  message_args(agent_handle a, E* e) noexcept : to(std::move(a)), what(e) {}
+  agent_handle to;
+  envelope_owner<E> what;
+};
+
+/// Waits for the answer of an agent. Cancelled, it leaves the message behind: in the mailbox it is
+/// skipped, and if it is being handled, the answer is late.
+class call_wait_base : public wait {
+ public:
+  using args = message_args<call_envelope>;
+
+  bool poll() override { return try_now(); }
+  void link() override { arm(); }
+  bool try_now() noexcept;
+  void arm() noexcept;
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  void blockers(blocker_list& list) const override;
+  bool failed() const noexcept { return error_ != nullptr || !message_->result().is_value(); }
+  /// A time limit directly around it.
+  void limit_to(time_point at) noexcept { limit_ = at; }
+  /// The answer is here.
+  void answered() noexcept;
+
+ protected:
+  explicit call_wait_base(args&& a) noexcept : to_(std::move(a.to)), message_(a.what.release()) {}
+  ~call_wait_base();
+  outcome_base& taken() {
+    if (error_ != nullptr) std::rethrow_exception(error_);
+    return message_->result();
+  }
+
+ private:
+  void abandon() noexcept;
+  agent_handle to_;
+  call_envelope* message_;  // null: left behind
+  std::exception_ptr error_;
+  time_point limit_ = time_point::max();
+  answer_due due_;
+  bool sent_ = false;  // and not answered
+};
+
+template <class T>
+class call_wait : public call_wait_base {
+ public:
+  using result = T;
+  explicit call_wait(args&& a) noexcept : call_wait_base(std::move(a)) {}
+  T take() { return static_cast<outcome<T>&>(taken()).take(); }
+};
+
+/// Waits until a message is in the mailbox.
+class mail_send_base : public wait {
+ public:
+  using args = message_args<envelope>;
+
+  bool poll() override { return try_now(); }
+  void link() override { arm(); }
+  bool try_now() noexcept;
+  void arm() noexcept;
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  void blockers(blocker_list& list) const override;
+  bool failed() const noexcept { return error_ != nullptr; }
+
+ protected:
+  explicit mail_send_base(args&& a) noexcept : to_(std::move(a.to)), message_(a.what.release()) {}
+  ~mail_send_base();
+  void finish() {
+    if (error_ != nullptr) std::rethrow_exception(error_);
+  }
+
+ private:
+  friend class room_ticket;
+  void told() noexcept;
+  agent_handle to_;
+  envelope* message_;              // null: the agent has it
+  room_ticket* ticket_ = nullptr;  // while it waits
+  std::exception_ptr error_;
+  answer_due due_;
+};
+
+class mail_send_wait : public mail_send_base {
+ public:
+  using result = void;
+  explicit mail_send_wait(args&& a) noexcept : mail_send_base(std::move(a)) {}
+  void take() { finish(); }
+};
+
+/// Waits for the end of an agent for good.
+class end_wait_base : public wait {
+ public:
+  struct args {
+    agent_handle of;
+  };
+  bool poll() override { return try_now(); }
+  void link() override { arm(); }
+  bool try_now() const noexcept { return of_->ended_for_good(); }
+  void arm();
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  void blockers(blocker_list& list) const override;
+  bool failed() const noexcept { return false; }
+
+ protected:
+  explicit end_wait_base(args&& a) noexcept : of_(std::move(a.of)) {}
+  ~end_wait_base();
+  agent_core& agent() const noexcept { return *of_.get(); }
+
+ private:
+  friend class end_watch;
+  void told() noexcept;
+  agent_handle of_;
+  end_watch* watch_ = nullptr;
+  answer_due due_;
+};
+
+class join_agent_wait : public end_wait_base {
+ public:
+  using result = void;
+  explicit join_agent_wait(args&& a) noexcept : end_wait_base(std::move(a)) {}
+  void take() const noexcept {}
+};
+
+class monitor_wait : public end_wait_base {
+ public:
+  using result = weir::ending;
+  explicit monitor_wait(args&& a) noexcept : end_wait_base(std::move(a)) {}
+  weir::ending take() const noexcept { return agent().how_it_ended(); }
+};
+
+}  // namespace weir::detail

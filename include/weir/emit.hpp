@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <utility>
+
+#include <weir/broadcast.hpp>
+
+namespace weir {
+
+namespace detail {
+
+/// Counts an item that somebody missed: event `emit_dropped`, and the agent's `dropped`.
+void count_missed_emit() noexcept;
+
+}  // namespace detail
+
+/// What a handler says to whoever listens: `b.try_emit(value)`; what is dropped or refused is
+/// counted.
+template <class T, class V>
+emit_result emit(broadcast<T>& b, V&& value) {
+  const emit_result how = b.try_emit(T(std::forward<V>(value)));
+  if (how != emit_result::delivered) detail::count_missed_emit();
+  return how;
+}
+
+}  // namespace weir

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include <weir/agent.hpp>
+
+namespace weir {
+
+namespace detail {
+
+void register_agent(agent_core& agent);
+/// Empty if there is none of that name and type.
+agent_handle find_agent(std::string_view name, const void* type) noexcept;
+bool forget_agent(const agent_core& agent) noexcept;
+
+}  // namespace detail
+
+/// The agents of the process that can be found by their names. Any thread.
+///
+/// A name belongs to an agent from `add` on, through all its lives, until it has ended for good: it
+/// is free again before anybody hears of that.
+class registry {
+ public:
+  registry() = delete;
+
+  /// Registers an agent under its `.name`. Taken: errc::name_taken; without a name:
+  /// errc::invalid_argument; ended: errc::agent_stopped. Adding it again changes nothing.
+  template <class T>
+  static void add(const agent_ref<T>& agent) {
+    detail::register_agent(agent.core());
+  }
+  /// The agent of that name and type; empty if there is none.
+  template <class T>
+  static std::optional<agent_ref<T>> find(std::string_view name) {
+    detail::agent_handle found = detail::find_agent(name, &detail::type_mark<T>);
+    if (!found) return std::nullopt;
+    return agent_ref<T>(std::move(found));
+  }
+  /// Gives up the name; false if it was not registered.
+  template <class T>
+  static bool remove(const agent_ref<T>& agent) noexcept {
+    return detail::forget_agent(agent.core());
+  }
+};
+
+}  // namespace weir

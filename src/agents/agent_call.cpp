@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+// Those who wait: for an answer, for room in a mailbox.
+#include <weir/detail/agent_call.hpp>
+
+#include <string>
+
+#include <weir/detail/dump_line.hpp>
+
+#include "agents/agent_parts.hpp"
+#include "core/region.hpp"
+
+namespace weir::detail {
+
+void raise_empty_handler() {
+  raise(errc::empty_job, "a null pointer was given as the handler of a message");
+}
+
+// ------------------------------------------------------------------ who waits for whom
+
+chain_link::chain_link(agent_core& handler, trail_ref around)
+    : agent(agent_handle::share(&handler)), outer(std::move(around)) {}
+chain_link::~chain_link() {
+  // A chain may be long; it is taken apart from here on, one after the other.
+  trail_ref rest = std::move(outer);
+  while (rest) {
+    auto& link = static_cast<chain_link&>(*rest.get());
+    if (!link.is_only_one()) return;
+    trail_ref next = std::move(link.outer);
+    rest = std::move(next);
+  }
+}
+
+std::exception_ptr agent_core::cycle_here(const trail_ref& chain) const {
+  std::uint32_t waiting = 0;
+  const auto outer_of = [](const trail* t) { return static_cast<const chain_link*>(t); };
+  for (const chain_link* l = outer_of(chain.get()); l != nullptr; l = outer_of(l->outer.get()))
+    if (l->agent.get() == this && l->running.load(std::memory_order_acquire)) ++waiting;
+  if (waiting < (extras_ == nullptr ? 1 : extras_->lives)) return nullptr;
+  std::vector<std::string> names;
+  for (const chain_link* l = outer_of(chain.get()); l != nullptr; l = outer_of(l->outer.get()))
+    names.insert(names.begin(), std::string(l->agent->name()));
+  std::string text("call cycle: ");
+  for (const std::string& one : names) text.append("'").append(one).append("' -> ");
+  text.append("'").append(name()).append("', whose handler waits for this call; cast instead, or ");
+  text.append("answer later");
+  return std::make_exception_ptr(agent_error(errc::call_cycle, text, std::move(names)));
+}
+
+void agent_core::blockers(blocker_list& list) const {
+  const bool visible = is_here() || (door_ != nullptr && door_->simulated() && may_be_reached());
+  if (!visible) return;
+  for (const agent_life* l = lives_; l != nullptr; l = l->sibling_) list.fibers.push_back(l);
+}
+
+// ------------------------------------------------------------------ answers
+
+void call_envelope::deliver(loop& here) noexcept {
+  if (!returning) return envelope::deliver(here);
+  if (phase.load(std::memory_order_acquire) == step::answered) return caller->answered();
+  here.emit("late_reply", "call");
+  dispose();
+}
+
+void call_envelope::refuse() noexcept {
+  if (!returning) return envelope::refuse();
+  dispose();  // the caller's loop has ended, and the caller with it
+}
+
+void agent_core::answer(call_envelope& e) noexcept {
+  const auto before = e.phase.exchange(call_envelope::step::answered, std::memory_order_acq_rel);
+  if (before != call_envelope::step::waiting) {
+    if (before == call_envelope::step::abandoned && loop::here() != nullptr && !in_dead_world())
+      loop::here()->emit("late_reply", "call");
+    return e.dispose();
+  }
+  e.chain = {};
+  if (e.home->serial() == current_loop_serial()) return e.caller->answered();
+  const door_ref home = e.home;
+  e.returning = true;
+  home->post(e);
+}
+
+void agent_core::answer(call_envelope& e, std::exception_ptr problem) noexcept {
+  e.result().set_error(std::move(problem));
+  answer(e);
+}
+
+// ------------------------------------------------------------------ call
+
+bool call_wait_base::try_now() noexcept {
+  const trail_ref chain = region::trail_around(*current->top);
+  if (chain) error_ = to_->cycle_here(chain);
+  return error_ != nullptr;
+}
+
+void call_wait_base::arm() noexcept {
+  loop& here = *loop::here();
+  call_envelope& e = *message_;
+  context& top = *waiting_strand()->top;
+  e.caller = this;
+  e.home = here.shared_door();
+  e.chain = region::trail_around(top);
+  if (to_->clock() == here.own_door().clock() || to_->is_here()) {
+    if (const auto deadline = top.deadline()) e.deadline = *deadline;
+    if (limit_ < e.deadline) e.deadline = limit_;
+  }
+  sent_ = true;
+  if (!to_->is_here()) due_.expect();
+  switch (to_->offer(e)) {
+    case agent_core::room::yes:
+    case agent_core::room::lost:
+      return;
+    case agent_core::room::wait:
+      return to_->enter_line(e);
+    case agent_core::room::full:
+      return agent_core::answer(e, to_->problem(errc::mailbox_full));
+    case agent_core::room::crashed:
+      return agent_core::answer(e, to_->problem(errc::agent_crashed));
+    case agent_core::room::gone:
+      return agent_core::answer(e, to_->refusal());
+  }
+}
+
+void call_wait_base::answered() noexcept {
+  sent_ = false;
+  due_.settle();
+  complete();
+}
+
+void call_wait_base::abandon() noexcept {
+  call_envelope& e = *std::exchange(message_, nullptr);
+  sent_ = false;
+  due_.settle();
+  if (to_->is_here() && e.in_line) {
+    to_->leave_line(e);
+    to_->give_up_place();
+    return e.dispose();
+  }
+  const auto how = in_dead_world() ? call_envelope::step::orphaned : call_envelope::step::abandoned;
+  // Skipped: the agent has left it to us. Answered: it is on its way back, and disposed of there.
+  if (e.phase.exchange(how, std::memory_order_acq_rel) == call_envelope::step::skipped) e.dispose();
+}
+
+// Not `done`: it cannot be taken back and started again. It is confirmed at once.
+cancel_result call_wait_base::withdraw() noexcept {
+  abandon();
+  complete();
+  return cancel_result::later;
+}
+
+call_wait_base::~call_wait_base() {
+  if (message_ == nullptr) return;
+  if (sent_) {
+    abandon();
+  } else {
+    message_->dispose();
+  }
+}
+
+void call_wait_base::describe(dump_line& line) const {
+  line.add("call of agent").add_name(to_->name());
+}
+
+void call_wait_base::blockers(blocker_list& list) const { to_->blockers(list); }
+
+// ------------------------------------------------------------------ send
+
+bool mail_send_base::try_now() noexcept {
+  switch (crashing ? agent_core::room::gone : to_->offer(*message_)) {
+    case agent_core::room::yes:
+      message_ = nullptr;
+      return true;
+    case agent_core::room::wait:
+      error_ = to_->cycle_here(region::trail_around(*current->top));
+      return error_ != nullptr;
+    case agent_core::room::lost:
+      message_ = nullptr;
+      error_ = to_->problem(errc::loop_gone);
+      return true;
+    case agent_core::room::full:
+      error_ = to_->problem(errc::mailbox_full);
+      return true;
+    case agent_core::room::crashed:
+      error_ = to_->problem(errc::agent_crashed);
+      return true;
+    case agent_core::room::gone:
+      error_ = to_->refusal();
+      return true;
+  }
+  return true;
+}
+
+void mail_send_base::arm() noexcept {
+  ticket_ = new room_ticket(*this, loop::here()->shared_door());
+  message_->ticket = ticket_;
+  envelope& e = *message_;
+  if (!to_->is_here()) {
+    due_.expect();
+    message_ = nullptr;
+  }
+  to_->enter_line(e);
+}
+
+// On the sender's loop: the answer is here.
+void mail_send_base::told() noexcept {
+  room_ticket* const ticket = std::exchange(ticket_, nullptr);
+  error_ = ticket->problem;
+  message_ = nullptr;
+  ticket->release();
+  due_.settle();
+  complete();
+}
+
+void room_ticket::tell(step how, std::exception_ptr why) noexcept {
+  problem = std::move(why);
+  step seen = step::waiting;
+  if (!phase.compare_exchange_strong(seen, how, std::memory_order_acq_rel)) return release();
+  if (home->serial() == current_loop_serial()) {
+    deliver(*loop::here());
+  } else {
+    const door_ref there = home;
+    there->post(*this);
+  }
+}
+
+void room_ticket::deliver(loop&) noexcept {
+  if (waiter != nullptr) waiter->told();
+  release();
+}
+
+cancel_result mail_send_base::withdraw() noexcept {
+  auto seen = room_ticket::step::waiting;
+  if (!ticket_->phase.compare_exchange_strong(seen, room_ticket::step::abandoned,
+                                              std::memory_order_acq_rel)) {
+    if (!in_dead_world()) return cancel_result::no;  // it was accepted: the news is on its way
+    ticket_->waiter = nullptr;
+  }
+  room_ticket* const ticket = std::exchange(ticket_, nullptr);
+  due_.settle();
+  if (message_ != nullptr) {  // in the line of an agent of this loop: taken back
+    to_->leave_line(*message_);
+    to_->give_up_place();
+    message_->ticket = nullptr;
+    ticket->release();
+  }
+  const bool here = message_ != nullptr;
+  ticket->release();
+  if (here) return cancel_result::done;
+  complete();
+  return cancel_result::later;
+}
+
+mail_send_base::~mail_send_base() {
+  if (message_ != nullptr) message_->dispose();
+}
+
+void mail_send_base::describe(dump_line& line) const {
+  line.add("room in the mailbox of agent").add_name(to_->name());
+}
+
+void mail_send_base::blockers(blocker_list& list) const { to_->blockers(list); }
+
+}  // namespace weir::detail

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: MIT
+// An agent from the outside: its home, its mailbox, and who may put something into it.
+#include <weir/detail/agent_core.hpp>
+
+#include <array>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "agents/agent_parts.hpp"
+#include "core/region.hpp"
+
+namespace weir {
+
+agent_error::agent_error(errc code, const std::string& what, std::vector<std::string> chain)
+    : error(code, what),
+      chain_(std::make_shared<const std::vector<std::string>>(std::move(chain))) {}
+
+namespace detail {
+
+namespace {
+
+constexpr std::uint64_t first_alarm = 10'000;  // messages in an unbounded mailbox
+
+std::string quoted(std::string_view name) {
+  std::string text = "'";
+  text.append(name.empty() ? "unnamed" : name).append("'");
+  return text;
+}
+
+}  // namespace
+
+std::recursive_mutex& lock_of(const agent_core& a) noexcept {
+  static std::array<std::recursive_mutex, 16> locks;
+  return locks[std::hash<const void*>()(&a) / 64 % locks.size()];
+}
+
+void check_mailbox(const char* what, std::string_view name, std::int64_t capacity, overflow how) {
+  if (capacity <= 0)
+    raise(errc::invalid_argument, std::string(what) + " " + quoted(name) +
+                                      ": capacity is not positive; give 1 or more, or unbounded");
+  if (how == overflow::conflate || how == overflow::disconnect || how == overflow::fail_emitter ||
+      how > overflow::stop)
+    raise_overflow(what, how, "wait, reject, drop_oldest, drop_newest and stop");
+}
+
+void raise_not_copyable(std::string_view name) {
+  raise(errc::invalid_argument,
+        "agent " + quoted(name) +
+            ": its arguments cannot be copied, so it cannot be restarted; make it temporary");
+}
+
+agent_core::agent_core(agent_setup&& setup, const void* type)
+    : name_(std::move(setup.name)),
+      type_(type),
+      site_(setup.site),
+      supervised_(setup.supervised),
+      revives_(setup.revives),
+      crash_on_error_(setup.on_error == on_error::crash),
+      keeps_mail_(setup.on_restart == mailbox::keep),
+      keeps_(setup.keeps),
+      bounded_(setup.capacity != std::int64_t{unbounded}) {
+  check_mailbox("agent", name(), setup.capacity, setup.overflow);
+  loop* const here = loop::here();
+  const bool elsewhere = setup.on.serial() != 0 && setup.on.serial() != current_loop_serial();
+  if (elsewhere) {
+    door_ = door_table::find(setup.on.index(), setup.on.serial());
+    if (door_ == nullptr)
+      throw agent_error(errc::loop_gone, "agent " + quoted(name()) + ": its loop has ended");
+    if (here != nullptr && door_->simulated() != here->own_door().simulated())
+      raise(errc::wrong_loop,
+            "agent " + quoted(name()) + ": one of the two loops is simulated and the other is not");
+  } else if (here != nullptr) {
+    door_ = here->shared_door();
+  }
+  if (door_ != nullptr) home_serial_.store(door_->serial(), std::memory_order_relaxed);
+  if (!bounded_ && !elsewhere && setup.lives == 1) return;
+  extras().capacity = setup.capacity;
+  extras().overflow = setup.overflow;
+  extras().on = setup.on;
+  extras().elsewhere = elsewhere;
+  extras().lives = setup.lives;
+}
+
+agent_core::~agent_core() {
+  // Nobody can reach it any more. What is left was sent before its supervisor ran, if ever.
+  flush(errc::agent_stopped, false);
+  if (extras_ != nullptr) flush_line(errc::agent_stopped);
+}
+
+agent_extras& agent_core::extras() {
+  if (extras_ == nullptr) extras_ = std::make_unique<agent_extras>();
+  return *extras_;
+}
+
+void agent_core::settle_home() {
+  if (home_serial_.load(std::memory_order_relaxed) != 0) return;
+  const std::lock_guard lock(lock_of(*this));
+  door_ = loop::here()->shared_door();
+  home_serial_.store(door_->serial(), std::memory_order_release);
+}
+
+loop_ref agent_core::where() const noexcept {
+  return extras_ != nullptr && extras_->elsewhere ? extras_->on : loop_ref();
+}
+
+// A simulated loop takes messages from its own thread only.
+bool agent_core::may_be_reached() const noexcept {
+  return !door_->simulated() || door_->thread == std::this_thread::get_id();
+}
+
+const void* agent_core::clock() const noexcept {
+  return home_serial_.load(std::memory_order_acquire) == 0 ? nullptr : door_->clock();
+}
+
+agent_info agent_core::info() const {
+  agent_info seen;
+  seen.name = std::string(name());
+  seen.state = state_.load(std::memory_order_relaxed);
+  seen.generation = generation_.load(std::memory_order_relaxed);
+  seen.restarts = seen.generation == 0 ? 0 : seen.generation - 1;
+  seen.queued = queued_.load(std::memory_order_relaxed);
+  seen.handled = handled_.load(std::memory_order_relaxed);
+  seen.dropped = dropped_.load(std::memory_order_relaxed);
+  seen.skipped = skipped_.load(std::memory_order_relaxed);
+  return seen;
+}
+
+std::exception_ptr agent_core::problem(errc code) const {
+  const char* text = ": its loop has ended";
+  switch (code) {
+    case errc::agent_stopped:
+      text = " has ended";
+      break;
+    case errc::agent_restarted:
+      text = " was restarted before it could answer; ask again if the call may be repeated";
+      break;
+    case errc::agent_crashed:
+      text = " has crashed, and nobody restarts it";
+      break;
+    case errc::mailbox_full:
+      text = " has a full mailbox; wait and send again, or raise the capacity";
+      break;
+    case errc::wrong_loop:
+      text = " lives in a simulation, which takes messages of its own thread only";
+      break;
+    default:
+      break;
+  }
+  return std::make_exception_ptr(agent_error(code, "agent " + quoted(name()) + text));
+}
+
+std::exception_ptr agent_core::refusal() const {
+  const bool settled = home_serial_.load(std::memory_order_acquire) != 0;
+  return problem(settled && !may_be_reached() ? errc::wrong_loop : ended_code());
+}
+
+// ------------------------------------------------------------------ the ways in
+
+sent agent_core::cast(envelope* message) noexcept {
+  envelope& e = *message;
+  const room found = crashing ? room::gone : offer(e);
+  switch (found) {
+    case room::yes:
+      return sent::enqueued;
+    case room::lost:
+      return sent::stopped;
+    case room::wait:
+    case room::full:
+      break;
+    case room::crashed:
+    case room::gone:
+      count_dropped(1);
+      e.dispose();
+      return sent::stopped;
+  }
+  const bool drops = extras_->overflow == overflow::drop_newest;
+  if (drops) count_dropped(1);
+  e.dispose();
+  return drops ? sent::dropped : sent::full;
+}
+
+agent_core::room agent_core::offer(envelope& e) noexcept {
+  return is_here() ? offer_here(e) : offer_away(e);
+}
+
+bool agent_core::counts_places() const noexcept {
+  return bounded_ && extras_->overflow != overflow::drop_oldest;
+}
+
+bool agent_core::reserve() noexcept {
+  std::atomic<std::int64_t>& occupied = extras_->occupied;
+  std::int64_t seen = occupied.load(std::memory_order_relaxed);
+  while (seen < extras_->capacity) {
+    if (occupied.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
+void agent_core::give_back_place() noexcept {
+  if (counts_places()) extras_->occupied.fetch_sub(1, std::memory_order_relaxed);
+}
+
+agent_core::room agent_core::offer_here(envelope& e) noexcept {
+  if (gate_.load(std::memory_order_relaxed) != gate::open) return room::gone;
+  if (bounded_) {
+    if (extras_->overflow == overflow::drop_oldest) {
+      evict_oldest();
+    } else if (!reserve()) {
+      if (extras_->overflow == overflow::wait) return room::wait;
+      if (extras_->overflow != overflow::stop) return room::full;
+      crash_here();
+      return room::crashed;
+    }
+  }
+  push(e);
+  return room::yes;
+}
+
+agent_core::room agent_core::offer_away(envelope& e) noexcept {
+  if (home_serial_.load(std::memory_order_acquire) == 0) {
+    const std::lock_guard lock(lock_of(*this));
+    if (home_serial_.load(std::memory_order_relaxed) == 0) return offer_here(e);
+  }
+  if (gate_.load(std::memory_order_acquire) != gate::open || !may_be_reached()) return room::gone;
+  if (counts_places() && !reserve()) {
+    if (extras_->overflow == overflow::wait) return room::wait;
+    if (extras_->overflow != overflow::stop) return room::full;
+    at_home([](agent_core& a) { a.crash_here(); });
+    return room::crashed;
+  }
+  return post(e) ? room::yes : room::lost;
+}
+
+bool agent_core::post(envelope& e) noexcept {
+  const std::shared_ptr<door> there = door_;  // the message may be the last to hold the agent
+  retain();
+  e.to = this;
+  return there->post(e);
+}
+
+void envelope::deliver(loop&) noexcept {
+  const agent_handle keep(to);
+  keep->arrived(*this);
+}
+
+void envelope::refuse() noexcept {
+  const agent_handle keep(to);
+  keep->refused(*this);
+}
+
+void agent_core::refused(envelope& e) noexcept { refuse_message(e, errc::loop_gone); }
+
+void agent_core::arrived(envelope& e) noexcept {
+  if (e.in_line) return enter_line_here(e);
+  if (!accepts_) {
+    give_back_place();
+    return refuse_message(e, ended_code());
+  }
+  if (bounded_ && extras_->overflow == overflow::drop_oldest) evict_oldest();
+  push(e);
+}
+
+void agent_core::refuse_message(envelope& e, errc code) noexcept {
+  if (e.is_call) return answer(static_cast<call_envelope&>(e), problem(code));
+  if (e.ticket != nullptr) {
+    e.ticket->tell(room_ticket::step::refused, problem(code));
+  } else {
+    count_dropped(1);
+  }
+  e.dispose();
+}
+
+// ------------------------------------------------------------------ the mailbox
+
+void agent_core::append(envelope& e) noexcept {
+  e.next = nullptr;
+  if (tail_ == nullptr) {
+    head_ = &e;
+  } else {
+    tail_->next = &e;
+  }
+  tail_ = &e;
+}
+
+void agent_core::push(envelope& e) noexcept {
+  append(e);
+  const std::uint64_t now = queued_.load(std::memory_order_relaxed) + 1;
+  queued_.store(now, std::memory_order_relaxed);
+  if (now >= first_alarm) [[unlikely]]
+    count_high();
+  if (idle_ != nullptr) wake();
+}
+
+void agent_core::push_front(envelope& e) noexcept {
+  e.next = head_;
+  head_ = &e;
+  if (tail_ == nullptr) tail_ = &e;
+  if (counts_places()) extras_->occupied.fetch_add(1, std::memory_order_relaxed);
+  queued_.store(queued_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+void agent_core::count_high() noexcept {
+  const std::uint64_t now = queued_.load(std::memory_order_relaxed);
+  if (bounded_ || now != first_alarm << alarms_) return;
+  ++alarms_;
+  if (loop* here = loop::here()) here->emit("mailbox_high", name(), now);
+}
+
+envelope* agent_core::unlink_head() noexcept {
+  envelope* const e = head_;
+  head_ = static_cast<envelope*>(e->next);
+  if (head_ == nullptr) {
+    tail_ = nullptr;
+    alarms_ = 0;
+  }
+  if (e == stop_after_) {
+    stop_after_ = nullptr;
+    wake_all();
+  }
+  queued_.store(queued_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  return e;
+}
+
+envelope* agent_core::take() noexcept {
+  envelope* const e = unlink_head();
+  if (bounded_) {
+    give_back_place();
+    if (extras_->line_first != nullptr) admit_line();
+  }
+  return e;
+}
+
+void agent_core::evict_oldest() noexcept {
+  if (static_cast<std::int64_t>(queued_.load(std::memory_order_relaxed)) < extras_->capacity)
+    return;
+  envelope& oldest = *unlink_head();
+  if (oldest.is_call) count_dropped(1);
+  refuse_message(oldest, errc::mailbox_full);
+}
+
+void agent_core::wake() noexcept {
+  agent_life* const first = idle_;
+  idle_ = static_cast<agent_life*>(static_cast<fiber*>(first->next));
+  first->mail_.wake();
+}
+
+void agent_core::wake_all() noexcept {
+  while (idle_ != nullptr) wake();
+}
+
+// ------------------------------------------------------------------ the line before it
+
+void agent_core::enter_line(envelope& e) noexcept {
+  extras_->occupied.fetch_add(1, std::memory_order_relaxed);
+  e.in_line = true;
+  if (!is_here() && home_serial_.load(std::memory_order_acquire) != 0) {
+    (void)post(e);
+    return;
+  }
+  const std::lock_guard lock(lock_of(*this));
+  enter_line_here(e);
+}
+
+void agent_core::enter_line_here(envelope& e) noexcept {
+  e.in_line = false;
+  if (!accepts_) {
+    give_back_place();
+    return refuse_message(e, ended_code());
+  }
+  agent_extras& x = *extras_;
+  e.in_line = true;
+  e.next = nullptr;
+  e.before = x.line_last;
+  if (x.line_last == nullptr) {
+    x.line_first = &e;
+  } else {
+    x.line_last->next = &e;
+  }
+  x.line_last = &e;
+  if (++x.line_size >= x.sweep_at) sweep_line();
+  admit_line();
+}
+
+void agent_core::leave_line(envelope& e) noexcept {
+  agent_extras& x = *extras_;
+  auto* const after = static_cast<envelope*>(e.next);
+  if (e.before == nullptr) {
+    x.line_first = after;
+  } else {
+    e.before->next = after;
+  }
+  (after == nullptr ? x.line_last : after->before) = e.before;
+  --x.line_size;
+  e.in_line = false;
+  e.to = nullptr;
+}
+
+namespace {
+
+/// Nobody waits for it any more.
+bool is_abandoned(const envelope& e) noexcept {
+  if (e.ticket != nullptr) return e.ticket->abandoned();
+  return e.is_call && static_cast<const call_envelope&>(e).phase.load(std::memory_order_acquire) ==
+                          call_envelope::step::abandoned;
+}
+
+void discard(envelope& e) noexcept {
+  if (e.ticket != nullptr) e.ticket->release();
+  e.dispose();
+}
+
+}  // namespace
+
+void agent_core::admit_line() noexcept {
+  agent_extras& x = *extras_;
+  while (x.line_first != nullptr &&
+         static_cast<std::int64_t>(queued_.load(std::memory_order_relaxed)) < x.capacity) {
+    envelope& e = *x.line_first;
+    leave_line(e);
+    if (is_abandoned(e)) {
+      give_back_place();
+      discard(e);
+      continue;
+    }
+    room_ticket* const ticket = std::exchange(e.ticket, nullptr);
+    push(e);
+    if (ticket != nullptr) ticket->tell(room_ticket::step::accepted, nullptr);
+  }
+}
+
+// Senders on other loops that have given up leave their messages behind. They are looked for
+// whenever the line has doubled, so that there are never more of them than twice the others.
+void agent_core::sweep_line() noexcept {
+  agent_extras& x = *extras_;
+  for (envelope* e = x.line_first; e != nullptr;) {
+    envelope& seen = *e;
+    e = static_cast<envelope*>(e->next);
+    if (!is_abandoned(seen)) continue;
+    leave_line(seen);
+    give_back_place();
+    discard(seen);
+  }
+  x.sweep_at = 16 + 2 * x.line_size;
+}
+
+void agent_core::flush_line(errc code) noexcept {
+  while (envelope* e = extras_->line_first) {
+    leave_line(*e);
+    give_back_place();
+    if (is_abandoned(*e)) {
+      discard(*e);
+    } else {
+      refuse_message(*e, code);
+    }
+  }
+}
+
+void agent_core::flush(errc code, bool calls_only) noexcept {
+  envelope* all = std::exchange(head_, nullptr);
+  tail_ = stop_after_ = nullptr;
+  queued_.store(0, std::memory_order_relaxed);
+  while (all != nullptr) {
+    envelope& e = *all;
+    all = static_cast<envelope*>(e.next);
+    if (calls_only && !e.is_call) {
+      append(e);
+      queued_.store(queued_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    } else {
+      give_back_place();
+      refuse_message(e, code);
+    }
+  }
+}
+
+}  // namespace detail
+}  // namespace weir

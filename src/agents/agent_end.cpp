@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+// How agents end: one life, until somebody revives it, or for good; and who hears of it.
+#include <string>
+
+#include <weir/detail/agent_call.hpp>
+#include <weir/detail/dump_line.hpp>
+#include <weir/on.hpp>
+
+#include "agents/agent_parts.hpp"
+#include "core/region.hpp"
+
+namespace weir::detail {
+
+// ------------------------------------------------------------------ stop
+
+/// The future that stop() gives: ends with the life, never fails.
+struct stop_future final : future_core {
+  explicit stop_future(agent_core& a) : agent(agent_handle::share(&a)) {
+    guarded = 1;
+    refs = 1;
+    home = current_loop_serial();
+  }
+  ~stop_future() {
+    if (ticket == nullptr) return;
+    ticket->told = nullptr;
+    ticket->release();
+  }
+  outcome_base& result() noexcept override { return out; }
+  void dispose() noexcept override { delete this; }
+  void describe(dump_line& line) const override {
+    line.add("the end of agent").add_name(agent->name());
+  }
+  void check_await() const override {
+    if (settled || current == nullptr) return;
+    if (const auto cycle = agent->cycle_here(region::trail_around(*current->top)))
+      std::rethrow_exception(cycle);
+  }
+  const fiber* runner() const noexcept override {
+    return agent->is_here() ? agent->life() : nullptr;
+  }
+  void settle() noexcept {
+    out.emplace();
+    settle_now();
+  }
+  agent_handle agent;
+  outcome<void> out;
+  stop_ticket* ticket = nullptr;
+};
+
+void stop_ticket::deliver(loop& here) noexcept {
+  if (expected) here.expect_answer(-1);
+  if (told != nullptr) told->settle();
+  release();
+}
+
+void stop_ticket::settle() noexcept {
+  if (home->serial() == current_loop_serial()) return deliver(*loop::here());
+  const door_ref there = home;
+  there->post(*this);
+}
+
+future<void> agent_core::stop() {
+  auto* const f = new stop_future(*this);
+  future<void> given(core_ref::adopt(f));
+  loop* const here = loop::here();
+  const bool settled = home_serial_.load(std::memory_order_acquire) != 0;
+  if (crashing || (settled && !may_be_reached())) return given;
+  stop_ticket* const ticket =
+      here == nullptr ? nullptr : f->ticket = new stop_ticket(f, here->shared_door());
+  if (is_here()) {
+    stop_here(ticket);
+    return given;
+  }
+  if (!revives_) {  // later messages see it at once, earlier ones come before the request
+    gate open = gate::open;
+    gate_.compare_exchange_strong(open, gate::stopping, std::memory_order_acq_rel);
+  }
+  if (ticket != nullptr) {
+    ticket->expected = true;
+    here->expect_answer(1);
+  }
+  at_home([ticket](agent_core& a) { a.stop_here(ticket); });
+  return given;
+}
+
+void agent_core::stop_here(stop_ticket* told) noexcept {
+  if (lives_ == nullptr) {
+    if (told != nullptr) told->settle();
+    return;
+  }
+  if (told != nullptr) extras().stops.push_back(told);
+  if (stopping_ || cut_) return;
+  stopping_ = true;
+  stop_after_ = tail_;
+  set_state(agent_state::stopping);
+  if (!revives_) {
+    gate_.store(gate::stopping, std::memory_order_relaxed);
+    accepts_ = false;
+    if (bounded_) flush_line(errc::agent_stopped);
+  }
+  if (stop_after_ == nullptr) wake_all();
+}
+
+void agent_core::ask_to_end() noexcept {
+  at_home([](agent_core& a) { a.stop_here(nullptr); });
+}
+
+void agent_core::cut_short(bool restarts) noexcept {
+  at_home([restarts](agent_core& a) {
+    if (a.lives_ == nullptr) return;
+    a.cut_ = true;
+    a.set_state(agent_state::stopping);
+    if (!restarts) {
+      a.gate_.store(gate::stopping, std::memory_order_relaxed);
+      a.accepts_ = false;
+    }
+    a.wake_all();
+  });
+}
+
+// Its mailbox is full, and that is a crash.
+void agent_core::crash_here() noexcept {
+  if (lives_ != nullptr) lives_->crash(problem(errc::mailbox_full));
+}
+
+void agent_core::run_at_home(agent_timer& timer, void (agent_timer::*what)() noexcept) noexcept {
+  at_home([&timer, what](agent_core&) { (timer.*what)(); });
+}
+
+// ------------------------------------------------------------------ lives
+
+namespace {
+
+/// A life on another loop: the scope that owns it there.
+task<> host(agent_handle agent, birth_listener* told, door_ref listening) {
+  scope_options options;
+  options.name = "agent";
+  auto body = [&](scope& s) -> task<> {
+    agent->start_here(s, told, listening);
+    co_return;
+  };
+  co_await with_scope(options, body);
+}
+
+task<> stand_in(agent_handle agent, birth_listener* told) {
+  const loop_ref there = agent->where();
+  const door_ref listening = loop::here()->shared_door();
+  auto run = [&] { return host(agent, told, listening); };
+  co_await on(there, run);
+}
+
+}  // namespace
+
+std::uint32_t agent_core::fibers_to_begin() const noexcept {
+  return extras_ == nullptr || extras_->elsewhere ? 1 : extras_->lives;
+}
+
+fiber* agent_core::begin_life(scope& owner, scope::launch how, birth_listener* told) {
+  settle_home();
+  if (extras_ != nullptr && extras_->elsewhere) {
+    at_home([](agent_core& a) { a.reopen_here(); });
+    fiber* const f = scope::make(stand_in(agent_handle::share(this), told));
+    return owner.adopt(f, {.name = std::string(name())}, site_, how, this);
+  }
+  return start_in(owner, how, told, nullptr);
+}
+
+void agent_core::start_here(scope& owner, birth_listener* told,
+                            const std::shared_ptr<door>& listening) {
+  const std::uint32_t lives = extras_ == nullptr ? 1 : extras_->lives;
+  for (std::uint32_t i = 0; i < lives; ++i)
+    (void)core_ref::adopt(start_in(owner, scope::launch::ordinary, told, listening));
+}
+
+fiber* agent_core::start_in(scope& owner, scope::launch how, birth_listener* told,
+                            const std::shared_ptr<door>& listening) {
+  agent_life* const life = make_life();
+  const core_ref guard(life);
+  if (told != nullptr) life->tell(told, listening);
+  fiber* const f = owner.adopt(life, {}, site_, how, this);
+  if (f->ended) {  // the scope is cancelled already: there is no life
+    if (!supervised_ && lives_ == nullptr) finish_here(weir::ending::cancelled);
+    return f;
+  }
+  f->name = name_.empty() ? nullptr : name_.view().data();
+  life_began(*life);
+  return f;
+}
+
+void agent_core::reopen_here() noexcept {
+  if (ended_for_good()) return;
+  accepts_ = true;
+  gate_.store(gate::open, std::memory_order_release);
+}
+
+void agent_core::life_began(agent_life& life) noexcept {
+  if (lives_ == nullptr) {
+    generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    reopen_here();
+    stopping_ = cut_ = false;
+    stop_after_ = nullptr;
+    set_state(agent_state::starting);
+  }
+  life.generation_ = generation_.load(std::memory_order_relaxed);
+  life.sibling_ = std::exchange(lives_, &life);
+}
+
+void agent_core::life_ended(agent_life& life) noexcept {
+  agent_life** at = &lives_;
+  while (*at != &life) at = &(*at)->sibling_;
+  *at = life.sibling_;
+  const bool crashed = life.result().is_error();
+  if (crashed) {
+    ending_.store(weir::ending::crashed, std::memory_order_relaxed);
+    loop::here()->emit("crash", name(), life.generation_);
+  }
+  if (lives_ != nullptr) return;
+  std::vector<stop_ticket*> stops;
+  if (extras_ != nullptr) stops.swap(extras_->stops);
+  if (supervised_) {
+    set_state(agent_state::restarting);
+  } else {
+    const bool any_crashed = ending_.load(std::memory_order_relaxed) == weir::ending::crashed;
+    finish_here(any_crashed                    ? weir::ending::crashed
+                : life.result().is_cancelled() ? weir::ending::cancelled
+                                               : weir::ending::normal);
+  }
+  for (stop_ticket* told : stops) told->settle();
+}
+
+// The loop of the agent has crashed: those elsewhere hear that it is gone.
+void agent_core::loop_crashed(agent_life& life) noexcept {
+  agent_life** at = &lives_;
+  while (*at != nullptr && *at != &life) at = &(*at)->sibling_;
+  if (*at != nullptr) *at = life.sibling_;
+  if (lives_ != nullptr) return;
+  idle_ = nullptr;
+  accepts_ = false;
+  flush(errc::loop_gone, false);
+  if (extras_ != nullptr) {
+    flush_line(errc::loop_gone);
+    for (stop_ticket* told : extras_->stops) told->settle();
+    extras_->stops.clear();
+  }
+  if (!supervised_) finish_here(weir::ending::cancelled);
+}
+
+// ------------------------------------------------------------------ what the owner decides
+
+void agent_core::expect_life(bool was_stopped) noexcept {
+  at_home([was_stopped](agent_core& a) { a.expect_life_here(was_stopped); });
+}
+
+void agent_core::expect_life_here(bool was_stopped) noexcept {
+  if (ended_for_good()) return;
+  reopen_here();
+  stopping_ = cut_ = false;
+  stop_after_ = nullptr;
+  set_state(agent_state::restarting);
+  if (!was_stopped) flush(errc::agent_restarted, keeps_mail_);
+  if (bounded_) admit_line();
+}
+
+void agent_core::shut(errc code) noexcept {
+  at_home([code](agent_core& a) { a.shut_here(code); });
+}
+
+void agent_core::shut_here(errc code) noexcept {
+  gate_.store(code == errc::agent_crashed ? gate::crashed : gate::stopped,
+              std::memory_order_release);
+  accepts_ = stopping_ = cut_ = false;
+  set_state(agent_state::ended);
+  flush(code, false);
+  if (bounded_) flush_line(code);
+}
+
+void agent_core::finish(weir::ending how) noexcept {
+  at_home([how](agent_core& a) { a.finish_here(how); });
+}
+
+void agent_core::finish_here(weir::ending how) noexcept {
+  if (ended_for_good()) return;
+  if ((name_use_.fetch_or(name_over) & name_claimed) != 0) forget_agent(*this);
+  ending_.store(how, std::memory_order_relaxed);
+  shut_here(how == weir::ending::crashed ? errc::agent_crashed : errc::agent_stopped);
+  drop_arguments();
+  tell_watches();
+}
+
+// ------------------------------------------------------------------ join and monitor
+
+bool agent_core::watch(end_watch& w) noexcept {
+  const std::lock_guard lock(lock_of(*this));
+  if (over_.load(std::memory_order_relaxed)) return false;
+  w.linked = true;
+  w.after = std::exchange(watches_, &w);
+  if (w.after != nullptr) w.after->before = &w;
+  return true;
+}
+
+void agent_core::unwatch(end_watch& w) noexcept {
+  {
+    const std::lock_guard lock(lock_of(*this));
+    if (!w.linked) {
+      w.waiter = nullptr;  // the news is on its way, and frees it
+      return;
+    }
+    (w.before == nullptr ? watches_ : w.before->after) = w.after;
+    if (w.after != nullptr) w.after->before = w.before;
+  }
+  delete &w;
+}
+
+void agent_core::tell_watches() noexcept {
+  end_watch* all = nullptr;
+  {
+    const std::lock_guard lock(lock_of(*this));
+    over_.store(true, std::memory_order_release);
+    all = std::exchange(watches_, nullptr);
+    for (end_watch* w = all; w != nullptr; w = w->after) w->linked = false;
+  }
+  // The list is newest first; they hear of it in the order in which they came.
+  end_watch* ordered = nullptr;
+  while (all != nullptr) {
+    end_watch* const w = all;
+    all = w->after;
+    w->after = std::exchange(ordered, w);
+  }
+  while (ordered != nullptr) {
+    end_watch* const w = ordered;
+    ordered = w->after;
+    const door_ref home = w->home;
+    if (home->serial() == current_loop_serial()) {
+      w->deliver(*loop::here());
+    } else {
+      home->post(*w);
+    }
+  }
+}
+
+void end_watch::deliver(loop&) noexcept {
+  if (waiter != nullptr) waiter->told();
+  delete this;
+}
+
+void end_wait_base::arm() {
+  watch_ = new end_watch(*this);
+  if (!of_->is_here()) due_.expect();
+  if (of_->watch(*watch_)) return;
+  delete std::exchange(watch_, nullptr);
+  due_.settle();
+  complete();
+}
+
+void end_wait_base::told() noexcept {
+  watch_ = nullptr;
+  due_.settle();
+  complete();
+}
+
+cancel_result end_wait_base::withdraw() noexcept {
+  of_->unwatch(*std::exchange(watch_, nullptr));
+  due_.settle();
+  return cancel_result::done;
+}
+
+end_wait_base::~end_wait_base() {
+  if (watch_ != nullptr) of_->unwatch(*watch_);
+}
+
+void end_wait_base::describe(dump_line& line) const {
+  line.add("the end of agent").add_name(of_->name());
+}
+
+void end_wait_base::blockers(blocker_list& list) const { of_->blockers(list); }
+
+}  // namespace weir::detail

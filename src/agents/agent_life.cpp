@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+// One life of an agent: construct, handle one message after the other, end.
+#include <weir/detail/agent_life.hpp>
+
+#include <weir/detail/agent_timer.hpp>
+#include <weir/detail/dump_line.hpp>
+
+#include "agents/agent_parts.hpp"
+#include "core/region.hpp"
+
+namespace weir::detail {
+
+struct agent_life::belongings {
+  std::exception_ptr crash;
+  counted_ref<chain_link> link;  // of the message that is being handled, once somebody asked
+  std::unique_ptr<scope> area;   // the scope of the incarnation
+  outcome<void> body;            // how the work in that scope ended
+  outcome<void> closing;         // the frame that ends it
+  birth_listener* told = nullptr;
+  door_ref listening;  // where `told` lives; null: here
+  agent_timer* timers = nullptr;
+};
+
+namespace {
+
+/// Tells an owner on another loop. It comes before the answer that the life has ended, so the
+/// listener is still there.
+struct birth_message final : message {
+  explicit birth_message(birth_listener& l) noexcept : told(&l) {}
+  void deliver(loop&) noexcept override {
+    told->born();
+    delete this;
+  }
+  void refuse() noexcept override { delete this; }
+  birth_listener* told;
+};
+
+}  // namespace
+
+agent_life::agent_life(agent_core& of) noexcept : of_(agent_handle::share(&of)) {}
+agent_life::~agent_life() = default;
+
+agent_life::belongings& agent_life::own() {
+  if (own_ == nullptr) own_ = std::make_unique<belongings>();
+  return *own_;
+}
+
+void agent_life::tell(birth_listener* told, const std::shared_ptr<door>& listening) {
+  own().told = told;
+  own().listening = listening;
+}
+
+// ------------------------------------------------------------------ turns
+
+driven_fiber::next_step agent_life::drive() {
+  switch (stage_) {
+    case stage::fresh:
+      stage_ = stage::serving;
+      if (region::may_not_park(*this)) return end();
+      construct();
+      break;
+    case stage::serving:
+      if (handling_ != nullptr) handled();
+      break;
+    case stage::closing:
+      return scope_ended();
+    case stage::over:
+      return next_step::end;
+  }
+  return serve();
+}
+
+void agent_life::construct() {
+  agent_core& c = core();
+  try {
+    scope* area = nullptr;
+    if (c.wants_scope()) {
+      scope_options options;
+      options.name = c.name();
+      own().area = std::make_unique<scope>(scope_setup(options, site), region_kind::scope);
+      area = own().area.get();
+      region::enter(*this, *area);
+    }
+    c.construct(*this, area);
+    constructed_ = true;
+  } catch (...) {
+    own().crash = std::current_exception();
+  }
+  if (!c.keeps_) c.drop_arguments();
+  if (constructed_ && own_ != nullptr && own_->told != nullptr) {
+    if (own_->listening == nullptr) {
+      own_->told->born();
+    } else {
+      own_->listening->post(*new birth_message(*own_->told));
+    }
+  }
+}
+
+bool agent_life::must_end() const noexcept {
+  return core().stop_due() || region::may_not_park(*this) ||
+         (own_ != nullptr && own_->crash != nullptr);
+}
+
+namespace {
+
+/// Whether nobody wants the answer any more.
+bool is_stale(call_envelope& e) noexcept {
+  const auto phase = e.phase.load(std::memory_order_acquire);
+  if (phase == call_envelope::step::abandoned) {
+    e.dispose();
+    return true;
+  }
+  if (e.deadline == time_point::max() || e.deadline > loop::here()->now()) return false;
+  if (e.phase.exchange(call_envelope::step::skipped, std::memory_order_acq_rel) !=
+      call_envelope::step::waiting)
+    e.dispose();
+  return true;
+}
+
+}  // namespace
+
+driven_fiber::next_step agent_life::serve() {
+  agent_core& c = core();
+  bool granted = std::exchange(put_off_, false);
+  while (!must_end()) {
+    if (c.head_ == nullptr) return pause();
+    if (--budget < 0 && !granted) return put_off();
+    granted = false;
+    envelope& e = *c.take();
+    if (e.is_call && is_stale(static_cast<call_envelope&>(e))) {
+      c.skipped_.store(c.skipped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      continue;
+    }
+    handling_ = &e;
+    if (!c.stopping_) c.set_state(agent_state::running);
+    if (e.start(object(), *this)) return next_step::run;
+    handled();
+  }
+  return begin_end();
+}
+
+driven_fiber::next_step agent_life::pause() noexcept {
+  agent_core& c = core();
+  c.set_state(agent_state::idle);
+  park_quietly(*this, mail_);
+  next = static_cast<strand*>(std::exchange(c.idle_, this));
+  return next_step::pause;
+}
+
+driven_fiber::next_step agent_life::put_off() noexcept {
+  put_off_ = preempted = true;
+  loop::here()->push(*this);
+  return next_step::pause;
+}
+
+cancel_result agent_life::mail_wait::withdraw() noexcept {
+  agent_core& c = life_.core();
+  if (c.idle_ == &life_) {
+    c.idle_ = static_cast<agent_life*>(static_cast<fiber*>(life_.next));
+  } else {
+    strand* at = c.idle_;
+    while (at->next != &life_) at = at->next;
+    at->next = life_.next;
+  }
+  life_.next = nullptr;
+  return cancel_result::done;
+}
+
+void agent_life::mail_wait::describe(dump_line& line) const { line.add("its mailbox"); }
+
+void agent_life::add_details(dump_line& line) const {
+  line.add(", ").add(core().queued_.load(std::memory_order_relaxed)).add(" queued, ");
+  line.add(core().handled_.load(std::memory_order_relaxed)).add(" handled");
+}
+
+// The handler has ended, or was unwound.
+void agent_life::handled() noexcept {
+  agent_core& c = core();
+  envelope& e = *std::exchange(handling_, nullptr);
+  e.result().destroy_frame();
+  if (own_ != nullptr && own_->link) {
+    own_->link->running.store(false, std::memory_order_release);
+    own_->link = {};
+  }
+  c.handled_.store(c.handled_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const std::exception_ptr error = e.result().error();
+  const bool unwound = e.result().pending();
+  if (error != nullptr && (!e.is_call || c.crash_on_error_) && own().crash == nullptr)
+    own().crash = error;
+  if (!e.is_call) {
+    e.dispose();
+  } else if (unwound) {
+    c.push_front(e);  // answered with the others that are queued
+  } else {
+    agent_core::answer(static_cast<call_envelope&>(e));
+  }
+}
+
+void agent_life::crash(std::exception_ptr error) noexcept {
+  if (stage_ == stage::over || stage_ == stage::closing || own().crash != nullptr) return;
+  own().crash = std::move(error);
+  cancel_reason why(cancel_kind::custom, "the agent crashes");
+  why.source = scope_id();
+  why.when = loop::here()->now();
+  region::cancel(*this, make_reason(std::move(why)), false);
+}
+
+trail_ref agent_life::trail_of(const scope* inside) {
+  if (handling_ == nullptr) return {};
+  if (inside != nullptr && own_ != nullptr && inside == own_->area.get()) return {};
+  belongings& b = own();
+  if (!b.link) {
+    trail_ref outer;
+    if (handling_->is_call) outer = static_cast<call_envelope*>(handling_)->chain;
+    b.link = counted_ref<chain_link>(new chain_link(core(), std::move(outer)));
+  }
+  return trail_ref::share(b.link.get());
+}
+
+// ------------------------------------------------------------------ the end
+
+driven_fiber::next_step agent_life::begin_end() {
+  core().set_state(agent_state::stopping);
+  if (own_ == nullptr || own_->area == nullptr) return end();
+  belongings& b = *own_;
+  if (b.crash != nullptr) {
+    b.body.set_error(b.crash);
+  } else if (region::reason(*b.area)) {
+    b.body.set_cancelled(region::reason(*b.area));
+  } else {
+    b.body.emplace();
+  }
+  body_ended(*b.area, b.body);
+  if (!has_loose_ends(*b.area)) return scope_ended();
+  stage_ = stage::closing;
+  b.closing.own_frame(end_scope(*b.area, b.body).release());
+  frame& root = frame_of(b.closing.frame());
+  root.out = &b.closing;
+  leaf = &root;
+  return next_step::run;
+}
+
+driven_fiber::next_step agent_life::scope_ended() noexcept {
+  belongings& b = *own_;
+  b.closing.destroy_frame();
+  const verdict v = judge_scope(*b.area, b.body);
+  if (v.what == verdict::action::fail && b.crash == nullptr) b.crash = v.error;
+  b.area.reset();
+  return end();
+}
+
+driven_fiber::next_step agent_life::end() noexcept {
+  stage_ = stage::over;
+  out_.reset();
+  if (own_ != nullptr && own_->crash != nullptr) {
+    out_.set_error(own_->crash);
+  } else if (region::reason(*this)) {
+    out_.set_cancelled(region::reason(*this));
+  } else {
+    out_.emplace();
+  }
+  return next_step::end;
+}
+
+// Its defers have run.
+void agent_life::drop_operation() noexcept {
+  if (std::exchange(constructed_, false)) destroy_object();
+  if (own_ != nullptr) {
+    while (own_->timers != nullptr) own_->timers->drop();
+    if (own_->link) own_->link->running.store(false, std::memory_order_release);
+    own_->link = {};
+    if (in_dead_world()) own_->area.reset();
+  }
+  if (!in_dead_world() || ended) return;
+  if (envelope* e = std::exchange(handling_, nullptr)) {
+    e->result().forget_frame();
+    core().push_front(*e);
+  }
+  core().loop_crashed(*this);
+}
+
+void agent_life::finished() noexcept { core().life_ended(*this); }
+
+agent_timer*& agent_life::timers() { return own().timers; }
+
+}  // namespace weir::detail
