@@ -138,7 +138,7 @@ namespace detail {
 
 agent_setup setup_of(const agent_options& options);
 /// Begins the life, or the lives, of an agent that `s` owns as a service.
-void begin_in(scope& s, agent_core& agent);
+void begin_in(scope& s, agent_core& agent, std::source_location site);
 /// The agent whose constructor, handler or destructor runs; errc::no_current_agent if there is
 /// none, or one of another type.
 agent_core& current_agent(const void* type);
@@ -160,7 +160,7 @@ template <class T, class... A>
 agent_ref<T> spawn_agent(scope& s, agent_options options, A&&... args) {
   s.require_open("spawn_agent");
   auto made = detail::make_agent<T>(detail::setup_of(options), std::forward<A>(args)...);
-  detail::begin_in(s, made.core());
+  detail::begin_in(s, made.core(), options.site);
   return made;
 }
 

@@ -27,7 +27,7 @@ class agent_pool : public agent_ref<T> {
   template <class... A>
   agent_pool(scope& s, std::int64_t n, const agent_options& options, A&&... args)
       : agent_ref<T>(make(s, n, options, std::forward<A>(args)...)) {
-    detail::begin_in(s, this->core());
+    detail::begin_in(s, this->core(), options.site);
   }
 
  private:

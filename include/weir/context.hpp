@@ -23,6 +23,7 @@ namespace detail {
 
 struct fiber;
 struct generator_base;
+struct polite_service;
 struct region;  // the implementation's view of a context, in src/core/region.hpp
 
 enum class region_kind : std::uint8_t {
@@ -53,6 +54,12 @@ struct entry {
   }
   /// Starts a defer: a task to be awaited, or an empty one if it ran to its end.
   virtual task<> run(const outcome_view&) { return task<>(nullptr); }
+  /// The service, of an entry of kind `background`.
+  virtual fiber* service() noexcept { return nullptr; }
+  /// How that service is asked to end; null: it is cancelled.
+  virtual polite_service* polite() noexcept { return nullptr; }
+  /// It is in no stack any more.
+  virtual void discard() noexcept { delete this; }
 
   entry* below = nullptr;
   entry* above = nullptr;

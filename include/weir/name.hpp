@@ -74,6 +74,12 @@ class kept_name {
   }
 
   bool empty() const noexcept { return text_ == nullptr; }
+  bool is_literal() const noexcept { return literal_; }
+  /// The characters, never null; if it is no literal, they belong to the caller now.
+  const char* release() noexcept {
+    const char* const text = std::exchange(text_, nullptr);
+    return text == nullptr ? "" : text;
+  }
   std::string_view view() const noexcept {
     return text_ == nullptr ? std::string_view() : std::string_view(text_);
   }

@@ -74,6 +74,7 @@
 #include <weir/stream_source.hpp>
 #include <weir/stream_transform.hpp>
 #include <weir/supervise.hpp>
+#include <weir/supervisor.hpp>
 #include <weir/suspend.hpp>
 #include <weir/task.hpp>
 #include <weir/time.hpp>

@@ -22,11 +22,11 @@ agent_setup setup_of(const agent_options& options) {
   return setup;
 }
 
-void begin_in(scope& s, agent_core& agent) {
+void begin_in(scope& s, agent_core& agent, std::source_location site) {
   const std::uint32_t fibers = agent.fibers_to_begin();
   for (std::uint32_t i = 0; i < fibers; ++i) {
     const core_ref dropped =
-        core_ref::adopt(agent.begin_life(s, scope::launch::background, nullptr));
+        core_ref::adopt(agent.begin_life(s, scope::launch::background, nullptr, site));
   }
 }
 

@@ -35,7 +35,7 @@ std::exception_ptr agent_core::cycle_here(const trail_ref& chain) const {
   const auto outer_of = [](const trail* t) { return static_cast<const chain_link*>(t); };
   for (const chain_link* l = outer_of(chain.get()); l != nullptr; l = outer_of(l->outer.get()))
     if (l->agent.get() == this && l->running.load(std::memory_order_acquire)) ++waiting;
-  if (waiting < (extras_ == nullptr ? 1 : extras_->lives)) return nullptr;
+  if (waiting < (!has_parts() ? 1 : parts().lives)) return nullptr;
   std::vector<std::string> names;
   for (const chain_link* l = outer_of(chain.get()); l != nullptr; l = outer_of(l->outer.get()))
     names.insert(names.begin(), std::string(l->agent->name()));

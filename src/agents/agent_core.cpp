@@ -50,31 +50,32 @@ void raise_not_copyable(std::string_view name) {
             ": its arguments cannot be copied, so it cannot be restarted; make it temporary");
 }
 
-agent_core::agent_core(agent_setup&& setup, const void* type)
-    : name_(std::move(setup.name)),
-      type_(type),
-      site_(setup.site),
-      supervised_(setup.supervised),
+agent_core::agent_core(agent_setup&& setup)
+    : supervised_(setup.supervised),
       revives_(setup.revives),
       crash_on_error_(setup.on_error == on_error::crash),
       keeps_mail_(setup.on_restart == mailbox::keep),
       keeps_(setup.keeps),
       bounded_(setup.capacity != std::int64_t{unbounded}) {
-  check_mailbox("agent", name(), setup.capacity, setup.overflow);
+  check_mailbox("agent", setup.name.view(), setup.capacity, setup.overflow);
   loop* const here = loop::here();
   const bool elsewhere = setup.on.serial() != 0 && setup.on.serial() != current_loop_serial();
   if (elsewhere) {
     door_ = door_table::find(setup.on.index(), setup.on.serial());
     if (door_ == nullptr)
-      throw agent_error(errc::loop_gone, "agent " + quoted(name()) + ": its loop has ended");
+      throw agent_error(errc::loop_gone,
+                        "agent " + quoted(setup.name.view()) + ": its loop has ended");
     if (here != nullptr && door_->simulated() != here->own_door().simulated())
-      raise(errc::wrong_loop,
-            "agent " + quoted(name()) + ": one of the two loops is simulated and the other is not");
+      raise(errc::wrong_loop, "agent " + quoted(setup.name.view()) +
+                                  ": one of the two loops is simulated and the other is not");
   } else if (here != nullptr) {
     door_ = here->shared_door();
   }
   if (door_ != nullptr) home_serial_.store(door_->serial(), std::memory_order_relaxed);
-  if (!bounded_ && !elsewhere && setup.lives == 1) return;
+  owns_name_ = !setup.name.empty() && !setup.name.is_literal();
+  name_ = setup.name.release();
+  if (!bounded_ && !elsewhere && !supervised_ && setup.lives == 1) return;
+  extras().site = setup.site;
   extras().capacity = setup.capacity;
   extras().overflow = setup.overflow;
   extras().on = setup.on;
@@ -84,24 +85,29 @@ agent_core::agent_core(agent_setup&& setup, const void* type)
 
 agent_core::~agent_core() {
   // Nobody can reach it any more. What is left was sent before its supervisor ran, if ever.
-  flush(errc::agent_stopped, false);
-  if (extras_ != nullptr) flush_line(errc::agent_stopped);
+  flush(errc::agent_stopped);
+  if (has_parts()) flush_line(errc::agent_stopped);
+  delete extras_.load(std::memory_order_acquire);
+  if (owns_name_) delete[] name_;
 }
 
 agent_extras& agent_core::extras() {
-  if (extras_ == nullptr) extras_ = std::make_unique<agent_extras>();
-  return *extras_;
+  if (!has_parts()) {
+    const std::lock_guard lock(lock_of(*this));
+    if (!has_parts()) extras_.store(new agent_extras, std::memory_order_release);
+  }
+  return parts();
 }
 
 void agent_core::settle_home() {
-  if (home_serial_.load(std::memory_order_relaxed) != 0) return;
+  if (has_home()) return;
   const std::lock_guard lock(lock_of(*this));
   door_ = loop::here()->shared_door();
   home_serial_.store(door_->serial(), std::memory_order_release);
 }
 
 loop_ref agent_core::where() const noexcept {
-  return extras_ != nullptr && extras_->elsewhere ? extras_->on : loop_ref();
+  return has_parts() && parts().elsewhere ? parts().on : loop_ref();
 }
 
 // A simulated loop takes messages from its own thread only.
@@ -109,9 +115,7 @@ bool agent_core::may_be_reached() const noexcept {
   return !door_->simulated() || door_->thread == std::this_thread::get_id();
 }
 
-const void* agent_core::clock() const noexcept {
-  return home_serial_.load(std::memory_order_acquire) == 0 ? nullptr : door_->clock();
-}
+const void* agent_core::clock() const noexcept { return !has_home() ? nullptr : door_->clock(); }
 
 agent_info agent_core::info() const {
   agent_info seen;
@@ -151,7 +155,7 @@ std::exception_ptr agent_core::problem(errc code) const {
 }
 
 std::exception_ptr agent_core::refusal() const {
-  const bool settled = home_serial_.load(std::memory_order_acquire) != 0;
+  const bool settled = has_home();
   return problem(settled && !may_be_reached() ? errc::wrong_loop : ended_code());
 }
 
@@ -174,7 +178,7 @@ sent agent_core::cast(envelope* message) noexcept {
       e.dispose();
       return sent::stopped;
   }
-  const bool drops = extras_->overflow == overflow::drop_newest;
+  const bool drops = parts().overflow == overflow::drop_newest;
   if (drops) count_dropped(1);
   e.dispose();
   return drops ? sent::dropped : sent::full;
@@ -185,30 +189,30 @@ agent_core::room agent_core::offer(envelope& e) noexcept {
 }
 
 bool agent_core::counts_places() const noexcept {
-  return bounded_ && extras_->overflow != overflow::drop_oldest;
+  return bounded_ && parts().overflow != overflow::drop_oldest;
 }
 
 bool agent_core::reserve() noexcept {
-  std::atomic<std::int64_t>& occupied = extras_->occupied;
+  std::atomic<std::int64_t>& occupied = parts().occupied;
   std::int64_t seen = occupied.load(std::memory_order_relaxed);
-  while (seen < extras_->capacity) {
+  while (seen < parts().capacity) {
     if (occupied.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed)) return true;
   }
   return false;
 }
 
 void agent_core::give_back_place() noexcept {
-  if (counts_places()) extras_->occupied.fetch_sub(1, std::memory_order_relaxed);
+  if (counts_places()) parts().occupied.fetch_sub(1, std::memory_order_relaxed);
 }
 
 agent_core::room agent_core::offer_here(envelope& e) noexcept {
   if (gate_.load(std::memory_order_relaxed) != gate::open) return room::gone;
   if (bounded_) {
-    if (extras_->overflow == overflow::drop_oldest) {
+    if (parts().overflow == overflow::drop_oldest) {
       evict_oldest();
     } else if (!reserve()) {
-      if (extras_->overflow == overflow::wait) return room::wait;
-      if (extras_->overflow != overflow::stop) return room::full;
+      if (parts().overflow == overflow::wait) return room::wait;
+      if (parts().overflow != overflow::stop) return room::full;
       crash_here();
       return room::crashed;
     }
@@ -218,14 +222,14 @@ agent_core::room agent_core::offer_here(envelope& e) noexcept {
 }
 
 agent_core::room agent_core::offer_away(envelope& e) noexcept {
-  if (home_serial_.load(std::memory_order_acquire) == 0) {
+  if (!has_home()) {
     const std::lock_guard lock(lock_of(*this));
-    if (home_serial_.load(std::memory_order_relaxed) == 0) return offer_here(e);
+    if (!has_home()) return offer_here(e);
   }
   if (gate_.load(std::memory_order_acquire) != gate::open || !may_be_reached()) return room::gone;
   if (counts_places() && !reserve()) {
-    if (extras_->overflow == overflow::wait) return room::wait;
-    if (extras_->overflow != overflow::stop) return room::full;
+    if (parts().overflow == overflow::wait) return room::wait;
+    if (parts().overflow != overflow::stop) return room::full;
     at_home([](agent_core& a) { a.crash_here(); });
     return room::crashed;
   }
@@ -257,7 +261,7 @@ void agent_core::arrived(envelope& e) noexcept {
     give_back_place();
     return refuse_message(e, ended_code());
   }
-  if (bounded_ && extras_->overflow == overflow::drop_oldest) evict_oldest();
+  if (bounded_ && parts().overflow == overflow::drop_oldest) evict_oldest();
   push(e);
 }
 
@@ -296,7 +300,7 @@ void agent_core::push_front(envelope& e) noexcept {
   e.next = head_;
   head_ = &e;
   if (tail_ == nullptr) tail_ = &e;
-  if (counts_places()) extras_->occupied.fetch_add(1, std::memory_order_relaxed);
+  if (counts_places()) parts().occupied.fetch_add(1, std::memory_order_relaxed);
   queued_.store(queued_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
@@ -314,8 +318,9 @@ envelope* agent_core::unlink_head() noexcept {
     tail_ = nullptr;
     alarms_ = 0;
   }
-  if (e == stop_after_) {
-    stop_after_ = nullptr;
+  if (lives_ == nullptr && has_parts() && parts().old_mail > 0) --parts().old_mail;
+  if (stopping_ && e == parts().stop_after) {
+    due_ = true;
     wake_all();
   }
   queued_.store(queued_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
@@ -326,14 +331,13 @@ envelope* agent_core::take() noexcept {
   envelope* const e = unlink_head();
   if (bounded_) {
     give_back_place();
-    if (extras_->line_first != nullptr) admit_line();
+    if (parts().line_first != nullptr) admit_line();
   }
   return e;
 }
 
 void agent_core::evict_oldest() noexcept {
-  if (static_cast<std::int64_t>(queued_.load(std::memory_order_relaxed)) < extras_->capacity)
-    return;
+  if (static_cast<std::int64_t>(queued_.load(std::memory_order_relaxed)) < parts().capacity) return;
   envelope& oldest = *unlink_head();
   if (oldest.is_call) count_dropped(1);
   refuse_message(oldest, errc::mailbox_full);
@@ -352,9 +356,9 @@ void agent_core::wake_all() noexcept {
 // ------------------------------------------------------------------ the line before it
 
 void agent_core::enter_line(envelope& e) noexcept {
-  extras_->occupied.fetch_add(1, std::memory_order_relaxed);
+  parts().occupied.fetch_add(1, std::memory_order_relaxed);
   e.in_line = true;
-  if (!is_here() && home_serial_.load(std::memory_order_acquire) != 0) {
+  if (!is_here() && has_home()) {
     (void)post(e);
     return;
   }
@@ -368,7 +372,7 @@ void agent_core::enter_line_here(envelope& e) noexcept {
     give_back_place();
     return refuse_message(e, ended_code());
   }
-  agent_extras& x = *extras_;
+  agent_extras& x = parts();
   e.in_line = true;
   e.next = nullptr;
   e.before = x.line_last;
@@ -383,7 +387,7 @@ void agent_core::enter_line_here(envelope& e) noexcept {
 }
 
 void agent_core::leave_line(envelope& e) noexcept {
-  agent_extras& x = *extras_;
+  agent_extras& x = parts();
   auto* const after = static_cast<envelope*>(e.next);
   if (e.before == nullptr) {
     x.line_first = after;
@@ -413,7 +417,7 @@ void discard(envelope& e) noexcept {
 }  // namespace
 
 void agent_core::admit_line() noexcept {
-  agent_extras& x = *extras_;
+  agent_extras& x = parts();
   while (x.line_first != nullptr &&
          static_cast<std::int64_t>(queued_.load(std::memory_order_relaxed)) < x.capacity) {
     envelope& e = *x.line_first;
@@ -432,7 +436,7 @@ void agent_core::admit_line() noexcept {
 // Senders on other loops that have given up leave their messages behind. They are looked for
 // whenever the line has doubled, so that there are never more of them than twice the others.
 void agent_core::sweep_line() noexcept {
-  agent_extras& x = *extras_;
+  agent_extras& x = parts();
   for (envelope* e = x.line_first; e != nullptr;) {
     envelope& seen = *e;
     e = static_cast<envelope*>(e->next);
@@ -445,7 +449,7 @@ void agent_core::sweep_line() noexcept {
 }
 
 void agent_core::flush_line(errc code) noexcept {
-  while (envelope* e = extras_->line_first) {
+  while (envelope* e = parts().line_first) {
     leave_line(*e);
     give_back_place();
     if (is_abandoned(*e)) {
@@ -456,20 +460,31 @@ void agent_core::flush_line(errc code) noexcept {
   }
 }
 
-void agent_core::flush(errc code, bool calls_only) noexcept {
+void agent_core::flush(errc code) noexcept {
+  while (head_ != nullptr) {
+    envelope& e = *unlink_head();
+    give_back_place();
+    refuse_message(e, code);
+  }
+}
+
+// What came after the end of the last life waits for the next one.
+void agent_core::flush_old(errc code) noexcept {
+  std::uint64_t old = std::exchange(parts().old_mail, 0);
   envelope* all = std::exchange(head_, nullptr);
-  tail_ = stop_after_ = nullptr;
+  tail_ = nullptr;
   queued_.store(0, std::memory_order_relaxed);
   while (all != nullptr) {
     envelope& e = *all;
     all = static_cast<envelope*>(e.next);
-    if (calls_only && !e.is_call) {
+    if (old == 0 || (keeps_mail_ && !e.is_call)) {
       append(e);
       queued_.store(queued_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     } else {
       give_back_place();
       refuse_message(e, code);
     }
+    if (old > 0) --old;
   }
 }
 

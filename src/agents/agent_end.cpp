@@ -63,7 +63,7 @@ future<void> agent_core::stop() {
   auto* const f = new stop_future(*this);
   future<void> given(core_ref::adopt(f));
   loop* const here = loop::here();
-  const bool settled = home_serial_.load(std::memory_order_acquire) != 0;
+  const bool settled = has_home();
   if (crashing || (settled && !may_be_reached())) return given;
   stop_ticket* const ticket =
       here == nullptr ? nullptr : f->ticket = new stop_ticket(f, here->shared_door());
@@ -91,14 +91,15 @@ void agent_core::stop_here(stop_ticket* told) noexcept {
   if (told != nullptr) extras().stops.push_back(told);
   if (stopping_ || cut_) return;
   stopping_ = true;
-  stop_after_ = tail_;
+  extras().stop_after = tail_;
+  due_ = tail_ == nullptr;
   set_state(agent_state::stopping);
   if (!revives_) {
     gate_.store(gate::stopping, std::memory_order_relaxed);
     accepts_ = false;
     if (bounded_) flush_line(errc::agent_stopped);
   }
-  if (stop_after_ == nullptr) wake_all();
+  if (due_) wake_all();
 }
 
 void agent_core::ask_to_end() noexcept {
@@ -152,40 +153,44 @@ task<> stand_in(agent_handle agent, birth_listener* told) {
 }  // namespace
 
 std::uint32_t agent_core::fibers_to_begin() const noexcept {
-  return extras_ == nullptr || extras_->elsewhere ? 1 : extras_->lives;
+  return !has_parts() || parts().elsewhere ? 1 : parts().lives;
 }
 
-fiber* agent_core::begin_life(scope& owner, scope::launch how, birth_listener* told) {
+fiber* agent_core::begin_life(scope& owner, scope::launch how, birth_listener* told,
+                              std::source_location site) {
   settle_home();
-  if (extras_ != nullptr && extras_->elsewhere) {
+  if (site.line() == 0 && has_parts()) site = parts().site;
+  if (has_parts() && parts().elsewhere) {
     at_home([](agent_core& a) { a.reopen_here(); });
     fiber* const f = scope::make(stand_in(agent_handle::share(this), told));
-    return owner.adopt(f, {.name = std::string(name())}, site_, how, this);
+    return owner.adopt(f, {.name = std::string(name())}, site, how, this);
   }
-  return start_in(owner, how, told, nullptr);
+  return start_in(owner, how, told, nullptr, site);
 }
 
 void agent_core::start_here(scope& owner, birth_listener* told,
                             const std::shared_ptr<door>& listening) {
-  const std::uint32_t lives = extras_ == nullptr ? 1 : extras_->lives;
+  const std::uint32_t lives = !has_parts() ? 1 : parts().lives;
   for (std::uint32_t i = 0; i < lives; ++i)
-    (void)core_ref::adopt(start_in(owner, scope::launch::ordinary, told, listening));
+    (void)core_ref::adopt(start_in(owner, scope::launch::ordinary, told, listening, parts().site));
 }
 
 fiber* agent_core::start_in(scope& owner, scope::launch how, birth_listener* told,
-                            const std::shared_ptr<door>& listening) {
+                            const std::shared_ptr<door>& listening, std::source_location site) {
   agent_life* const life = make_life();
   const core_ref guard(life);
   if (told != nullptr) life->tell(told, listening);
-  fiber* const f = owner.adopt(life, {}, site_, how, this);
+  fiber* const f = owner.adopt(life, {}, site, how, this);
   if (f->ended) {  // the scope is cancelled already: there is no life
     if (!supervised_ && lives_ == nullptr) finish_here(weir::ending::cancelled);
     return f;
   }
-  f->name = name_.empty() ? nullptr : name_.view().data();
+  f->name = *name_ == '\0' ? nullptr : name_;
   life_began(*life);
   return f;
 }
+
+void agent_core::forget_stop() noexcept { stopping_ = due_ = cut_ = false; }
 
 void agent_core::reopen_here() noexcept {
   if (ended_for_good()) return;
@@ -197,8 +202,7 @@ void agent_core::life_began(agent_life& life) noexcept {
   if (lives_ == nullptr) {
     generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     reopen_here();
-    stopping_ = cut_ = false;
-    stop_after_ = nullptr;
+    forget_stop();
     set_state(agent_state::starting);
   }
   life.generation_ = generation_.load(std::memory_order_relaxed);
@@ -216,8 +220,9 @@ void agent_core::life_ended(agent_life& life) noexcept {
   }
   if (lives_ != nullptr) return;
   std::vector<stop_ticket*> stops;
-  if (extras_ != nullptr) stops.swap(extras_->stops);
+  if (has_parts()) stops.swap(parts().stops);
   if (supervised_) {
+    extras().old_mail = queued_.load(std::memory_order_relaxed);
     set_state(agent_state::restarting);
   } else {
     const bool any_crashed = ending_.load(std::memory_order_relaxed) == weir::ending::crashed;
@@ -236,11 +241,11 @@ void agent_core::loop_crashed(agent_life& life) noexcept {
   if (lives_ != nullptr) return;
   idle_ = nullptr;
   accepts_ = false;
-  flush(errc::loop_gone, false);
-  if (extras_ != nullptr) {
+  flush(errc::loop_gone);
+  if (has_parts()) {
     flush_line(errc::loop_gone);
-    for (stop_ticket* told : extras_->stops) told->settle();
-    extras_->stops.clear();
+    for (stop_ticket* told : parts().stops) told->settle();
+    parts().stops.clear();
   }
   if (!supervised_) finish_here(weir::ending::cancelled);
 }
@@ -254,10 +259,9 @@ void agent_core::expect_life(bool was_stopped) noexcept {
 void agent_core::expect_life_here(bool was_stopped) noexcept {
   if (ended_for_good()) return;
   reopen_here();
-  stopping_ = cut_ = false;
-  stop_after_ = nullptr;
+  forget_stop();
   set_state(agent_state::restarting);
-  if (!was_stopped) flush(errc::agent_restarted, keeps_mail_);
+  if (!was_stopped) flush_old(errc::agent_restarted);
   if (bounded_) admit_line();
 }
 
@@ -268,9 +272,10 @@ void agent_core::shut(errc code) noexcept {
 void agent_core::shut_here(errc code) noexcept {
   gate_.store(code == errc::agent_crashed ? gate::crashed : gate::stopped,
               std::memory_order_release);
-  accepts_ = stopping_ = cut_ = false;
+  accepts_ = false;
+  forget_stop();
   set_state(agent_state::ended);
-  flush(code, false);
+  flush(code);
   if (bounded_) flush_line(code);
 }
 
@@ -293,7 +298,7 @@ bool agent_core::watch(end_watch& w) noexcept {
   const std::lock_guard lock(lock_of(*this));
   if (over_.load(std::memory_order_relaxed)) return false;
   w.linked = true;
-  w.after = std::exchange(watches_, &w);
+  w.after = std::exchange(extras().watches, &w);
   if (w.after != nullptr) w.after->before = &w;
   return true;
 }
@@ -305,7 +310,7 @@ void agent_core::unwatch(end_watch& w) noexcept {
       w.waiter = nullptr;  // the news is on its way, and frees it
       return;
     }
-    (w.before == nullptr ? watches_ : w.before->after) = w.after;
+    (w.before == nullptr ? parts().watches : w.before->after) = w.after;
     if (w.after != nullptr) w.after->before = w.before;
   }
   delete &w;
@@ -316,7 +321,7 @@ void agent_core::tell_watches() noexcept {
   {
     const std::lock_guard lock(lock_of(*this));
     over_.store(true, std::memory_order_release);
-    all = std::exchange(watches_, nullptr);
+    if (has_parts()) all = std::exchange(parts().watches, nullptr);
     for (end_watch* w = all; w != nullptr; w = w->after) w->linked = false;
   }
   // The list is newest first; they hear of it in the order in which they came.

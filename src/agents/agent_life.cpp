@@ -154,15 +154,16 @@ driven_fiber::next_step agent_life::put_off() noexcept {
 }
 
 cancel_result agent_life::mail_wait::withdraw() noexcept {
-  agent_core& c = life_.core();
-  if (c.idle_ == &life_) {
-    c.idle_ = static_cast<agent_life*>(static_cast<fiber*>(life_.next));
+  auto& life = static_cast<agent_life&>(static_cast<fiber&>(*waiting_strand()));
+  agent_core& c = life.core();
+  if (c.idle_ == &life) {
+    c.idle_ = static_cast<agent_life*>(static_cast<fiber*>(life.next));
   } else {
     strand* at = c.idle_;
-    while (at->next != &life_) at = at->next;
-    at->next = life_.next;
+    while (at->next != &life) at = at->next;
+    at->next = life.next;
   }
-  life_.next = nullptr;
+  life.next = nullptr;
   return cancel_result::done;
 }
 

@@ -43,6 +43,8 @@ struct agent_extras {
   loop_ref on{};
   bool elsewhere = false;
   std::uint32_t lives = 1;
+  std::source_location site;       // where a supervised one was added
+  envelope* stop_after = nullptr;  // the last message before the stop
   /// Messages that have a place in the mailbox or stand in line for one.
   std::atomic<std::int64_t> occupied{0};
   // The line of those who wait for room, first come, first served; its loop only.
@@ -50,7 +52,9 @@ struct agent_extras {
   envelope* line_last = nullptr;
   std::size_t line_size = 0;
   std::size_t sweep_at = 16;
+  std::uint64_t old_mail = 0;  // between two lives: the messages of the time before
   std::vector<stop_ticket*> stops;
+  end_watch* watches = nullptr;  // behind the lock
 };
 
 /// Who waits for room in a mailbox. Shared by the waiting sender and the message.
@@ -106,9 +110,9 @@ struct agent_message final : message {
 template <class F>
 void agent_core::at_home(F&& what) noexcept {
   if (is_here()) return what(*this);
-  if (home_serial_.load(std::memory_order_acquire) == 0) {
+  if (!has_home()) {
     const std::lock_guard lock(lock_of(*this));
-    if (home_serial_.load(std::memory_order_relaxed) == 0) return what(*this);
+    if (!has_home()) return what(*this);
   }
   const door_ref there = door_;
   there->post(*new agent_message<std::decay_t<F>>(*this, std::forward<F>(what)));

@@ -152,7 +152,7 @@ void push_below(std::vector<place_in_tree>& open, const place_in_tree& from) {
     for (fiber* f = region::first_child(static_cast<const scope&>(c)); f; f = f->following)
       below.push_back({f, from.depth + 1});
   for (entry* e = region::entries(const_cast<context&>(c)); e != nullptr; e = e->below)
-    if (e->kind == entry::sort::background) below.push_back({background_of(*e), from.depth + 1});
+    if (e->kind == entry::sort::background) below.push_back({e->service(), from.depth + 1});
   if (fiber* stopping = stopping_in(c)) below.push_back({stopping, from.depth + 1});
   for (const context* in = region::inner(c); in != nullptr;
        in = region::kind(*in) == region_kind::stream

@@ -142,11 +142,11 @@ struct grace_region final : limited_region {
 /// A service's place in the LIFO stack of its scope.
 struct background_entry final : entry {
   background_entry(fiber& f, polite_service* asked)
-      : entry(sort::background), service(&f), polite(asked) {}
-  fiber* service;
-  polite_service* polite;
+      : entry(sort::background), of(&f), asked_by(asked) {}
+  fiber* service() noexcept override { return of; }
+  polite_service* polite() noexcept override { return asked_by; }
+  fiber* of;
+  polite_service* asked_by;
 };
-/// The service behind an entry of kind `background`.
-inline fiber* background_of(entry& e) noexcept { return static_cast<background_entry&>(e).service; }
 
 }  // namespace weir::detail

@@ -53,9 +53,9 @@ class service_wait : public future_wait {
 task<> stop_service(context& c, fiber& f, time_point grace_end) {
   const core_ref keep(&f);
   entry* place = std::exchange(f.registration, nullptr);
-  polite_service* const polite = static_cast<background_entry*>(place)->polite;
+  polite_service* const polite = place->polite();
   region::unlink_entry(c, *place);
-  delete place;
+  place->discard();
   if (polite != nullptr && !region::forced(c)) {
     polite->ask_to_end();
   } else {
@@ -110,7 +110,7 @@ task<> pop_entries(context& c, const outcome_base& how, std::vector<std::excepti
         co_await quietly(run_defer(c, *e, how, grace_end, errors));
         break;
       case entry::sort::background:
-        co_await quietly(stop_service(c, *background_of(*e), grace_end));
+        co_await quietly(stop_service(c, *e->service(), grace_end));
         break;
       case entry::sort::stop:
         region::unlink_entry(c, *e);

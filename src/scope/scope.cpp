@@ -130,7 +130,9 @@ detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
     return f;
   }
   if (how == launch::background) {
-    auto* place = new detail::background_entry(*f, polite);
+    detail::entry* const place =
+        f->driven ? static_cast<detail::driven_fiber*>(f)
+                  : static_cast<detail::entry*>(new detail::background_entry(*f, polite));
     f->background = true;
     f->registration = place;
     own(place);
@@ -336,7 +338,7 @@ void region::child_ended(scope& s, fiber& f) {
   if (f.background) {
     if (entry* place = std::exchange(f.registration, nullptr)) {
       unlink_entry(s, *place);
-      delete place;
+      place->discard();
     }
   } else {
     remove_child(s, f);
@@ -425,7 +427,7 @@ void region::delete_entries(context& c) noexcept {
   while (entry* rest = c.entries_) {
     // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete): unlinked before it is deleted
     unlink_entry(c, *rest);
-    delete rest;
+    rest->discard();
   }
 }
 

@@ -183,7 +183,9 @@ class call_wait_base : public wait {
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;
-  bool failed() const noexcept { return error_ != nullptr || !message_->result().is_value(); }
+  bool failed() const noexcept {
+    return error_ != nullptr || message_ == nullptr || !message_->result().is_value();
+  }
   /// A time limit directly around it.
   void limit_to(time_point at) noexcept { limit_ = at; }
   /// The answer is here.

@@ -191,7 +191,7 @@ void check_mailbox(const char* what, std::string_view name, std::int64_t capacit
 
 class agent_core : public polite_service {
  public:
-  agent_core(agent_setup&& setup, const void* type);
+  explicit agent_core(agent_setup&& setup);
   agent_core(const agent_core&) = delete;
   agent_core& operator=(const agent_core&) = delete;
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
@@ -205,9 +205,9 @@ class agent_core : public polite_service {
 
   // ---- Any thread.
 
-  std::string_view name() const noexcept { return name_.view(); }
+  std::string_view name() const noexcept { return name_; }
   /// The address of something that is unique to the type of the agent.
-  const void* type() const noexcept { return type_; }
+  virtual const void* type() const noexcept = 0;
   sent cast(envelope* message) noexcept;
   agent_info info() const;
   future<void> stop();
@@ -227,7 +227,8 @@ class agent_core : public polite_service {
   /// Begins the next life as a child of `owner`; on another loop a child that stands for it.
   /// `told`, if given, hears when the constructor has returned. The fiber is counted for the
   /// caller.
-  fiber* begin_life(scope& owner, scope::launch how, birth_listener* told);
+  fiber* begin_life(scope& owner, scope::launch how, birth_listener* told,
+                    std::source_location site = {});
   /// How often begin_life is called for all its lives at once.
   std::uint32_t fibers_to_begin() const noexcept;
   /// Asks the life to finish its handler and then to end, whatever is in the mailbox.
@@ -319,8 +320,15 @@ class agent_core : public polite_service {
   friend class agent_life;
 
   enum class gate : std::uint8_t { open, stopping, stopped, crashed };
+  static constexpr std::uint32_t homeless = ~std::uint32_t{0};  // the number of no loop
 
-  agent_extras& extras();
+  bool has_home() const noexcept {
+    return home_serial_.load(std::memory_order_acquire) != homeless;
+  }
+
+  agent_extras& extras();  // made if need be
+  bool has_parts() const noexcept { return extras_.load(std::memory_order_acquire) != nullptr; }
+  agent_extras& parts() const noexcept { return *extras_.load(std::memory_order_acquire); }
   bool counts_places() const noexcept;
   void give_back_place() noexcept;
   bool reserve() noexcept;
@@ -339,15 +347,17 @@ class agent_core : public polite_service {
   void sweep_line() noexcept;
   void wake() noexcept;
   void wake_all() noexcept;
-  bool stop_due() const noexcept { return cut_ || (stopping_ && stop_after_ == nullptr); }
+  bool stop_due() const noexcept { return cut_ || due_; }
+  void forget_stop() noexcept;
   fiber* start_in(scope& owner, scope::launch how, birth_listener* told,
-                  const std::shared_ptr<door>& listening);
+                  const std::shared_ptr<door>& listening, std::source_location site);
   void reopen_here() noexcept;
   void life_began(agent_life& life) noexcept;
   void life_ended(agent_life& life) noexcept;
   void loop_crashed(agent_life& life) noexcept;
   void tell_watches() noexcept;
-  void flush(errc code, bool calls_only) noexcept;
+  void flush(errc code) noexcept;
+  void flush_old(errc code) noexcept;
   void flush_line(errc code) noexcept;
   void refuse_message(envelope& e, errc code) noexcept;
   void set_state(agent_state s) noexcept { state_.store(s, std::memory_order_relaxed); }
@@ -355,32 +365,28 @@ class agent_core : public polite_service {
   void at_home(F&& what) noexcept;
 
   std::atomic<std::uint32_t> refs_{1};
-  std::atomic<std::uint32_t> home_serial_{0};
+  std::atomic<std::uint32_t> home_serial_{homeless};
   std::shared_ptr<door> door_;
-  kept_name name_;
-  const void* type_;
-  std::unique_ptr<agent_extras> extras_;  // what few agents need
+  const char* name_ = "";
+  std::atomic<agent_extras*> extras_{nullptr};  // what few agents need; made once, behind a lock
   // The mailbox.
   envelope* head_ = nullptr;
   envelope* tail_ = nullptr;
-  envelope* stop_after_ = nullptr;  // the last one before the stop
-  agent_life* idle_ = nullptr;      // lives that wait for a message, linked by strand::next
-  agent_life* lives_ = nullptr;     // all of them; more than one only in an agent_pool
-  end_watch* watches_ = nullptr;    // behind a lock
-  std::source_location site_;
+  agent_life* idle_ = nullptr;   // lives that wait for a message, linked by strand::next
+  agent_life* lives_ = nullptr;  // all of them; more than one only in an agent_pool
   std::atomic<std::uint64_t> queued_{0};
   std::atomic<std::uint64_t> handled_{0};
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> skipped_{0};
   std::atomic<std::uint32_t> generation_{0};
-  std::atomic<std::uint32_t> restarts_{0};
   std::atomic<gate> gate_{gate::open};
   std::atomic<agent_state> state_{agent_state::starting};
   std::atomic<weir::ending> ending_{weir::ending::normal};
   std::atomic<bool> over_{false};
   std::uint8_t alarms_ = 0;    // mailbox_high events since it was empty
   bool accepts_ : 1 = true;    // what arrives now is enqueued
-  bool stopping_ : 1 = false;  // stop was asked: the lives end behind stop_after_
+  bool stopping_ : 1 = false;  // stop was asked: the lives end behind what was queued then
+  bool due_ : 1 = false;       // that has been handled
   bool cut_ : 1 = false;       // cut_short was asked
   bool supervised_ : 1 = false;
   bool revives_ : 1 = false;
@@ -388,6 +394,12 @@ class agent_core : public polite_service {
   bool keeps_mail_ : 1 = false;
   bool keeps_ : 1 = false;    // the arguments, for further lives
   bool bounded_ : 1 = false;  // its mailbox
+  bool owns_name_ : 1 = false;
+
+ protected:
+  bool has_arguments_ : 1 = true;
+
+ private:
   static constexpr std::uint8_t name_claimed = 1;
   static constexpr std::uint8_t name_over = 2;
   std::atomic<std::uint8_t> name_use_{0};

@@ -34,6 +34,7 @@ class agent_life : public driven_fiber {
   void finished() noexcept override;
   trail_ref trail_of(const scope* inside) override;
   void add_details(dump_line& line) const override;
+  polite_service* polite() noexcept override { return of_.get(); }
   outcome_base& result() noexcept override { return out_; }
   void drop_operation() noexcept override;
   void drop_value() noexcept override { out_.drop_value(); }
@@ -51,15 +52,11 @@ class agent_life : public driven_fiber {
   /// The wait of a life that has nothing to do.
   class mail_wait final : public wait {
    public:
-    explicit mail_wait(agent_life& l) noexcept : life_(l) {}
     bool poll() override { return false; }
     void link() override {}
     cancel_result withdraw() noexcept override;
     void describe(dump_line& line) const override;
     void wake() noexcept { complete(); }
-
-   private:
-    agent_life& life_;
   };
   /// What few lives need.
   struct belongings;
@@ -79,7 +76,7 @@ class agent_life : public driven_fiber {
 
   agent_handle of_;
   envelope* handling_ = nullptr;
-  mail_wait mail_{*this};
+  mail_wait mail_;
   std::unique_ptr<belongings> own_;
   agent_life* sibling_ = nullptr;  // in the core's list
   std::uint32_t generation_ = 0;
@@ -120,7 +117,7 @@ class agent_core_of final : public agent_core {
  public:
   template <class... A>
   explicit agent_core_of(agent_setup&& setup, A&&... args)
-      : agent_core(check(std::move(setup)), &type_mark<T>), args_(std::forward<A>(args)...) {}
+      : agent_core(check(std::move(setup))), args_(std::forward<A>(args)...) {}
   ~agent_core_of() override { drop_arguments(); }
 
  private:
@@ -146,10 +143,11 @@ class agent_core_of final : public agent_core {
     std::apply([&](auto&... args) { make(std::move(args)...); }, args_);
   }
   void drop_arguments() noexcept override {
-    if (std::exchange(has_args_, false)) args_.~tuple();
+    if (has_arguments_) args_.~tuple();
+    has_arguments_ = false;
   }
+  const void* type() const noexcept override { return &type_mark<T>; }
 
-  bool has_args_ = true;
   union {
     std::tuple<Args...> args_;
   };

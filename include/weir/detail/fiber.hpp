@@ -115,9 +115,10 @@ class trail {
 using trail_ref = counted_ref<trail>;
 
 /// A fiber without a coroutine of its own: it is asked what to do next when its turn comes and
-/// nothing is left of what it did before. So it may be idle without any frame.
-struct driven_fiber : fiber {
-  driven_fiber() noexcept { driven = begun = true; }
+/// nothing is left of what it did before. So it may be idle without any frame. As a service it is
+/// its own entry in the stack of its scope.
+struct driven_fiber : fiber, entry {
+  driven_fiber() noexcept : entry(sort::background) { driven = begun = true; }
   enum class next_step : std::uint8_t {
     run,    // there is a frame to resume
     pause,  // it is parked, or in the ready queue
@@ -133,6 +134,8 @@ struct driven_fiber : fiber {
   /// What a dump says of it beside its state.
   virtual void add_details(dump_line& line) const = 0;
   bool begin() final { return true; }
+  fiber* service() noexcept final { return this; }
+  void discard() noexcept final {}
 
  protected:
   ~driven_fiber() = default;

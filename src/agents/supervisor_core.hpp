@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: MIT
+// A supervisor without the types of its children.
+//
+// What always holds:
+// 1. Decisions are made in one place: `advance()`, in the body of run(). Ends and births of lives,
+//    alarms, cancellations and the calls of users only leave a note and wake the body.
+// 2. A slot has at most one life. The next one begins after the fiber of the last one has ended
+//    with all its cleanup; `lives_` has exactly the fibers that have not.
+// 3. An end is *expected* iff the slot was told to stop before (`slot::why`). Only others are
+//    judged: restart kind, intensity, significance. An end finds its slot by its fiber, so one of
+//    an earlier life finds nothing.
+// 4. There is at most one plan: the first start, a group restart, or the end. Its cursor is a slot
+//    of the list or null. Outside a plan, slots are started and stopped one by one.
+// 5. The counts change only in `shift`, and when a slot comes or goes.
+// 6. An agent hears what comes after each life: another one, none for now, or none ever.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <weir/backoff.hpp>
+#include <weir/detail/alarm.hpp>
+#include <weir/detail/home.hpp>
+#include <weir/future.hpp>
+#include <weir/supervisor.hpp>
+
+namespace weir::detail {
+
+class request_list;
+class supervisor_core;
+struct supervisor_region;
+
+using supervisor_handle = std::shared_ptr<supervisor_core>;
+
+// ------------------------------------------------------------------ those who wait
+
+class request_wait;
+
+/// Somebody waits for something that a supervisor does. Lives in the frame of the one who waits.
+class request {
+ public:
+  enum class aim : std::uint8_t { started, stopped, ended };
+  request(request_list& list, aim what, std::string_view whose) noexcept;
+  request(const request&) = delete;
+  request& operator=(const request&) = delete;
+  ~request();
+
+ private:
+  friend class request_list;
+  friend class request_wait;
+  void settle(const std::exception_ptr& error) noexcept;
+
+  request_list* list_;  // null: it is settled
+  aim what_;
+  std::string_view whose_;
+  request_wait* waiting_ = nullptr;
+  std::exception_ptr error_;
+  request* previous_ = nullptr;
+  request* next_ = nullptr;
+};
+
+class request_list {
+ public:
+  request_list() noexcept = default;
+  request_list(const request_list&) = delete;
+  request_list& operator=(const request_list&) = delete;
+  /// Settles all that aim at `what`.
+  void settle(request::aim what, const std::exception_ptr& error = nullptr) noexcept;
+
+ private:
+  friend class request;
+  request* first_ = nullptr;
+};
+
+class request_wait : public simple_wait<request_wait> {
+ public:
+  static constexpr bool home_bound = true;
+  using args = request*;
+  using result = void;
+  explicit request_wait(request*&& of) noexcept : of_(of) {}
+  bool try_now() const noexcept { return of_->list_ == nullptr; }
+  void arm() noexcept { of_->waiting_ = this; }
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  bool failed() const noexcept { return of_->error_ != nullptr; }
+  void take() const;
+
+ private:
+  friend class request;
+  request* of_;
+};
+
+/// Wakes the body of run().
+class wake_wait : public simple_wait<wake_wait> {
+ public:
+  static constexpr bool home_bound = true;
+  using args = supervisor_core*;
+  using result = void;
+  explicit wake_wait(supervisor_core*&& of) noexcept : of_(of) {}
+  bool try_now() noexcept;
+  void arm() noexcept;
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  void blockers(blocker_list& list) const override;
+  void take() const noexcept {}
+
+ private:
+  friend class supervisor_core;
+  supervisor_core* of_;
+};
+
+// ------------------------------------------------------------------ children
+
+/// How a life ended.
+struct life_end {
+  enum class sort : std::uint8_t { value, error, cancelled } how = sort::value;
+  std::exception_ptr error;
+};
+
+/// A child: what it is made of, and its present life.
+class slot final : public birth_listener, public alarm {
+ public:
+  enum class kind : std::uint8_t { agent, task, supervisor };
+  enum class phase : std::uint8_t { none, starting, running, stopping, zombie };
+  /// What follows once it has no life; of one that is starting: what it was.
+  enum class intent : std::uint8_t { none, start, restart };
+  enum class cause : std::uint8_t { none, group, terminated, shutdown };
+
+  slot(supervisor_core& owner, const child_options& options, kind what);
+  std::string_view name() const noexcept { return name_.view(); }
+  bool temporary() const noexcept { return restart == weir::restart::temporary; }
+  void born() noexcept override;
+
+  supervisor_core& of;
+  const kind what;
+  const weir::restart restart;
+  const bool significant;
+  bool is_static = false;  // it comes back with each life of its supervisor
+  phase now = phase::none;
+  intent then = intent::none;
+  cause why = cause::none;        // why it was told to stop
+  bool due : 1 = false;           // `then` shall happen as soon as it has no life, without a plan
+  bool manual : 1 = false;        // it is started by restart_child
+  bool cut_off : 1 = false;       // it was cancelled
+  bool escalated : 1 = false;     // its supervisor gave up while it lived
+  bool told_restart : 1 = false;  // invariant 6, of the last life: another one
+  bool told_the_end : 1 = false;  // none ever
+  // The notes.
+  bool was_born = false;
+  bool is_gone = false;
+  bool has_rung = false;
+  weir::ending ending = weir::ending::cancelled;
+  const duration limit;
+  const delay_rules delays;
+  const duration reset_after;
+  delay_sequence delay;
+  const std::source_location site;
+  time_point begun{};
+  std::uint64_t order = 0;
+  std::uint64_t lives = 0;
+  std::uint64_t restarts = 0;
+  core_ref life;              // the fiber
+  std::exception_ptr unmade;  // why there is none
+  request_list requests;
+
+  agent_handle agent;
+  std::unique_ptr<repeatable> work;
+  supervisor_handle nested;
+
+  slot* previous = nullptr;  // in the order in which they were added
+  slot* next = nullptr;
+
+ private:
+  friend class slot_queue;
+  void rang() noexcept override;
+
+  kept_name name_;
+  class slot_queue* queue_ = nullptr;
+  slot* queued_before_ = nullptr;
+  slot* queued_after_ = nullptr;
+};
+
+/// Slots with notes, first come, first served.
+class slot_queue {
+ public:
+  slot_queue() noexcept = default;
+  slot_queue(const slot_queue&) = delete;
+  slot_queue& operator=(const slot_queue&) = delete;
+  bool empty() const noexcept { return first_ == nullptr; }
+  /// Nothing happens if it is in a queue already.
+  void push(slot& s) noexcept;
+  slot* pop() noexcept;
+  static void remove(slot& s) noexcept;
+
+ private:
+  slot* first_ = nullptr;
+  slot* last_ = nullptr;
+};
+
+/// The restarts of the last so much time.
+class restart_window {
+ public:
+  /// False: it is one too many.
+  bool charge(time_point now, const std::exception_ptr& error, std::int64_t most, duration within);
+  /// Whether a charge at `now` would be allowed.
+  bool has_room(time_point now, std::int64_t most, duration within) const noexcept;
+  /// The errors in the window, oldest first; at most the last 1000.
+  std::vector<std::exception_ptr> errors() const;
+  std::size_t size() const noexcept { return stamps_.size(); }
+  void clear() noexcept;
+
+ private:
+  struct failed_life {
+    time_point when;
+    std::exception_ptr error;
+  };
+  static constexpr std::size_t most_errors = 1000;
+  std::deque<time_point> stamps_;
+  std::deque<failed_life> failed_;
+};
+
+// ------------------------------------------------------------------ the supervisor
+
+class supervisor_core {
+ public:
+  explicit supervisor_core(const supervisor_options& options);
+  supervisor_core(const supervisor_core&) = delete;
+  supervisor_core& operator=(const supervisor_core&) = delete;
+  ~supervisor_core();
+
+  // ---- What users call.
+
+  void check_home(bool needs_loop);
+  std::string_view name() const noexcept { return name_.view(); }
+  void check_child(const child_options& options, slot::kind what) const;
+  agent_setup setup_of(const child_options& options) const;
+  slot& add(const child_options& options, slot::kind what);
+  /// The slot has all it needs.
+  void added(slot& s);
+  void check_nesting(const supervisor_core& inner) const;
+  void nest(supervisor_core& around) noexcept { parent_ = &around; }
+  std::vector<child_info> which_children() const;
+  child_counts count_children() const noexcept;
+  static task<> run(const supervisor_handle& self, birth_listener* told);
+  static task<> restart_child(supervisor_handle self, std::string child);
+  static task<> terminate_child(supervisor_handle self, std::string child);
+  static task<> delete_child(supervisor_handle self, std::string child);
+  static task<> stop(supervisor_handle self);
+
+  // ---- Notes. They run no user code.
+
+  void note(slot& s) noexcept;
+  void wake() noexcept;
+  void child_gone(fiber& f) noexcept;
+  void asked_to_end() noexcept;
+
+  // ---- The life of run().
+
+  void enter(supervisor_region& r, birth_listener* told);
+  task<> supervise();
+  /// No child is left, and the body has ended one way or another.
+  void life_over() noexcept;
+  /// The loop has crashed.
+  void abandon() noexcept;
+  bool was_cancelled() const noexcept { return cancelled_; }
+
+ private:
+  friend class slot;
+  friend class wake_wait;
+
+  enum class mode : std::uint8_t {
+    passive,   // it has never run
+    starting,  // the first start
+    running,
+    stopping,
+    resting,  // nested: between two lives, or stopped
+    over,
+  };
+  enum class stage : std::uint8_t { none, stopping, pausing, starting, closing };
+  enum class finish : std::uint8_t { none, stopped, cancelled, no_start, gave_up };
+  enum class news : std::uint8_t { restarts, rests, ended, escalated };
+  struct pause_alarm final : alarm {
+    explicit pause_alarm(supervisor_core& owner) noexcept : of(owner) {}
+    supervisor_core& of;
+
+   private:
+    void rang() noexcept override { of.wake(); }
+  };
+
+  std::string text() const;
+  std::string text_of_child(std::string_view child) const;
+  [[noreturn]] void raise_not_running() const;
+  slot& named(std::string_view child);
+  bool is_group() const noexcept {
+    return strategy_ == strategy::one_for_all || strategy_ == strategy::rest_for_one;
+  }
+  void require_running() const;
+  void refuse_busy(const slot& s, const char* what) const;
+
+  // The list.
+  void link(slot& s) noexcept;
+  /// It is forgotten, and its agent hears how it ended.
+  void remove(slot& s) noexcept;
+  void forget_plans(slot& s, errc why) noexcept;
+  static bool is_active(const slot& s) noexcept;
+  static bool keeps_running(const slot& s) noexcept;
+  void shift(slot& s, slot::phase now, slot::intent then) noexcept;
+  static child_state state_of(const slot& s) noexcept;
+
+  // Decisions.
+  bool advance();
+  void look_at(slot& s);
+  void drive();
+  bool stop_range(slot::cause why) noexcept;
+  bool start_range();
+  void all_started() noexcept;
+  void begin_group(slot& trigger, duration delay);
+  void plan_starts(std::uint64_t from, std::uint64_t until) noexcept;
+  void begin_end(finish why, std::exception_ptr failure);
+  void start_life(slot& s);
+  void start_if_due(slot& s);
+  fiber* make_life(slot& s);
+  void begin_stop(slot& s, slot::cause why) noexcept;
+  void cancel_life(slot& s) noexcept;
+  cancel_kind kind_of_stop(slot::cause why) const noexcept;
+  void quiet(slot& s) noexcept;
+  void started(slot& s) noexcept;
+  void gone(slot& s);
+  void rung(slot& s);
+  void judge(slot& s, const life_end& end, bool had_started);
+  void leave(slot& s);
+  void give_up();
+  std::exception_ptr error_of(const slot& s, const life_end& end) const;
+  static life_end end_of(slot& s);
+  bool will_restart(const slot& s) const noexcept;
+
+  // What agents hear.
+  static void tell(slot& s, news what, bool was_stopped = false) noexcept;
+  void tell_all(news what) noexcept;
+  void shut(slot& s) noexcept;
+
+  kept_name name_;
+  const strategy strategy_;
+  const auto_shutdown auto_shutdown_;
+  const std::int64_t max_restarts_;
+  const duration within_;
+  const std::source_location site_;
+  home home_;
+  supervisor_core* parent_ = nullptr;
+
+  mode mode_ = mode::passive;
+  stage stage_ = stage::none;
+  finish finish_ = finish::none;
+  bool awake_ = false;
+  bool cancelled_ = false;
+  bool stop_asked_ = false;
+  supervisor_region* region_ = nullptr;
+  birth_listener* told_ = nullptr;  // when all children are started
+  wake_wait* waiting_ = nullptr;
+  std::exception_ptr failure_;
+  slot* cursor_ = nullptr;
+  std::uint64_t from_ = 0;  // the first slot of the plan, by its order
+  time_point not_before_{};
+  pause_alarm pause_{*this};
+  slot_queue notes_;
+  slot_queue held_;  // ends that are judged after the first start
+  restart_window window_;
+  request_list stops_;
+
+  slot* first_ = nullptr;
+  slot* last_ = nullptr;
+  std::uint64_t last_order_ = 0;
+  std::unordered_map<std::string_view, slot*> names_;
+  std::unordered_map<const fiber*, slot*> lives_;
+  std::size_t size_ = 0;
+  std::size_t supervisors_ = 0;
+  std::size_t active_ = 0;
+  std::size_t significant_ = 0;  // those that have a life, or will
+};
+
+/// What run() is made of: a scope whose children fail without consequences, and which ends in its
+/// own order when it is cancelled.
+struct supervisor_region final : guided_scope {
+  struct setup {
+    setup(supervisor_handle owner, const std::source_location& site, birth_listener* told);
+    supervisor_handle core;
+    birth_listener* told;
+    scope_setup scope;
+  };
+  supervisor_region(setup&& s, region_kind kind);
+  ~supervisor_region();
+  void child_failed(fiber&) override {}
+  void child_gone(fiber& f) noexcept override { core->child_gone(f); }
+  void asked_to_end() noexcept override { core->asked_to_end(); }
+
+  supervisor_handle core;
+  bool over = false;
+};
+
+void body_ended(supervisor_region& r, outcome_base& out);
+
+}  // namespace weir::detail

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// The ends of lives: what they mean, and who hears of it.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <weir/error.hpp>
+#include <weir/supervise.hpp>
+
+#include "agents/supervisor_core.hpp"
+#include "core/loop.hpp"
+#include "core/region.hpp"
+
+namespace weir::detail {
+
+// ------------------------------------------------------------------ notes
+
+void supervisor_core::child_gone(fiber& f) noexcept {
+  const auto at = lives_.find(&f);
+  if (at == lives_.end()) return;
+  slot& s = *at->second;
+  lives_.erase(at);
+  if (in_dead_world()) return;
+  s.is_gone = true;
+  if (s.agent && will_restart(s)) {
+    const bool had_started = s.now != slot::phase::starting || s.was_born;
+    s.agent->expect_life(s.why == slot::cause::none && had_started && f.result().is_value());
+    s.told_restart = true;
+  }
+  note(s);
+}
+
+// What the judgement is going to be, as far as it can be known now. Messages that are sent from
+// now on belong to the next life, so its agent hears of it at once.
+bool supervisor_core::will_restart(const slot& s) const noexcept {
+  if (s.temporary() || s.manual || mode_ == mode::stopping) return false;
+  if (s.why != slot::cause::none) return s.why == slot::cause::group;
+  if (mode_ == mode::starting && s.now == slot::phase::starting && !s.was_born) return false;
+  if (s.restart == restart::transient && s.life.get()->result().is_value()) return false;
+  return window_.has_room(loop::here()->now(), max_restarts_, within_);
+}
+
+void supervisor_core::asked_to_end() noexcept {
+  if (in_dead_world()) return;
+  cancelled_ = true;
+  wake();
+}
+
+// ------------------------------------------------------------------ the end of a life
+
+// The slot lets go of the life, and keeps how it ended.
+life_end supervisor_core::end_of(slot& s) {
+  life_end end;
+  if (s.unmade != nullptr) {
+    end = {life_end::sort::error, std::exchange(s.unmade, nullptr)};
+  } else {
+    outcome_base& out = s.life.get()->result();
+    if (out.is_error()) end = {life_end::sort::error, out.error()};
+    if (out.is_cancelled()) {
+      end.how = life_end::sort::cancelled;
+      if (out.reason_reference())
+        end.error = std::make_exception_ptr(cancelled_error(out.reason()));
+    }
+  }
+  s.life = core_ref();
+  s.ending = end.how == life_end::sort::value       ? weir::ending::normal
+             : end.how == life_end::sort::cancelled ? weir::ending::cancelled
+                                                    : weir::ending::crashed;
+  return end;
+}
+
+void supervisor_core::gone(slot& s) {
+  const life_end end = end_of(s);
+  const slot::cause why = std::exchange(s.why, slot::cause::none);
+  const bool had_started = s.now != slot::phase::starting;
+  const slot::intent then = s.then;
+  quiet(s);
+  if (why == slot::cause::none && mode_ != mode::stopping) return judge(s, end, had_started);
+  if (s.temporary()) return remove(s);
+  if (why == slot::cause::group && mode_ != mode::stopping) {
+    shift(s, slot::phase::none, slot::intent::start);
+    tell(s, news::restarts);
+  } else {
+    shift(s, slot::phase::none, then);
+    if (then == slot::intent::none) shut(s);
+  }
+  s.requests.settle(request::aim::stopped);
+  start_if_due(s);
+}
+
+// What an unexpected end means.
+void supervisor_core::judge(slot& s, const life_end& end, bool had_started) {
+  if (s.manual) {  // restart_child: its caller hears of it, and nothing else happens
+    s.manual = false;
+    shift(s, slot::phase::none, slot::intent::none);
+    s.requests.settle(request::aim::started, error_of(s, end));
+    return shut(s);
+  }
+  if (mode_ == mode::starting) {  // the first start: it is not tried again
+    shift(s, slot::phase::none, slot::intent::none);
+    return begin_end(finish::no_start, error_of(s, end));
+  }
+  const bool gave_up = s.nested != nullptr && s.nested->finish_ == finish::gave_up;
+  const bool clean = end.how == life_end::sort::value || gave_up;
+  if (s.temporary() || (s.restart == restart::transient && clean)) return leave(s);
+  shift(s, slot::phase::none, slot::intent::restart);
+  const bool stopping = stage_ == stage::stopping || stage_ == stage::pausing;
+  if (is_group() && stopping && s.order >= from_) {  // it is restarted anyway
+    return tell(s, news::restarts);
+  }
+  const time_point now = loop::here()->now();
+  if (!window_.charge(now, error_of(s, end), max_restarts_, within_)) return give_up();
+  tell(s, news::restarts, had_started && end.how == life_end::sort::value);
+  loop::here()->emit("restart", s.name(), s.restarts + 1, region_->id());
+  if (had_started && s.reset_after != duration::max() && now - s.begun >= s.reset_after)
+    s.delay.restart();
+  const duration pause = s.delay.next(s.delays);
+  if (is_group()) return begin_group(s, pause);
+  if (pause > duration::zero()) return s.set(saturating_add(now, pause));
+  s.due = true;
+  start_if_due(s);
+}
+
+// It is not restarted.
+void supervisor_core::leave(slot& s) {
+  const bool counts = s.significant;
+  if (s.temporary()) {
+    remove(s);
+  } else {
+    shift(s, slot::phase::none, slot::intent::none);
+    shut(s);
+  }
+  if (!counts || auto_shutdown_ == auto_shutdown::never) return;
+  if (auto_shutdown_ == auto_shutdown::any_significant || significant_ == 0)
+    begin_end(finish::stopped, nullptr);
+}
+
+void supervisor_core::give_up() {
+  loop::here()->emit("escalated", name(), window_.size(), region_->id());
+  begin_end(finish::gave_up, std::make_exception_ptr(restart_limit_error(
+                                 text(), max_restarts_, within_, window_.errors())));
+}
+
+// What run() throws, or what the window keeps, for an end that was no error as well.
+std::exception_ptr supervisor_core::error_of(const slot& s, const life_end& end) const {
+  if (end.error != nullptr) return end.error;
+  return std::make_exception_ptr(
+      error(errc::agent_stopped, text_of_child(s.name()) + " ended, and is to be restarted"));
+}
+
+// ------------------------------------------------------------------ what agents hear
+
+void supervisor_core::tell(slot& s, news what, bool was_stopped) noexcept {
+  if (s.nested != nullptr) return s.nested->tell_all(what);
+  if (!s.agent || s.told_the_end) return;
+  switch (what) {
+    case news::restarts:
+      if (s.lives > 0 && !s.told_restart) s.agent->expect_life(was_stopped);
+      return;
+    case news::rests:
+      return s.agent->shut(s.ending == weir::ending::crashed ? errc::agent_crashed
+                                                             : errc::agent_stopped);
+    case news::ended:
+    case news::escalated:
+      s.told_the_end = true;
+      return s.agent->finish(what == news::escalated ? weir::ending::escalated : s.ending);
+  }
+}
+
+// Of a supervisor that does not run: all agents below it. Without recursion, however deep.
+void supervisor_core::tell_all(news what) noexcept {
+  std::vector<std::pair<supervisor_core*, news>> below{{this, what}};
+  while (!below.empty()) {
+    const auto [core, news_of_it] = below.back();
+    below.pop_back();
+    if (core->region_ != nullptr) continue;  // it runs, and will say so itself
+    if (news_of_it == news::ended || news_of_it == news::escalated) core->mode_ = mode::over;
+    for (slot* s = core->first_; s != nullptr; s = s->next) {
+      const bool escalates = news_of_it == news::ended && s->escalated;
+      const news heard = escalates ? news::escalated : news_of_it;
+      if (s->nested != nullptr) {
+        below.emplace_back(s->nested.get(), heard);
+      } else {
+        tell(*s, heard);
+      }
+    }
+  }
+}
+
+// It has no life, and gets none until somebody asks for it. A nested supervisor that is stopping
+// leaves it to the one around it to say what follows.
+void supervisor_core::shut(slot& s) noexcept {
+  if (mode_ == mode::stopping && parent_ != nullptr) return;
+  tell(s, news::rests);
+}
+
+}  // namespace weir::detail
