@@ -184,8 +184,14 @@ sent agent_core::cast(envelope* message) noexcept {
   return drops ? sent::dropped : sent::full;
 }
 
+// What other threads have sent before, as far as this one can know, comes first: as long as
+// something is in the inbox, messages of the agent's own loop go the same way.
+bool agent_core::is_next_door() const noexcept {
+  return is_here() && !loop::here()->has_messages();
+}
+
 agent_core::room agent_core::offer(envelope& e) noexcept {
-  return is_here() ? offer_here(e) : offer_away(e);
+  return is_next_door() ? offer_here(e) : offer_away(e);
 }
 
 bool agent_core::counts_places() const noexcept {

@@ -67,7 +67,7 @@ future<void> agent_core::stop() {
   if (crashing || (settled && !may_be_reached())) return given;
   stop_ticket* const ticket =
       here == nullptr ? nullptr : f->ticket = new stop_ticket(f, here->shared_door());
-  if (is_here()) {
+  if (is_next_door()) {
     stop_here(ticket);
     return given;
   }
@@ -79,12 +79,13 @@ future<void> agent_core::stop() {
     ticket->expected = true;
     here->expect_answer(1);
   }
-  at_home([ticket](agent_core& a) { a.stop_here(ticket); });
+  post_home([ticket](agent_core& a) { a.stop_here(ticket); });
   return given;
 }
 
 void agent_core::stop_here(stop_ticket* told) noexcept {
   if (lives_ == nullptr) {
+    if (accepts_) gate_.store(gate::open, std::memory_order_relaxed);  // there was nothing to stop
     if (told != nullptr) told->settle();
     return;
   }
@@ -103,7 +104,8 @@ void agent_core::stop_here(stop_ticket* told) noexcept {
 }
 
 void agent_core::ask_to_end() noexcept {
-  at_home([](agent_core& a) { a.stop_here(nullptr); });
+  if (is_next_door()) return stop_here(nullptr);
+  post_home([](agent_core& a) { a.stop_here(nullptr); });
 }
 
 void agent_core::cut_short(bool restarts) noexcept {

@@ -56,7 +56,7 @@ driven_fiber::next_step agent_life::drive() {
   switch (stage_) {
     case stage::fresh:
       stage_ = stage::serving;
-      if (region::may_not_park(*this)) return end();
+      if (region::may_not_park(*this) || core().cut_) return end();
       construct();
       break;
     case stage::serving:

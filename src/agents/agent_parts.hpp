@@ -110,6 +110,11 @@ struct agent_message final : message {
 template <class F>
 void agent_core::at_home(F&& what) noexcept {
   if (is_here()) return what(*this);
+  post_home(std::forward<F>(what));
+}
+
+template <class F>
+void agent_core::post_home(F&& what) noexcept {
   if (!has_home()) {
     const std::lock_guard lock(lock_of(*this));
     if (!has_home()) return what(*this);

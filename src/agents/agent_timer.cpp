@@ -22,7 +22,7 @@ void agent_timer::start() noexcept {
 void agent_timer::start_here() noexcept {
   agent_life* const life = to_->life();
   if (life == nullptr || loop::here() == nullptr || !to_->is_here() || cancelled_.load()) {
-    to_->count_dropped(1);
+    if (!cancelled_.load()) to_->count_dropped(1);
     return release();
   }
   life_ = life;

@@ -322,6 +322,7 @@ class agent_core : public polite_service {
   enum class gate : std::uint8_t { open, stopping, stopped, crashed };
   static constexpr std::uint32_t homeless = ~std::uint32_t{0};  // the number of no loop
 
+  bool is_next_door() const noexcept;
   bool has_home() const noexcept {
     return home_serial_.load(std::memory_order_acquire) != homeless;
   }
@@ -363,6 +364,8 @@ class agent_core : public polite_service {
   void set_state(agent_state s) noexcept { state_.store(s, std::memory_order_relaxed); }
   template <class F>
   void at_home(F&& what) noexcept;
+  template <class F>
+  void post_home(F&& what) noexcept;
 
   std::atomic<std::uint32_t> refs_{1};
   std::atomic<std::uint32_t> home_serial_{homeless};
