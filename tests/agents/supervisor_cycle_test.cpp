@@ -195,7 +195,7 @@ TEST(supervisor_cycle, after_its_end_it_administers_nothing) {
     code = co_await code_after([&] { return r.sup.delete_child("a"); });
     EXPECT_EQ(code, errc::not_running);
     EXPECT_EQ(code_of(thrown_by([&] { r.add("b"); })), errc::not_running);
-    EXPECT_EQ(r.sup.count_children().active, 0);
+    EXPECT_EQ(static_cast<long>(r.sup.count_children().active), 0);
     co_await r.sup.stop();
     EXPECT_EQ(r.log.text(), "+a -a");
   });

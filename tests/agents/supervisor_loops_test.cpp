@@ -154,31 +154,6 @@ TEST(supervisor_loops, order_holds_across_loops) {
   });
 }
 
-TEST(supervisor_loops, a_task_may_live_on_another_loop) {
-  on_three_loops(patient(strategy::one_for_all), [](rig& r, const auto& loops) -> task<> {
-    int lives = 0;
-    auto o = kid("t");
-    o.on = loops[1];
-    r.sup.add_task(o, [&]() -> task<> {
-      EXPECT_TRUE(weir::this_loop() == loops[1]);
-      r.log.add("+t");
-      const auto at_the_end = weir::scope_exit([&] { r.log.add("-t"); });
-      if (++lives == 1) {
-        co_await weir::sleep(10ms);
-        throw boom(1);
-      }
-      co_await weir::sleep(10000h);
-    });
-    r.add("a");
-    co_await r.start();
-    co_await weir::sleep(20ms);
-    EXPECT_EQ(lives, 2);
-    EXPECT_EQ(r.log.count("+a"), 2);
-    co_await r.sup.stop();
-    EXPECT_EQ(r.log.count("-t"), 2);
-  });
-}
-
 // H2, M12
 TEST(supervisor_loops, limits_hold_across_loops) {
   on_three_loops(patient(), [](rig& r, const auto& loops) -> task<> {

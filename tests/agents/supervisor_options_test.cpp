@@ -183,6 +183,9 @@ TEST(supervisor_options, what_a_kind_of_child_cannot_use_is_refused) {
   EXPECT_EQ(with([](auto& o) { o.overflow = weir::overflow::drop_oldest; }), (codes{{}, no, no}));
   EXPECT_EQ(with([](auto& o) { o.on_error = weir::on_error::crash; }), (codes{{}, no, no}));
   EXPECT_EQ(with([](auto& o) { o.on_restart = weir::mailbox::keep; }), (codes{{}, no, no}));
+  weir::sim::world w;
+  const weir::loop_ref far = w.loop("far");
+  EXPECT_EQ(with([&](auto& o) { o.on = far; }), (codes{{}, no, no}));
 }
 
 // A6

@@ -118,7 +118,7 @@ TEST(supervisor_restart, in_dynamic_a_child_is_restarted_alone_or_forgotten) {
         co_await end_it(b, end);
         EXPECT_EQ(r.log.text(), restarted(kind, end) ? "+a +b -b +b" : "+a +b -b");
         EXPECT_EQ(co_await a.call(&worker::seen), 0);
-        EXPECT_EQ(r.sup.count_children().active, restarted(kind, end) ? 2 : 1);
+        EXPECT_EQ(static_cast<long>(r.sup.count_children().active), restarted(kind, end) ? 2 : 1);
       });
     }
   }

@@ -49,7 +49,7 @@ task<> start_all(rig& r, const crew& hands) {
 task<> quiet(rig& r, const crew& hands) {
   for (;;) {
     for (const hand_ref& ref : hands) (void)co_await wait_for_value(ref);
-    if (r.sup.count_children().active == static_cast<std::int64_t>(crew_size)) co_return;
+    if (r.sup.count_children().active == crew_size) co_return;
     co_await weir::yield();
   }
 }
