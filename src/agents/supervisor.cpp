@@ -146,14 +146,24 @@ slot& supervisor_core::add(const child_options& options, slot::kind what) {
   return *made.release();
 }
 
-// While a plan starts what comes after its cursor, or will, the new child is its last one.
+// A new child is started at once, so that its agent can be stopped from now on; but not before the
+// ones that were added earlier, nor by a destructor, where nothing can be started.
 void supervisor_core::added(slot& s) {
   s.is_static = mode_ == mode::passive;
   if (s.is_static) return;
   if (s.agent) s.agent->settle_home();
-  s.due = stage_ == stage::none;
   shift(s, slot::phase::none, slot::intent::start);
+  if (strategy_ == strategy::dynamic && mode_ == mode::running) {
+    s.due = true;
+  } else if (stage_ == stage::none) {
+    stage_ = stage::starting;
+    from_ = s.order;
+    cursor_ = &s;
+  }
   note(s);
+  if (region_->cancel_requested() || (current != nullptr && current->destroying)) return;
+  start_if_due(s);
+  if (stage_ == stage::starting && cursor_ == &s) drive();
 }
 
 void supervisor_core::check_nesting(const supervisor_core& inner) const {
@@ -230,7 +240,7 @@ task<> supervisor_core::restart_child(supervisor_handle self, std::string child)
   c.require_running();
   slot& s = c.named(child);
   const bool waits_for_zombie =
-      s.now == slot::phase::zombie && s.then == slot::intent::none && !s.temporary();
+      s.now == slot::phase::zombie && s.then == slot::intent::none && !c.forgets(s);
   if (!waits_for_zombie) c.refuse_busy(s, "restart_child");
   request done(s.requests, request::aim::started, child);
   s.manual = s.due = true;

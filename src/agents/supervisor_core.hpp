@@ -68,6 +68,7 @@ class request_list {
   request_list() noexcept = default;
   request_list(const request_list&) = delete;
   request_list& operator=(const request_list&) = delete;
+  bool empty() const noexcept { return first_ == nullptr; }
   /// Settles all that aim at `what`.
   void settle(request::aim what, const std::exception_ptr& error = nullptr) noexcept;
 
@@ -303,6 +304,7 @@ class supervisor_core {
   /// It is forgotten, and its agent hears how it ended.
   void remove(slot& s) noexcept;
   void forget_plans(slot& s, errc why) noexcept;
+  void refuse_starts(slot& s, errc why) noexcept;
   static bool is_active(const slot& s) noexcept;
   static bool keeps_running(const slot& s) noexcept;
   void shift(slot& s, slot::phase now, slot::intent then) noexcept;
@@ -311,6 +313,8 @@ class supervisor_core {
   // Decisions.
   bool advance();
   void look_at(slot& s);
+  bool waits_for_starts(const slot& s) const noexcept;
+  void judge_held() noexcept;
   void drive();
   bool stop_range(slot::cause why) noexcept;
   bool start_range();
@@ -364,7 +368,7 @@ class supervisor_core {
   time_point not_before_{};
   pause_alarm pause_{*this};
   slot_queue notes_;
-  slot_queue held_;  // ends that are judged after the first start
+  slot_queue held_;  // ends that are judged when the others of the group are started
   restart_window window_;
   request_list stops_;
 

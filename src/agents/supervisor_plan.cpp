@@ -62,13 +62,23 @@ void supervisor_core::look_at(slot& s) {
     if (s.now == slot::phase::stopping && s.agent && !s.cut_off && !s.is_gone) ask_to_stop(s);
   }
   if (s.is_gone) {
-    // Like every end during the first start, except that of the child that is being started.
-    if (mode_ == mode::starting && s.now == slot::phase::running) return held_.push(s);
+    if (waits_for_starts(s)) return held_.push(s);
     s.is_gone = false;
     return gone(s);
   }
   if (std::exchange(s.has_rung, false)) rung(s);
   start_if_due(s);
+}
+
+// While a group is being started, only the child whose turn it is can fail; what happens to the
+// others is judged afterwards, with the whole group in place.
+bool supervisor_core::waits_for_starts(const slot& s) const noexcept {
+  if (stage_ != stage::starting || s.now != slot::phase::running) return false;
+  return mode_ == mode::starting || is_group();
+}
+
+void supervisor_core::judge_held() noexcept {
+  while (slot* s = held_.pop()) note(*s);
 }
 
 void supervisor_core::drive() {
@@ -109,7 +119,8 @@ bool supervisor_core::stop_range(slot::cause why) noexcept {
 bool supervisor_core::start_range() {
   while (cursor_ != nullptr) {
     slot& s = *cursor_;
-    if (s.then != slot::intent::none && s.now == slot::phase::none) start_life(s);
+    const bool its_own = s.then == slot::intent::restart && !is_group();  // it has its own delay
+    if (s.then != slot::intent::none && s.now == slot::phase::none && !its_own) start_life(s);
     if (s.now == slot::phase::starting) return false;
     if (s.now == slot::phase::zombie && s.then != slot::intent::none) return false;
     cursor_ = s.next;
@@ -119,29 +130,23 @@ bool supervisor_core::start_range() {
 
 void supervisor_core::all_started() noexcept {
   stage_ = stage::none;
+  judge_held();
   if (mode_ != mode::starting) return;
   mode_ = mode::running;
-  while (slot* s = held_.pop()) notes_.push(*s);
   if (told_ != nullptr) told_->born();
 }
 
 // ------------------------------------------------------------------ group restarts
 
 // Everything from the trigger on (or all) is stopped and started again. If that is going on
-// already, what has not been started again yet belongs to it still.
+// already, what has not been started again yet belongs to it still, but not its delay.
 void supervisor_core::begin_group(slot& trigger, duration delay) {
-  const time_point earliest = saturating_add(loop::here()->now(), delay);
   const std::uint64_t from = strategy_ == strategy::one_for_all ? 0 : trigger.order;
   const bool under_way = stage_ == stage::stopping || stage_ == stage::pausing;
-  if (under_way) {
-    plan_starts(from, from_);
-    not_before_ = std::max(not_before_, earliest);
-    from_ = std::min(from_, from);
-  } else {
-    plan_starts(from, last_order_ + 1);
-    not_before_ = earliest;
-    from_ = from;
-  }
+  plan_starts(from, under_way ? from_ : last_order_ + 1);
+  from_ = under_way ? std::min(from_, from) : from;
+  not_before_ = saturating_add(loop::here()->now(), delay);
+  judge_held();
   stage_ = stage::stopping;
   cursor_ = last_;
 }
@@ -183,14 +188,12 @@ void supervisor_core::start_life(slot& s) {
   } catch (...) {
     s.unmade = std::current_exception();
     s.is_gone = true;
-    notes_.push(s);
-    return;
+    return note(s);
   }
   auto& f = static_cast<fiber&>(*s.life.get());
   if (f.ended) {  // the scope was cancelled by force
     s.is_gone = true;
-    notes_.push(s);
-    return;
+    return note(s);
   }
   lives_.emplace(&f, &s);
   if (s.what == slot::kind::task) started(s);
@@ -238,10 +241,7 @@ void supervisor_core::begin_stop(slot& s, slot::cause why) noexcept {
   s.manual = s.due = false;
   quiet(s);
   shift(s, slot::phase::stopping, slot::intent::none);
-  if (why == slot::cause::terminated)
-    s.requests.settle(request::aim::started,
-                      std::make_exception_ptr(error(
-                          errc::never_started, text_of_child(s.name()) + " was terminated first")));
+  refuse_starts(s, errc::never_started);
   if (s.is_gone) return;  // the note of it has not been read yet
   if (s.agent && s.limit > duration::zero()) {
     ask_to_stop(s);
@@ -272,15 +272,21 @@ void supervisor_core::rung(slot& s) {
 
 // ------------------------------------------------------------------ the end
 
-// It is not to be started any more; whoever waits for it hears why.
+// Whoever waits for its start hears why there is none.
+void supervisor_core::refuse_starts(slot& s, errc why) noexcept {
+  if (s.requests.empty()) return;
+  s.requests.settle(
+      request::aim::started,
+      std::make_exception_ptr(error(why, text_of_child(s.name()) + " was stopped first")));
+}
+
+// It is not to be started any more.
 void supervisor_core::forget_plans(slot& s, errc why) noexcept {
   const bool waits = s.now == slot::phase::none && s.then != slot::intent::none;
   s.due = s.manual = false;
   if (s.now != slot::phase::stopping) quiet(s);
   shift(s, s.now, slot::intent::none);
-  s.requests.settle(
-      request::aim::started,
-      std::make_exception_ptr(error(why, text_of_child(s.name()) + " was stopped first")));
+  refuse_starts(s, why);
   if (!waits) return;
   if (s.lives > 0) s.ending = weir::ending::normal;  // that it had crashed before was mended
   shut(s);
@@ -297,7 +303,7 @@ void supervisor_core::begin_end(finish why, std::exception_ptr failure) {
         why == finish::gave_up && (s->now != slot::phase::none || s->then != slot::intent::none);
     forget_plans(*s, errc::not_running);
   }
-  while (slot* s = held_.pop()) notes_.push(*s);
+  judge_held();
   stage_ = stage::closing;
   from_ = 0;
   cursor_ = last_;
