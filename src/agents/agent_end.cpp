@@ -83,8 +83,15 @@ future<void> agent_core::stop() {
   return given;
 }
 
+// It was added to a supervisor that runs, and is about to be started.
+bool agent_core::awaits_first_life() const noexcept {
+  return supervised_ && lives_ == nullptr && generation_.load(std::memory_order_relaxed) == 0 &&
+         home_serial_.load(std::memory_order_relaxed) != 0 &&
+         state_.load(std::memory_order_relaxed) != agent_state::ended;
+}
+
 void agent_core::stop_here(stop_ticket* told) noexcept {
-  if (lives_ == nullptr) {
+  if (lives_ == nullptr && !awaits_first_life()) {
     if (accepts_) gate_.store(gate::open, std::memory_order_relaxed);  // there was nothing to stop
     if (told != nullptr) told->settle();
     return;
@@ -195,16 +202,18 @@ fiber* agent_core::start_in(scope& owner, scope::launch how, birth_listener* tol
 void agent_core::forget_stop() noexcept { stopping_ = due_ = cut_ = false; }
 
 void agent_core::reopen_here() noexcept {
-  if (ended_for_good()) return;
+  if (ended_for_good() || (stopping_ && awaits_first_life())) return;
   accepts_ = true;
   gate_.store(gate::open, std::memory_order_release);
 }
 
 void agent_core::life_began(agent_life& life) noexcept {
   if (lives_ == nullptr) {
+    if (!stopping_ || !awaits_first_life()) {
+      reopen_here();
+      forget_stop();
+    }
     generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    reopen_here();
-    forget_stop();
     set_state(agent_state::starting);
   }
   life.generation_ = generation_.load(std::memory_order_relaxed);
@@ -221,8 +230,6 @@ void agent_core::life_ended(agent_life& life) noexcept {
     loop::here()->emit("crash", name(), life.generation_);
   }
   if (lives_ != nullptr) return;
-  std::vector<stop_ticket*> stops;
-  if (has_parts()) stops.swap(parts().stops);
   if (supervised_) {
     extras().old_mail = queued_.load(std::memory_order_relaxed);
     set_state(agent_state::restarting);
@@ -232,6 +239,14 @@ void agent_core::life_ended(agent_life& life) noexcept {
                 : life.result().is_cancelled() ? weir::ending::cancelled
                                                : weir::ending::normal);
   }
+  settle_stops();
+}
+
+// Whoever asked it to stop hears that the life has ended, or that there will be none.
+void agent_core::settle_stops() noexcept {
+  if (!has_parts()) return;
+  std::vector<stop_ticket*> stops;
+  stops.swap(parts().stops);
   for (stop_ticket* told : stops) told->settle();
 }
 
@@ -246,8 +261,7 @@ void agent_core::loop_crashed(agent_life& life) noexcept {
   flush(errc::loop_gone);
   if (has_parts()) {
     flush_line(errc::loop_gone);
-    for (stop_ticket* told : parts().stops) told->settle();
-    parts().stops.clear();
+    settle_stops();
   }
   if (!supervised_) finish_here(weir::ending::cancelled);
 }
@@ -260,6 +274,7 @@ void agent_core::expect_life(bool was_stopped) noexcept {
 
 void agent_core::expect_life_here(bool was_stopped) noexcept {
   if (ended_for_good()) return;
+  settle_stops();  // a first life that could not begin has ended as well
   reopen_here();
   forget_stop();
   set_state(agent_state::restarting);
@@ -279,6 +294,7 @@ void agent_core::shut_here(errc code) noexcept {
   set_state(agent_state::ended);
   flush(code);
   if (bounded_) flush_line(code);
+  if (lives_ == nullptr) settle_stops();
 }
 
 void agent_core::finish(weir::ending how) noexcept {

@@ -353,6 +353,8 @@ class agent_core : public polite_service {
   fiber* start_in(scope& owner, scope::launch how, birth_listener* told,
                   const std::shared_ptr<door>& listening, std::source_location site);
   void reopen_here() noexcept;
+  bool awaits_first_life() const noexcept;
+  void settle_stops() noexcept;
   void life_began(agent_life& life) noexcept;
   void life_ended(agent_life& life) noexcept;
   void loop_crashed(agent_life& life) noexcept;
