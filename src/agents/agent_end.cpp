@@ -3,6 +3,7 @@
 #include <string>
 
 #include <weir/detail/agent_call.hpp>
+#include <weir/detail/agent_timer.hpp>
 #include <weir/detail/dump_line.hpp>
 #include <weir/on.hpp>
 
@@ -84,7 +85,7 @@ future<void> agent_core::stop() {
 }
 
 void agent_core::stop_here(stop_ticket* told) noexcept {
-  if (lives_ == nullptr) {
+  if (lives_ == nullptr && !awaited_) {
     if (accepts_) gate_.store(gate::open, std::memory_order_relaxed);  // there was nothing to stop
     if (told != nullptr) told->settle();
     return;
@@ -110,7 +111,7 @@ void agent_core::ask_to_end() noexcept {
 
 void agent_core::cut_short(bool restarts) noexcept {
   at_home([restarts](agent_core& a) {
-    if (a.lives_ == nullptr) return;
+    if (a.lives_ == nullptr && !a.awaited_) return;
     a.cut_ = true;
     a.set_state(agent_state::stopping);
     if (!restarts) {
@@ -123,7 +124,11 @@ void agent_core::cut_short(bool restarts) noexcept {
 
 // Its mailbox is full, and that is a crash.
 void agent_core::crash_here() noexcept {
-  if (lives_ != nullptr) lives_->crash(problem(errc::mailbox_full));
+  if (lives_ != nullptr) {
+    lives_->crash(problem(errc::mailbox_full));
+  } else if (awaited_) {
+    extras().early_crash = true;
+  }
 }
 
 void agent_core::run_at_home(agent_timer& timer, void (agent_timer::*what)() noexcept) noexcept {
@@ -145,7 +150,22 @@ task<> host(agent_handle agent, birth_listener* told, door_ref listening) {
   co_await with_scope(options, body);
 }
 
-task<> stand_in(agent_handle agent, birth_listener* told) {
+/// A parameter of what stands for a life on another loop: it is destroyed with it, also if that
+/// never ran.
+class stand_in_end {
+ public:
+  explicit stand_in_end(agent_core& a) noexcept : agent_(agent_handle::share(&a)) {}
+  stand_in_end(stand_in_end&&) noexcept = default;
+  stand_in_end& operator=(stand_in_end&&) = delete;
+  ~stand_in_end() {
+    if (agent_ && !in_dead_world()) agent_->stand_in_ended();
+  }
+
+ private:
+  agent_handle agent_;
+};
+
+task<> stand_in(agent_handle agent, birth_listener* told, stand_in_end) {
   const loop_ref there = agent->where();
   const door_ref listening = loop::here()->shared_door();
   auto run = [&] { return host(agent, told, listening); };
@@ -163,8 +183,8 @@ fiber* agent_core::begin_life(scope& owner, scope::launch how, birth_listener* t
   settle_home();
   if (site.line() == 0 && has_parts()) site = parts().site;
   if (has_parts() && parts().elsewhere) {
-    at_home([](agent_core& a) { a.reopen_here(); });
-    fiber* const f = scope::make(stand_in(agent_handle::share(this), told));
+    at_home([](agent_core& a) { a.life_is_coming(); });
+    fiber* const f = scope::make(stand_in(agent_handle::share(this), told, stand_in_end(*this)));
     return owner.adopt(f, {.name = std::string(name())}, site, how, this);
   }
   return start_in(owner, how, told, nullptr, site);
@@ -200,15 +220,46 @@ void agent_core::reopen_here() noexcept {
   gate_.store(gate::open, std::memory_order_release);
 }
 
+// The message comes before all that is sent to that life. A first life without a supervisor is open
+// from the beginning; what has closed it was a stop.
+void agent_core::life_is_coming() noexcept {
+  if (supervised_) reopen_here();
+  awaited_ = true;
+}
+
+bool agent_core::await_life(agent_timer& timer) noexcept {
+  if (awaited_) extras().early_timers.push_back(&timer);
+  return awaited_;
+}
+
+void agent_core::life_is_not_coming() noexcept {
+  if (!awaited_) return;
+  awaited_ = false;
+  for (agent_timer* t : std::exchange(parts().early_timers, {})) t->start_here();
+  for (stop_ticket* told : std::exchange(parts().stops, {})) told->settle();
+}
+
+void agent_core::stand_in_ended() noexcept {
+  if (!supervised_ && !ended_for_good()) finish(weir::ending::cancelled);
+}
+
 void agent_core::life_began(agent_life& life) noexcept {
-  if (lives_ == nullptr) {
+  const bool first = lives_ == nullptr;
+  const bool awaited = awaited_;
+  awaited_ = false;
+  if (first) {
     generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    reopen_here();
-    forget_stop();
-    set_state(agent_state::starting);
+    if (!awaited || !(stopping_ || cut_)) {
+      if (supervised_) reopen_here();
+      forget_stop();
+      set_state(agent_state::starting);
+    }
   }
   life.generation_ = generation_.load(std::memory_order_relaxed);
   life.sibling_ = std::exchange(lives_, &life);
+  if (!awaited) return;
+  for (agent_timer* t : std::exchange(parts().early_timers, {})) t->start_here();
+  if (std::exchange(parts().early_crash, false)) crash_here();
 }
 
 void agent_core::life_ended(agent_life& life) noexcept {
@@ -260,6 +311,7 @@ void agent_core::expect_life(bool was_stopped) noexcept {
 
 void agent_core::expect_life_here(bool was_stopped) noexcept {
   if (ended_for_good()) return;
+  life_is_not_coming();
   reopen_here();
   forget_stop();
   set_state(agent_state::restarting);
@@ -279,6 +331,7 @@ void agent_core::shut_here(errc code) noexcept {
   set_state(agent_state::ended);
   flush(code);
   if (bounded_) flush_line(code);
+  life_is_not_coming();
 }
 
 void agent_core::finish(weir::ending how) noexcept {

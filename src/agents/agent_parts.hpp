@@ -54,6 +54,9 @@ struct agent_extras {
   std::size_t sweep_at = 16;
   std::uint64_t old_mail = 0;  // between two lives: the messages of the time before
   std::vector<stop_ticket*> stops;
+  // What came before the life that is awaited.
+  std::vector<agent_timer*> early_timers;
+  bool early_crash = false;
   end_watch* watches = nullptr;  // behind the lock
 };
 

@@ -300,6 +300,10 @@ class agent_core : public polite_service {
   void crash_here() noexcept;
   /// The life that is alive; null if there is none.
   agent_life* life() const noexcept { return lives_; }
+  /// Keeps a timer for the life that is about to begin; false if none is.
+  bool await_life(agent_timer& timer) noexcept;
+  /// What stood for it on the owner's loop is gone. If its life never began, it never will.
+  void stand_in_ended() noexcept;
   void start_here(scope& owner, birth_listener* told, const std::shared_ptr<door>& listening);
   void shut_here(errc code) noexcept;
   void expect_life_here(bool was_stopped) noexcept;
@@ -353,6 +357,8 @@ class agent_core : public polite_service {
   fiber* start_in(scope& owner, scope::launch how, birth_listener* told,
                   const std::shared_ptr<door>& listening, std::source_location site);
   void reopen_here() noexcept;
+  void life_is_coming() noexcept;
+  void life_is_not_coming() noexcept;
   void life_began(agent_life& life) noexcept;
   void life_ended(agent_life& life) noexcept;
   void loop_crashed(agent_life& life) noexcept;
@@ -391,6 +397,7 @@ class agent_core : public polite_service {
   bool stopping_ : 1 = false;  // stop was asked: the lives end behind what was queued then
   bool due_ : 1 = false;       // that has been handled
   bool cut_ : 1 = false;       // cut_short was asked
+  bool awaited_ : 1 = false;   // a life on another loop was asked for and has not begun
   bool supervised_ : 1 = false;
   bool revives_ : 1 = false;
   bool crash_on_error_ : 1 = false;
