@@ -66,6 +66,10 @@ class room_ticket final : public message {
   enum class step : std::uint8_t { waiting, accepted, refused, abandoned };
   room_ticket(mail_send_base& sender, door_ref from) noexcept
       : home(std::move(from)), waiter(&sender) {}
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
   void deliver(loop& here) noexcept override;
   void refuse() noexcept override { release(); }
   void release() noexcept {
@@ -130,6 +134,10 @@ void agent_core::post_home(F&& what) noexcept {
 class end_watch final : public message {
  public:
   explicit end_watch(end_wait_base& w) : home(loop::here()->shared_door()), waiter(&w) {}
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
   void deliver(loop& here) noexcept override;
   void refuse() noexcept override { delete this; }
 
