@@ -271,7 +271,27 @@ void agent_core::arrived(envelope& e) noexcept {
   push(e);
 }
 
+namespace {
+
+/// Nobody waits for it any more.
+bool is_abandoned(const envelope& e) noexcept {
+  if (e.ticket != nullptr) return e.ticket->abandoned();
+  return e.is_call && static_cast<const call_envelope&>(e).phase.load(std::memory_order_acquire) ==
+                          call_envelope::step::abandoned;
+}
+
+void discard(envelope& e) noexcept {
+  if (e.ticket != nullptr) e.ticket->release();
+  e.dispose();
+}
+
+}  // namespace
+
 void agent_core::refuse_message(envelope& e, errc code) noexcept {
+  if (e.is_call && is_abandoned(e)) {
+    skipped_.fetch_add(1, std::memory_order_relaxed);
+    return e.dispose();
+  }
   if (e.is_call) return answer(static_cast<call_envelope&>(e), problem(code));
   if (e.ticket != nullptr) {
     e.ticket->tell(room_ticket::step::refused, problem(code));
@@ -345,7 +365,7 @@ envelope* agent_core::take() noexcept {
 void agent_core::evict_oldest() noexcept {
   if (static_cast<std::int64_t>(queued_.load(std::memory_order_relaxed)) < parts().capacity) return;
   envelope& oldest = *unlink_head();
-  if (oldest.is_call) count_dropped(1);
+  if (oldest.is_call && !is_abandoned(oldest)) count_dropped(1);
   refuse_message(oldest, errc::mailbox_full);
 }
 
@@ -405,22 +425,6 @@ void agent_core::leave_line(envelope& e) noexcept {
   e.in_line = false;
   e.to = nullptr;
 }
-
-namespace {
-
-/// Nobody waits for it any more.
-bool is_abandoned(const envelope& e) noexcept {
-  if (e.ticket != nullptr) return e.ticket->abandoned();
-  return e.is_call && static_cast<const call_envelope&>(e).phase.load(std::memory_order_acquire) ==
-                          call_envelope::step::abandoned;
-}
-
-void discard(envelope& e) noexcept {
-  if (e.ticket != nullptr) e.ticket->release();
-  e.dispose();
-}
-
-}  // namespace
 
 void agent_core::admit_line() noexcept {
   agent_extras& x = parts();

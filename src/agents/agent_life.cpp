@@ -193,7 +193,7 @@ void agent_life::handled() noexcept {
   } else if (unwound) {
     c.push_front(e);  // answered with the others that are queued
   } else {
-    agent_core::answer(static_cast<call_envelope&>(e));
+    c.answer(static_cast<call_envelope&>(e));
   }
 }
 

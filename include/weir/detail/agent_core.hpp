@@ -277,8 +277,8 @@ class agent_core : public polite_service {
   const void* clock() const noexcept;
   void blockers(blocker_list& list) const;
   /// Answers a call; its result is set.
-  static void answer(call_envelope& e) noexcept;
-  static void answer(call_envelope& e, std::exception_ptr problem) noexcept;
+  void answer(call_envelope& e) const noexcept;
+  void answer(call_envelope& e, std::exception_ptr problem) const noexcept;
 
   // ---- The end, for join and monitor. Any thread.
 
