@@ -6,8 +6,9 @@
 
 # Whom weir is compared with, in the order of their columns; who has no result has no column.
 BEGIN {
-    peers = split("asio tbb go node views floor", peer, " ")
-    label["asio"] = "Asio"; label["tbb"] = "oneTBB"; label["go"] = "Go"; label["node"] = "Node"
+    peers = split("asio tbb caf erlang go node views floor", peer, " ")
+    label["asio"] = "Asio"; label["tbb"] = "oneTBB"; label["caf"] = "CAF"
+    label["erlang"] = "Erlang"; label["go"] = "Go"; label["node"] = "Node"
     label["views"] = "views"; label["floor"] = "floor"
 }
 
@@ -45,8 +46,8 @@ function median(who, variant, name, items,    key, n, i, j, held, sorted) {
 
 # A peer is shown at its best, so that no ratio owes anything to a bad choice of ours.
 function best(who, name, items,    a, b) {
-    a = median(who, who == "go" ? "one" : "gcc", name, items)
-    b = median(who, who == "go" || who == "node" ? "all" : "clang", name, items)
+    a = median(who, who == "go" || who == "erlang" ? "one" : "gcc", name, items)
+    b = median(who, who == "go" || who == "erlang" || who == "node" ? "all" : "clang", name, items)
     if (a == "" || (b != "" && b < a)) return b
     return a
 }
@@ -68,17 +69,27 @@ function short_size(items) {
     return items > 1 ? items : "-"
 }
 
-function target_text(r,    gcc, clang) {
+function target_text(r,    gcc, clang, parts) {
     gcc = target[r, "gcc"]; clang = target[r, "clang"]
     if (gcc == "-" && clang == "-") return "-"
+    if (split(gcc, parts, "/") == 2) return "<= " label[parts[1]] "/" parts[2]
     return gcc == clang ? "<= " gcc : "<= " gcc " g++, " clang " clang"
 }
 
+# A target is a number, or "peer/n": an n-th of what that peer needs in the same run. "" is unknown.
+function limit(r, variant,    parts, theirs) {
+    if (split(target[r, variant], parts, "/") < 2) return target[r, variant] + 0
+    theirs = best(parts[1], row[r], size[r])
+    return theirs == "" ? "" : theirs / parts[2]
+}
+
+function over(value, most) { return value != "" && most != "" && value > most }
+
 function verdict(r, gcc, clang,    missed) {
     if (target_text(r) == "-") return "-"
-    if (gcc == "" && clang == "") return "not measured"
-    if (gcc != "" && gcc > target[r, "gcc"] + 0) missed = " (g++)"
-    if (clang != "" && clang > target[r, "clang"] + 0) missed = missed " (clang)"
+    if ((gcc == "" && clang == "") || limit(r, "gcc") == "") return "not measured"
+    if (over(gcc, limit(r, "gcc"))) missed = " (g++)"
+    if (over(clang, limit(r, "clang"))) missed = missed " (clang)"
     return missed == "" ? "yes" : "NO" missed
 }
 
