@@ -359,6 +359,8 @@ class agent_core : public polite_service {
   void reopen_here() noexcept;
   void life_is_coming() noexcept;
   void life_is_not_coming() noexcept;
+  bool awaits_life() const noexcept;
+  void settle_stops() noexcept;
   void life_began(agent_life& life) noexcept;
   void life_ended(agent_life& life) noexcept;
   void loop_crashed(agent_life& life) noexcept;
