@@ -262,7 +262,7 @@ void envelope::refuse() noexcept {
 void agent_core::refused(envelope& e) noexcept { refuse_message(e, errc::loop_gone); }
 
 void agent_core::arrived(envelope& e) noexcept {
-  if (e.in_line) return enter_line_here(e);
+  if (e.to_line) return enter_line_here(e);
   if (!accepts_) {
     give_back_place();
     return refuse_message(e, ended_code());
@@ -361,19 +361,20 @@ void agent_core::wake_all() noexcept {
 
 // ------------------------------------------------------------------ the line before it
 
-void agent_core::enter_line(envelope& e) noexcept {
+bool agent_core::enter_line(envelope& e) noexcept {
   parts().occupied.fetch_add(1, std::memory_order_relaxed);
-  e.in_line = true;
-  if (!is_here() && has_home()) {
+  if (has_home() && !is_next_door()) {
+    e.to_line = true;
     (void)post(e);
-    return;
+    return false;
   }
   const std::lock_guard lock(lock_of(*this));
   enter_line_here(e);
 }
 
 void agent_core::enter_line_here(envelope& e) noexcept {
-  e.in_line = false;
+  e.to_line = false;
+  return true;
   if (!accepts_) {
     give_back_place();
     return refuse_message(e, ended_code());
@@ -425,7 +426,10 @@ void discard(envelope& e) noexcept {
 void agent_core::admit_line() noexcept {
   agent_extras& x = parts();
   while (x.line_first != nullptr &&
-         static_cast<std::int64_t>(queued_.load(std::memory_order_relaxed)) < x.capacity) {
+         x.occupied.load(std::memory_order_relaxed) - static_cast<std::int64_t>(x.line_size) <
+             x.capacity) {
+// What is on its way has its place already. Those on their way to the line are counted as if they
+// had one, too, until they are here: then this is asked again.
     envelope& e = *x.line_first;
     leave_line(e);
     if (is_abandoned(e)) {
