@@ -69,3 +69,36 @@ TEST(mailbox_line, one_who_gives_up_on_the_way_to_the_line_is_not_heard) {
     });
   });
 }
+
+TEST(mailbox_line, a_call_that_was_begun_is_not_evicted) {
+  // Its handler is unwound when the agent is cut off; new messages come before that is answered.
+  for_each_order([](weir::sim::world& in) {
+    std::vector<int> heard;
+    in.run([&]() -> task<> {
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        weir::supervisor sup;
+        auto a = sup.add<listener>({.name = "a",
+                                    .shutdown = weir::no_wait,
+                                    .capacity = 1,
+                                    .overflow = weir::overflow::drop_oldest,
+                                    .on = in.loop("b")},
+                                   &heard);
+        (void)s.spawn(sup.run());
+        co_await a.call(&listener::answer, 0);
+        auto answer = s.spawn(attempt([&] { return a.call(&listener::pause); }));
+        while (a.info().state != weir::agent_state::running) co_await weir::yield();
+        auto end = s.spawn(sup.terminate_child("a"));
+        for (int i = 1; i < 20; ++i) {
+          a.cast(&listener::hear, i);
+          co_await weir::yield();
+        }
+        const auto error = co_await answer;
+        if (error) {
+          EXPECT_EQ(code_of(error), weir::errc::agent_stopped);
+        }
+        co_await end;
+        co_await sup.stop();
+      });
+    });
+  });
+}

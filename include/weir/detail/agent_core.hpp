@@ -340,7 +340,9 @@ class agent_core : public polite_service {
   bool post(envelope& e) noexcept;
   void append(envelope& e) noexcept;
   void push(envelope& e) noexcept;
-  void push_front(envelope& e) noexcept;
+  /// A call whose handler was unwound: it is answered when it is known what follows.
+  void set_aside(envelope& e) noexcept;
+  void refuse_set_aside(errc code) noexcept;
   envelope* take() noexcept;
   envelope* unlink_head() noexcept;
   void count_high() noexcept;
