@@ -110,7 +110,8 @@ void call_wait_base::arm() noexcept {
     case agent_core::room::lost:
       return;
     case agent_core::room::wait:
-      return to_->enter_line(e);
+      (void)to_->enter_line(e);
+      return;
     case agent_core::room::full:
       return to_->answer(e, to_->problem(errc::mailbox_full));
     case agent_core::room::crashed:
@@ -195,12 +196,9 @@ bool mail_send_base::try_now() noexcept {
 void mail_send_base::arm() noexcept {
   ticket_ = new room_ticket(*this, loop::here()->shared_door());
   message_->ticket = ticket_;
-  envelope& e = *message_;
-  if (!to_->is_here()) {
-    due_.expect();
-    message_ = nullptr;
-  }
-  to_->enter_line(e);
+  if (!to_->is_here()) due_.expect();
+  envelope& e = *std::exchange(message_, nullptr);
+  if (to_->enter_line(e) && ticket_ != nullptr) message_ = &e;
 }
 
 // On the sender's loop: the answer is here.

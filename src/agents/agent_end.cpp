@@ -327,6 +327,7 @@ void agent_core::expect_life_here(bool was_stopped) noexcept {
   reopen_here();
   forget_stop();
   set_state(agent_state::restarting);
+  refuse_set_aside(errc::agent_restarted);
   if (!was_stopped) flush_old(errc::agent_restarted);
   if (bounded_) admit_line();
 }

@@ -52,7 +52,8 @@ struct agent_extras {
   envelope* line_last = nullptr;
   std::size_t line_size = 0;
   std::size_t sweep_at = 16;
-  std::uint64_t old_mail = 0;  // between two lives: the messages of the time before
+  std::uint64_t old_mail = 0;     // between two lives: the messages of the time before
+  envelope* set_aside = nullptr;  // calls whose handlers were unwound
   std::vector<stop_ticket*> stops;
   // What came before the life that is awaited.
   std::vector<agent_timer*> early_timers;

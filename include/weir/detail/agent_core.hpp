@@ -132,6 +132,7 @@ struct envelope : message {
     envelope* before;          // while it is in line
   };
   bool is_call;
+  bool to_line = false;           // on its way there:
   bool in_line = false;           // waits for room in the mailbox
   room_ticket* ticket = nullptr;  // who waits for it to be accepted
 
@@ -257,8 +258,9 @@ class agent_core : public polite_service {
   };
   /// Gives a message to the agent. It stays the sender's unless the answer is `yes` or `lost`.
   room offer(envelope& e) noexcept;
-  /// Puts it at the end of the line of those who wait for room; here, or on its loop.
-  void enter_line(envelope& e) noexcept;
+  /// Puts it at the end of the line of those who wait for room. False: it is on its way there, and
+  /// cannot be taken back.
+  bool enter_line(envelope& e) noexcept;
   /// Takes back what is in the line. REQUIRES: is_here().
   void leave_line(envelope& e) noexcept;
   /// What a message to an agent that has ended gets.
@@ -342,7 +344,9 @@ class agent_core : public polite_service {
   bool post(envelope& e) noexcept;
   void append(envelope& e) noexcept;
   void push(envelope& e) noexcept;
-  void push_front(envelope& e) noexcept;
+  /// A call whose handler was unwound: it is answered when it is known what follows.
+  void set_aside(envelope& e) noexcept;
+  void refuse_set_aside(errc code) noexcept;
   envelope* take() noexcept;
   envelope* unlink_head() noexcept;
   void count_high() noexcept;
