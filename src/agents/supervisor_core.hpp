@@ -296,6 +296,10 @@ class supervisor_core {
   bool is_group() const noexcept {
     return strategy_ == strategy::one_for_all || strategy_ == strategy::rest_for_one;
   }
+  /// Whether nothing is kept of a child that was terminated, or has finished.
+  bool forgets(const slot& s) const noexcept {
+    return s.temporary() || strategy_ == strategy::dynamic;
+  }
   void require_running() const;
   void refuse_busy(const slot& s, const char* what) const;
 

@@ -61,7 +61,8 @@ void supervisor_core::gone(slot& s) {
   const slot::intent then = s.then;
   quiet(s);
   if (why == slot::cause::none && mode_ != mode::stopping) return judge(s, end, had_started);
-  if (s.temporary()) return remove(s);
+  const bool ended_by_hand = why == slot::cause::terminated && then == slot::intent::none;
+  if (s.temporary() || (ended_by_hand && forgets(s))) return remove(s);
   if (why == slot::cause::group && mode_ != mode::stopping) {
     shift(s, slot::phase::none, slot::intent::start);
     tell(s, news::restarts);
@@ -109,7 +110,7 @@ void supervisor_core::judge(slot& s, const life_end& end, bool had_started) {
 // It is not restarted.
 void supervisor_core::leave(slot& s) {
   const bool counts = s.significant;
-  if (s.temporary()) {
+  if (forgets(s)) {
     remove(s);
   } else {
     shift(s, slot::phase::none, slot::intent::none);
