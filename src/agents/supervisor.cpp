@@ -153,15 +153,16 @@ void supervisor_core::added(slot& s) {
   if (s.is_static) return;
   if (s.agent) s.agent->settle_home();
   shift(s, slot::phase::none, slot::intent::start);
+  note(s);
   if (strategy_ == strategy::dynamic && mode_ == mode::running) {
     s.due = true;
-  } else if (stage_ == stage::none) {
+  } else if (stage_ == stage::none || (stage_ == stage::starting && cursor_ == nullptr)) {
     stage_ = stage::starting;
     from_ = s.order;
     cursor_ = &s;
   }
-  note(s);
-  if (region_->cancel_requested() || (current != nullptr && current->destroying)) return;
+  const bool dying = current != nullptr && current->destroying;
+  if (mode_ != mode::running || region_->cancel_requested() || dying) return;
   start_if_due(s);
   if (stage_ == stage::starting && cursor_ == &s) drive();
 }

@@ -27,10 +27,6 @@ void supervisor_core::enter(supervisor_region& r, birth_listener* told) {
   failure_ = nullptr;
   awake_ = cancelled_ = stop_asked_ = false;
   window_.clear();
-}
-
-task<> supervisor_core::supervise() {
-  if (region::parent(*region_)->cancel_requested()) cancelled_ = true;
   for (slot* s = first_; s != nullptr; s = s->next) {
     if (s->agent) s->agent->settle_home();
     s->delay.restart();
@@ -38,6 +34,10 @@ task<> supervisor_core::supervise() {
   }
   stage_ = stage::starting;
   cursor_ = first_;
+}
+
+task<> supervisor_core::supervise() {
+  if (region::parent(*region_)->cancel_requested()) cancelled_ = true;
   while (!advance()) co_await pending<wake_wait>(this);
   if (failure_ != nullptr) std::rethrow_exception(failure_);
 }
@@ -56,7 +56,9 @@ bool supervisor_core::advance() {
 }
 
 void supervisor_core::look_at(slot& s) {
-  if (std::exchange(s.was_born, false)) {
+  // Who was asked to stop before it had begun did not fail to start.
+  const bool left = s.is_gone && s.unmade == nullptr && s.life.get()->result().is_value();
+  if (std::exchange(s.was_born, false) || left) {
     if (s.now == slot::phase::starting) started(s);
     // On another loop the request to end may have come before the life had begun.
     if (s.now == slot::phase::stopping && s.agent && !s.cut_off && !s.is_gone) ask_to_stop(s);
