@@ -217,6 +217,7 @@ class mail_send_wait : public wait {
   using args = message_args<envelope>;
   using result = void;
   explicit mail_send_wait(args&& a) noexcept : to_(std::move(a.to)), message_(a.what.release()) {}
+  ~mail_send_wait();
 
   bool poll() override { return try_now(); }
   void link() override { arm(); }
@@ -230,8 +231,6 @@ class mail_send_wait : public wait {
     if (error_ != nullptr) std::rethrow_exception(error_);
   }
 
- protected:
-  ~mail_send_wait();
 
  private:
   friend class room_ticket;
