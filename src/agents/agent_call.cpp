@@ -110,7 +110,7 @@ void call_wait_base::arm() noexcept {
     case agent_core::room::lost:
       return;
     case agent_core::room::wait:
-      return to_->enter_line(e);
+      return to_->enter_line(e, to_->is_next_door());
     case agent_core::room::full:
       return to_->answer(e, to_->problem(errc::mailbox_full));
     case agent_core::room::crashed:
@@ -196,11 +196,10 @@ void mail_send_base::arm() noexcept {
   ticket_ = new room_ticket(*this, loop::here()->shared_door());
   message_->ticket = ticket_;
   envelope& e = *message_;
-  if (!to_->is_here()) {
-    due_.expect();
-    message_ = nullptr;
-  }
-  to_->enter_line(e);
+  const bool next_door = to_->is_next_door();
+  if (!next_door) message_ = nullptr;
+  if (!to_->is_here()) due_.expect();
+  to_->enter_line(e, next_door);
 }
 
 // On the sender's loop: the answer is here.

@@ -262,7 +262,7 @@ void envelope::refuse() noexcept {
 void agent_core::refused(envelope& e) noexcept { refuse_message(e, errc::loop_gone); }
 
 void agent_core::arrived(envelope& e) noexcept {
-  if (e.in_line) return enter_line_here(e);
+  if (e.wants_line) return enter_line_here(e);
   if (!accepts_) {
     give_back_place();
     return refuse_message(e, ended_code());
@@ -381,10 +381,10 @@ void agent_core::wake_all() noexcept {
 
 // ------------------------------------------------------------------ the line before it
 
-void agent_core::enter_line(envelope& e) noexcept {
+void agent_core::enter_line(envelope& e, bool next_door) noexcept {
   parts().occupied.fetch_add(1, std::memory_order_relaxed);
-  e.in_line = true;
-  if (!is_here() && has_home()) {
+  if (!next_door && has_home()) {
+    e.wants_line = true;
     (void)post(e);
     return;
   }
@@ -393,7 +393,7 @@ void agent_core::enter_line(envelope& e) noexcept {
 }
 
 void agent_core::enter_line_here(envelope& e) noexcept {
-  e.in_line = false;
+  e.wants_line = false;
   if (!accepts_) {
     give_back_place();
     return refuse_message(e, ended_code());

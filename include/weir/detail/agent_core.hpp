@@ -132,7 +132,8 @@ struct envelope : message {
     envelope* before;          // while it is in line
   };
   bool is_call;
-  bool in_line = false;           // waits for room in the mailbox
+  bool wants_line = false;        // travels to the end of the line before the mailbox
+  bool in_line = false;           // is there, and waits for room
   room_ticket* ticket = nullptr;  // who waits for it to be accepted
 
  protected:
@@ -257,8 +258,11 @@ class agent_core : public polite_service {
   };
   /// Gives a message to the agent. It stays the sender's unless the answer is `yes` or `lost`.
   room offer(envelope& e) noexcept;
-  /// Puts it at the end of the line of those who wait for room; here, or on its loop.
-  void enter_line(envelope& e) noexcept;
+  /// Whether what is sent from here need not go through the inbox of its loop.
+  bool is_next_door() const noexcept;
+  /// Puts it at the end of the line of those who wait for room; through the inbox of its loop
+  /// unless it is next door.
+  void enter_line(envelope& e, bool next_door) noexcept;
   /// Takes back what is in the line. REQUIRES: is_here().
   void leave_line(envelope& e) noexcept;
   /// What a message to an agent that has ended gets.
@@ -326,7 +330,6 @@ class agent_core : public polite_service {
   enum class gate : std::uint8_t { open, stopping, stopped, crashed };
   static constexpr std::uint32_t homeless = ~std::uint32_t{0};  // the number of no loop
 
-  bool is_next_door() const noexcept;
   bool has_home() const noexcept {
     return home_serial_.load(std::memory_order_acquire) != homeless;
   }
