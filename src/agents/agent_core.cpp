@@ -262,7 +262,7 @@ void envelope::refuse() noexcept {
 void agent_core::refused(envelope& e) noexcept { refuse_message(e, errc::loop_gone); }
 
 void agent_core::arrived(envelope& e) noexcept {
-  if (e.wants_line) return enter_line_here(e);
+  if (e.to_line) return enter_line_here(e);
   if (!accepts_) {
     give_back_place();
     return refuse_message(e, ended_code());
@@ -322,12 +322,16 @@ void agent_core::push(envelope& e) noexcept {
   if (idle_ != nullptr) wake();
 }
 
-void agent_core::push_front(envelope& e) noexcept {
-  e.next = head_;
-  head_ = &e;
-  if (tail_ == nullptr) tail_ = &e;
-  if (counts_places()) parts().occupied.fetch_add(1, std::memory_order_relaxed);
-  queued_.store(queued_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+void agent_core::set_aside(envelope& e) noexcept { e.next = std::exchange(extras().set_aside, &e); }
+
+void agent_core::refuse_set_aside(errc code) noexcept {
+  if (!has_parts()) return;
+  envelope* all = std::exchange(parts().set_aside, nullptr);
+  while (all != nullptr) {
+    envelope& e = *all;
+    all = static_cast<envelope*>(e.next);
+    refuse_message(e, code);
+  }
 }
 
 void agent_core::count_high() noexcept {
@@ -381,19 +385,20 @@ void agent_core::wake_all() noexcept {
 
 // ------------------------------------------------------------------ the line before it
 
-void agent_core::enter_line(envelope& e, bool next_door) noexcept {
+bool agent_core::enter_line(envelope& e) noexcept {
   parts().occupied.fetch_add(1, std::memory_order_relaxed);
-  if (!next_door && has_home()) {
-    e.wants_line = true;
+  if (has_home() && !is_next_door()) {
+    e.to_line = true;
     (void)post(e);
-    return;
+    return false;
   }
   const std::lock_guard lock(lock_of(*this));
   enter_line_here(e);
+  return true;
 }
 
 void agent_core::enter_line_here(envelope& e) noexcept {
-  e.wants_line = false;
+  e.to_line = false;
   if (!accepts_) {
     give_back_place();
     return refuse_message(e, ended_code());
@@ -426,10 +431,13 @@ void agent_core::leave_line(envelope& e) noexcept {
   e.to = nullptr;
 }
 
+// What is on its way has its place already. Those on their way to the line are counted as if they
+// had one, too, until they are here: then this is asked again.
 void agent_core::admit_line() noexcept {
   agent_extras& x = parts();
   while (x.line_first != nullptr &&
-         static_cast<std::int64_t>(queued_.load(std::memory_order_relaxed)) < x.capacity) {
+         x.occupied.load(std::memory_order_relaxed) - static_cast<std::int64_t>(x.line_size) <
+             x.capacity) {
     envelope& e = *x.line_first;
     leave_line(e);
     if (is_abandoned(e)) {
@@ -471,6 +479,7 @@ void agent_core::flush_line(errc code) noexcept {
 }
 
 void agent_core::flush(errc code) noexcept {
+  refuse_set_aside(code);
   while (head_ != nullptr) {
     envelope& e = *unlink_head();
     give_back_place();

@@ -84,8 +84,15 @@ future<void> agent_core::stop() {
   return given;
 }
 
+// It is about to be started: on another loop, or by the supervisor that it was added to.
+bool agent_core::awaits_life() const noexcept {
+  return awaited_ || (supervised_ && lives_ == nullptr && has_home() &&
+                      generation_.load(std::memory_order_relaxed) == 0 &&
+                      state_.load(std::memory_order_relaxed) != agent_state::ended);
+}
+
 void agent_core::stop_here(stop_ticket* told) noexcept {
-  if (lives_ == nullptr && !awaited_) {
+  if (lives_ == nullptr && !awaits_life()) {
     if (accepts_) gate_.store(gate::open, std::memory_order_relaxed);  // there was nothing to stop
     if (told != nullptr) told->settle();
     return;
@@ -215,7 +222,7 @@ fiber* agent_core::start_in(scope& owner, scope::launch how, birth_listener* tol
 void agent_core::forget_stop() noexcept { stopping_ = due_ = cut_ = false; }
 
 void agent_core::reopen_here() noexcept {
-  if (ended_for_good()) return;
+  if (ended_for_good() || (stopping_ && awaits_life())) return;
   accepts_ = true;
   gate_.store(gate::open, std::memory_order_release);
 }
@@ -233,10 +240,10 @@ bool agent_core::await_life(agent_timer& timer) noexcept {
 }
 
 void agent_core::life_is_not_coming() noexcept {
-  if (!awaited_) return;
   awaited_ = false;
+  if (lives_ != nullptr || !has_parts()) return;
   for (agent_timer* t : std::exchange(parts().early_timers, {})) t->start_here();
-  for (stop_ticket* told : std::exchange(parts().stops, {})) told->settle();
+  settle_stops();
 }
 
 void agent_core::stand_in_ended() noexcept {
@@ -245,7 +252,7 @@ void agent_core::stand_in_ended() noexcept {
 
 void agent_core::life_began(agent_life& life) noexcept {
   const bool first = lives_ == nullptr;
-  const bool awaited = awaited_;
+  const bool awaited = awaits_life();
   awaited_ = false;
   if (first) {
     generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -272,8 +279,6 @@ void agent_core::life_ended(agent_life& life) noexcept {
     loop::here()->emit("crash", name(), life.generation_);
   }
   if (lives_ != nullptr) return;
-  std::vector<stop_ticket*> stops;
-  if (has_parts()) stops.swap(parts().stops);
   if (supervised_) {
     extras().old_mail = queued_.load(std::memory_order_relaxed);
     set_state(agent_state::restarting);
@@ -283,6 +288,14 @@ void agent_core::life_ended(agent_life& life) noexcept {
                 : life.result().is_cancelled() ? weir::ending::cancelled
                                                : weir::ending::normal);
   }
+  settle_stops();
+}
+
+// Whoever asked it to stop hears that the life has ended, or that there will be none.
+void agent_core::settle_stops() noexcept {
+  if (!has_parts()) return;
+  std::vector<stop_ticket*> stops;
+  stops.swap(parts().stops);
   for (stop_ticket* told : stops) told->settle();
 }
 
@@ -297,8 +310,7 @@ void agent_core::loop_crashed(agent_life& life) noexcept {
   flush(errc::loop_gone);
   if (has_parts()) {
     flush_line(errc::loop_gone);
-    for (stop_ticket* told : parts().stops) told->settle();
-    parts().stops.clear();
+    settle_stops();
   }
   if (!supervised_) finish_here(weir::ending::cancelled);
 }
@@ -315,6 +327,7 @@ void agent_core::expect_life_here(bool was_stopped) noexcept {
   reopen_here();
   forget_stop();
   set_state(agent_state::restarting);
+  refuse_set_aside(errc::agent_restarted);
   if (!was_stopped) flush_old(errc::agent_restarted);
   if (bounded_) admit_line();
 }

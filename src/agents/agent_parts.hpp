@@ -52,7 +52,8 @@ struct agent_extras {
   envelope* line_last = nullptr;
   std::size_t line_size = 0;
   std::size_t sweep_at = 16;
-  std::uint64_t old_mail = 0;  // between two lives: the messages of the time before
+  std::uint64_t old_mail = 0;     // between two lives: the messages of the time before
+  envelope* set_aside = nullptr;  // calls whose handlers were unwound
   std::vector<stop_ticket*> stops;
   // What came before the life that is awaited.
   std::vector<agent_timer*> early_timers;
@@ -64,7 +65,7 @@ struct agent_extras {
 class room_ticket final : public message {
  public:
   enum class step : std::uint8_t { waiting, accepted, refused, abandoned };
-  room_ticket(mail_send_base& sender, door_ref from) noexcept
+  room_ticket(mail_send_wait& sender, door_ref from) noexcept
       : home(std::move(from)), waiter(&sender) {}
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
   static void operator delete(void* memory, std::size_t bytes) noexcept {
@@ -85,7 +86,7 @@ class room_ticket final : public message {
   std::atomic<step> phase{step::waiting};
   std::exception_ptr problem;
   const door_ref home;
-  mail_send_base* waiter;  // the sender's loop only
+  mail_send_wait* waiter;  // the sender's loop only
 };
 
 /// Guards what several threads may do to one agent besides sending: watching its end, and its

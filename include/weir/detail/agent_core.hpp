@@ -96,7 +96,7 @@ class door;
 class end_wait_base;
 class end_watch;
 class room_ticket;
-class mail_send_base;
+class mail_send_wait;
 class stop_ticket;
 struct agent_extras;
 
@@ -118,7 +118,7 @@ struct envelope : message {
   static void operator delete(void* memory, std::size_t bytes) noexcept {
     deallocate_frame(memory, bytes);
   }
-  explicit envelope(bool asks) noexcept : is_call(asks) {}
+  explicit envelope(bool asks = false) noexcept : is_call(asks) {}
   void deliver(loop& here) noexcept override;
   void refuse() noexcept override;
   /// Starts the handler of `object` in the running strand. False: it has ended, and the result is
@@ -132,8 +132,8 @@ struct envelope : message {
     envelope* before;          // while it is in line
   };
   bool is_call;
-  bool wants_line = false;        // travels to the end of the line before the mailbox
-  bool in_line = false;           // is there, and waits for room
+  bool to_line = false;           // on its way there:
+  bool in_line = false;           // waits for room in the mailbox
   room_ticket* ticket = nullptr;  // who waits for it to be accepted
 
  protected:
@@ -258,11 +258,9 @@ class agent_core : public polite_service {
   };
   /// Gives a message to the agent. It stays the sender's unless the answer is `yes` or `lost`.
   room offer(envelope& e) noexcept;
-  /// Whether what is sent from here need not go through the inbox of its loop.
-  bool is_next_door() const noexcept;
-  /// Puts it at the end of the line of those who wait for room; through the inbox of its loop
-  /// unless it is next door.
-  void enter_line(envelope& e, bool next_door) noexcept;
+  /// Puts it at the end of the line of those who wait for room. False: it is on its way there, and
+  /// cannot be taken back.
+  bool enter_line(envelope& e) noexcept;
   /// Takes back what is in the line. REQUIRES: is_here().
   void leave_line(envelope& e) noexcept;
   /// What a message to an agent that has ended gets.
@@ -330,6 +328,7 @@ class agent_core : public polite_service {
   enum class gate : std::uint8_t { open, stopping, stopped, crashed };
   static constexpr std::uint32_t homeless = ~std::uint32_t{0};  // the number of no loop
 
+  bool is_next_door() const noexcept;
   bool has_home() const noexcept {
     return home_serial_.load(std::memory_order_acquire) != homeless;
   }
@@ -345,7 +344,9 @@ class agent_core : public polite_service {
   bool post(envelope& e) noexcept;
   void append(envelope& e) noexcept;
   void push(envelope& e) noexcept;
-  void push_front(envelope& e) noexcept;
+  /// A call whose handler was unwound: it is answered when it is known what follows.
+  void set_aside(envelope& e) noexcept;
+  void refuse_set_aside(errc code) noexcept;
   envelope* take() noexcept;
   envelope* unlink_head() noexcept;
   void count_high() noexcept;
@@ -362,6 +363,8 @@ class agent_core : public polite_service {
   void reopen_here() noexcept;
   void life_is_coming() noexcept;
   void life_is_not_coming() noexcept;
+  bool awaits_life() const noexcept;
+  void settle_stops() noexcept;
   void life_began(agent_life& life) noexcept;
   void life_ended(agent_life& life) noexcept;
   void loop_crashed(agent_life& life) noexcept;
