@@ -76,7 +76,7 @@ future<void> agent_core::stop() {
     gate open = gate::open;
     gate_.compare_exchange_strong(open, gate::stopping, std::memory_order_acq_rel);
   }
-  if (ticket != nullptr) {
+  if (ticket != nullptr && !is_here()) {
     ticket->expected = true;
     here->expect_answer(1);
   }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Agents, their callers and their owners on different simulated loops: where things run, what
 // travels, and that every call has one answer while loops end or crash.
+#include <algorithm>
+#include <map>
+
 #include "agent_support.hpp"
 
 using namespace weir_test;
@@ -210,6 +213,56 @@ TEST(agent_loops, a_full_mailbox_lets_senders_on_other_loops_wait_in_order) {
   });
 }
 
+namespace {
+
+/// Looks at its own mailbox whenever it has a turn.
+class watchful {
+ public:
+  task<> put(int who, int n) {
+    EXPECT_EQ(n, last_[who] + 1) << "sender " << who;
+    last_[who] = n;
+    most_ = std::max(most_, weir::self<watchful>().info().queued);
+    co_await weir::yield();
+    most_ = std::max(most_, weir::self<watchful>().info().queued);
+  }
+  std::uint64_t most() const { return most_; }
+
+ private:
+  std::map<int, int> last_;
+  std::uint64_t most_ = 0;
+};
+
+}  // namespace
+
+TEST(agent_loops, a_bounded_mailbox_keeps_its_capacity_and_the_order_of_each_sender) {
+  beside_two_loops([](weir::scope& s, weir::loop_ref one, weir::loop_ref two) -> task<> {
+    weir::agent_options options = options_on(one, "a");
+    options.capacity = 1 + static_cast<std::int64_t>(weir::random() % 2);
+    options.overflow = overflow::wait;
+    auto a = weir::spawn_agent<watchful>(s, options);
+    auto sends = [&](int who) -> task<> {
+      auto ref = a;
+      for (int i = 1; i <= 4; ++i) {
+        if (i == 3) {
+          co_await ref.call(&watchful::put, who, i);
+        } else {
+          co_await ref.send(&watchful::put, who, i);
+        }
+      }
+    };
+    std::vector<weir::child<void>> all;
+    for (int who = 0; who < 4; ++who) {
+      const weir::loop_ref from = who % 3 == 0 ? one : who % 3 == 1 ? two : weir::this_loop();
+      all.push_back(s.spawn_on(from, sends(who)));
+    }
+    for (auto& sender : all) co_await sender;
+    const std::uint64_t most = co_await a.call(&watchful::most);
+    EXPECT_LE(most, static_cast<std::uint64_t>(options.capacity));
+    co_await a.stop();
+    EXPECT_EQ(a.info().handled, 17U);
+  });
+}
+
 TEST(agent_loops, timers_may_be_armed_and_cancelled_from_elsewhere) {
   beside_two_loops([](weir::scope& s, weir::loop_ref one, weir::loop_ref) -> task<> {
     text_log log;
@@ -256,6 +309,63 @@ TEST(agent_loops, a_pool_of_agents_on_another_loop_answers_everybody) {
     const int a = co_await there;
     const int b = co_await here;
     EXPECT_EQ(a + b, 14);
+  });
+}
+
+// ------------------------------------------------------------------ before its loop has heard of
+// it
+
+TEST(agent_loops, what_is_sent_right_after_the_spawn_is_handled_before_a_stop) {
+  beside_two_loops([](weir::scope& s, weir::loop_ref one, weir::loop_ref) -> task<> {
+    text_log log;
+    auto a = weir::spawn_agent<scribe>(s, options_on(one, "a"), &log, "a");
+    a.cast(&scribe::note, 1);
+    a.cast_after(1h, &scribe::note, 3);
+    auto end = a.stop();
+    EXPECT_EQ(a.cast(&scribe::note, 2), sent::stopped);
+    EXPECT_EQ(co_await a.monitor(), ending::normal);
+    co_await end;
+    EXPECT_EQ(joined(log), "+a,a1,-a");
+    EXPECT_EQ(a.info().dropped, 1U);
+    EXPECT_EQ(live_timers(), 0);
+  });
+}
+
+TEST(agent_loops, a_timer_that_is_armed_right_after_the_spawn_comes) {
+  beside_two_loops([](weir::scope& s, weir::loop_ref one, weir::loop_ref) -> task<> {
+    text_log log;
+    auto a = weir::spawn_agent<scribe>(s, options_on(one, "a"), &log, "a");
+    a.cast_after(5ms, &scribe::note, 1);
+    weir::timer_handle often = a.cast_every(10ms, &scribe::note, 2);
+    weir::timer_handle never = a.cast_after(1ms, &scribe::note, 9);
+    never.cancel();
+    co_await weir::sleep(25ms);
+    EXPECT_EQ(joined(log), "+a,a1,a2,a2");
+    co_await a.stop();
+  });
+}
+
+TEST(agent_loops, a_scope_that_ends_right_after_the_spawn_ends_the_agent_too) {
+  beside_two_loops([](weir::scope&, weir::loop_ref one, weir::loop_ref) -> task<> {
+    text_log log;
+    std::optional<agent_ref<scribe>> a;
+    co_await weir::with_scope([&](weir::scope& s) -> task<> {
+      a = weir::spawn_agent<scribe>(s, options_on(one, "a"), &log, "a");
+      a->cast(&scribe::note, 1);
+      co_return;
+    });
+    EXPECT_EQ(joined(log), "+a,a1,-a");
+    EXPECT_EQ(co_await a->monitor(), ending::normal);
+    auto cancelled = [&](weir::scope& s) -> task<> {
+      s.cancel();
+      a = weir::spawn_agent<scribe>(s, options_on(one, "b"), &log, "b");
+      a->cast(&scribe::note, 2);
+      co_await weir::sleep(1h);
+    };
+    EXPECT_EQ(code_of(co_await error_of_scope(cancelled)), errc::cancelled);
+    co_await a->join();
+    EXPECT_EQ(a->info().queued, 0U);
+    EXPECT_EQ(a->info().state, agent_state::ended);
   });
 }
 

@@ -178,6 +178,25 @@ TEST(agent_pool, a_member_may_send_to_itself) {
   });
 }
 
+TEST(agent_pool, a_call_of_the_own_pool_is_a_cycle_only_if_no_member_is_left_to_answer) {
+  class asker {
+   public:
+    task<int> ask(int depth) {
+      if (depth == 0) co_return 0;
+      co_return 1 + co_await weir::self<asker>().call(&asker::ask, depth - 1);
+    }
+  };
+  in_every_order([]() -> task<> {
+    co_await weir::with_scope([&](weir::scope& s) -> task<> {
+      weir::agent_pool<asker> p(s, 3, {.name = "askers"});
+      EXPECT_EQ(co_await p.call(&asker::ask, 2), 2);
+      const auto error = co_await error_of(p.call(&asker::ask, 3));
+      EXPECT_EQ(code_of(error), errc::call_cycle) << what_of(error);
+      EXPECT_EQ(co_await p.call(&asker::ask, 1), 1);
+    });
+  });
+}
+
 TEST(agent_pool, needs_at_least_one_agent) {
   in_order([]() -> task<> {
     crew all;

@@ -364,16 +364,18 @@ TEST(agent_threads, an_expired_call_is_skipped_although_its_caller_had_no_time_t
     };
     auto a = weir::spawn_agent<stubborn>(s, options_on(one, "a"));
     a.cast(&stubborn::hold_while, &hold);
-    const auto limit = std::chrono::steady_clock::now() + 2ms;
-    // This loop gives the agent free only after the limit, and does not look at its timers before
+    const weir::time_point limit = weir::now() + 2ms;
+    bool over = false;
+    // This loop lets go of the agent only after the limit, and does not look at its timers before
     // the agent has gone past the expired call.
     auto blocks = s.spawn([&]() -> task<> {
       co_await weir::yield();
-      while (std::chrono::steady_clock::now() <= limit + 1ms) std::this_thread::yield();
+      while (std::chrono::steady_clock::now() <= limit) std::this_thread::yield();
       hold = false;
-      while (a.info().skipped == 0) std::this_thread::yield();
+      while (!over && a.info().skipped == 0) std::this_thread::yield();
     });
-    const auto error = co_await error_of(weir::with_timeout(2ms, a.call(&stubborn::count)));
+    const auto error = co_await error_of(weir::with_deadline(limit, a.call(&stubborn::count)));
+    over = true;
     EXPECT_TRUE(holds<weir::timeout_error>(error)) << what_of(error);
     co_await blocks;
     EXPECT_EQ(co_await a.call(&stubborn::counted), 0);

@@ -253,12 +253,14 @@ TEST(mailbox, drop_oldest_evicts_and_counts_and_an_evicted_call_is_told) {
       co_await call;
       EXPECT_EQ(evicted, errc::mailbox_full);
       EXPECT_EQ(b.info().queued, 2U);
-      auto last = s.spawn(b.call(&box::put, 5));  // 3 is gone
+      co_await b.send(&box::put, 5);  // 3 is gone
+      EXPECT_EQ(b.info().dropped, 3U);
+      auto last = s.spawn(b.call(&box::put, 6));  // 4 is gone
       const int answer = co_await last;
-      EXPECT_EQ(answer, 5);
+      EXPECT_EQ(answer, 6);
     };
     const numbers seen = co_await with_busy_box(2, overflow::drop_oldest, body);
-    EXPECT_EQ(seen, (numbers{4, 5}));
+    EXPECT_EQ(seen, (numbers{5, 6}));
   });
 }
 
@@ -295,6 +297,31 @@ TEST(mailbox, stop_crashes_the_agent_when_there_is_no_room) {
         EXPECT_EQ(calling, errc::agent_crashed);
       }
       EXPECT_EQ(co_await b->monitor(), ending::crashed);
+      EXPECT_TRUE(seen.empty());
+    });
+  }
+}
+
+TEST(mailbox, stop_crashes_the_agent_also_before_it_has_begun) {
+  for (const bool elsewhere : {false, true}) {
+    in_every_order([&]() -> task<> {
+      numbers seen;
+      std::optional<agent_ref<box>> b;
+      co_await weir::with_scope([&](weir::scope& outer) -> task<> {
+        const weir::loop_thread t(outer, {.name = "there"});
+        auto body = [&](weir::scope& s) -> task<> {
+          weir::agent_options options = options_of(1, overflow::stop);
+          if (elsewhere) options.on = t;
+          b = weir::spawn_agent<box>(s, options, &seen);
+          EXPECT_EQ(b->cast(&box::put, 1), sent::enqueued);
+          EXPECT_EQ(b->cast(&box::put, 2), sent::stopped);
+          co_await weir::sleep(1h);
+        };
+        const std::exception_ptr error = co_await error_of_scope(body);
+        EXPECT_EQ(code_of(error), errc::mailbox_full) << what_of(error);
+      });
+      EXPECT_EQ(co_await b->monitor(), ending::crashed);
+      EXPECT_EQ(b->info().dropped, 2U);
       EXPECT_TRUE(seen.empty());
     });
   }

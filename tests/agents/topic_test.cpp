@@ -214,6 +214,7 @@ TEST(emit, says_what_try_emit_says_when_there_is_no_room) {
       auto a = weir::spawn_agent<source>(s, {.name = "a"}, &out);
       EXPECT_EQ(co_await a.call(&source::put, 1), weir::emit_result::delivered);
       EXPECT_EQ(co_await a.call(&source::put, 2), weir::emit_result::dropped);
+      EXPECT_EQ(a.info().dropped, 1U);
     });
     const auto last = co_await latest.next();
     EXPECT_EQ(last, 2);
