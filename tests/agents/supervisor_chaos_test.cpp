@@ -134,7 +134,7 @@ task<> one_run(rig& r, const weir::supervisor_options& inner,
     for (const weir::loop_ref& where : loops) s.spawn_on(where, all.disturb(5));
     if (below(3) == 0) {
       co_await weir::sleep(below(4) * 1ms);
-      r.running->cancel("enough");
+      if (r.result.begun) r.running->cancel("enough");  // otherwise nobody would ever be started
     }
     co_await s.join();
   });
