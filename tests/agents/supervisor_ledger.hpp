@@ -88,8 +88,10 @@ inline task<> call_once(hand_ref whom, int n, answer_counts& answers) {
     ++(ended                               ? answers.ended
        : e.code() == errc::agent_restarted ? answers.restarted
                                            : answers.wrong);
-  } catch (const boom& e) {
-    ++(e.n == n && n % 4 == 0 ? answers.own_errors : answers.wrong);
+  } catch (const boom&) {
+    // The supervisor has the same exception. Its number is not looked at: ThreadSanitizer does not
+    // see that libstdc++ counts the references, and would call its end a race.
+    ++(n % 4 == 0 ? answers.own_errors : answers.wrong);
   }
 }
 

@@ -150,6 +150,7 @@ class flaky {
 
 /// How run() ended.
 struct run_result {
+  bool begun = false;
   bool ended = false;
   bool clean = false;
   std::exception_ptr error;
@@ -161,6 +162,7 @@ inline task<> drive(weir::supervisor& sup, run_result& result) {
     result.ended = true;
     result.at = weir::now();
   });
+  result.begun = true;
   try {
     co_await sup.run();
     result.clean = true;

@@ -4,7 +4,7 @@
 
 #include "support/sanitizers.hpp"
 
-#include "supervisor_ledger.hpp"
+#include "supervisor_chaos.hpp"
 
 using namespace supervisor_test;
 
@@ -228,4 +228,15 @@ TEST(supervisor_threads, administration_goes_on_while_children_crash_on_other_th
     EXPECT_EQ(book.overlaps, 0);
     for (const auto& n : book.alive) EXPECT_EQ(n, 1);
   });
+}
+
+// M5, D5, J2
+TEST(supervisor_threads, whatever_is_done_to_a_tree_nobody_overlaps_or_is_left_behind) {
+  for (int i = 0; i < rounds; ++i) {
+    const auto n = static_cast<std::size_t>(i);
+    const auto inner = options_of(static_strategies[n / 4 % 3], 5, 3600s);
+    on_threads(
+        options_of(all_strategies[n % 4], 5, 3600s),
+        [&](rig& r, const auto& loops) -> task<> { co_await one_run(r, inner, loops, false); });
+  }
 }

@@ -404,6 +404,14 @@ class agent_core : public polite_service {
   bool due_ : 1 = false;       // that has been handled
   bool cut_ : 1 = false;       // cut_short was asked
   bool awaited_ : 1 = false;   // a life on another loop was asked for and has not begun
+
+ protected:
+  bool has_arguments_ : 1 = true;
+
+ private:
+  // Those above change on its loop. Those below never do, and any thread may read them, so they are
+  // a memory location of their own.
+  std::uint8_t : 0;
   bool supervised_ : 1 = false;
   bool revives_ : 1 = false;
   bool crash_on_error_ : 1 = false;
@@ -411,11 +419,6 @@ class agent_core : public polite_service {
   bool keeps_ : 1 = false;    // the arguments, for further lives
   bool bounded_ : 1 = false;  // its mailbox
   bool owns_name_ : 1 = false;
-
- protected:
-  bool has_arguments_ : 1 = true;
-
- private:
   static constexpr std::uint8_t name_claimed = 1;
   static constexpr std::uint8_t name_over = 2;
   std::atomic<std::uint8_t> name_use_{0};
