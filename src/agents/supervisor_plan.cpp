@@ -242,7 +242,10 @@ void supervisor_core::begin_stop(slot& s, slot::cause why) noexcept {
     s.requests.settle(request::aim::started,
                       std::make_exception_ptr(error(
                           errc::never_started, text_of_child(s.name()) + " was terminated first")));
-  if (s.is_gone) return;  // the note of it has not been read yet
+  if (s.is_gone) {  // it has ended by itself, which is read next, even if it was held
+    slot_queue::remove(s);
+    return note(s);
+  }
   if (s.agent && s.limit > duration::zero()) {
     ask_to_stop(s);
   } else {
