@@ -404,6 +404,13 @@ class agent_core : public polite_service {
   bool due_ : 1 = false;       // that has been handled
   bool cut_ : 1 = false;       // cut_short was asked
   bool awaited_ : 1 = false;   // a life on another loop was asked for and has not begun
+
+ protected:
+  bool has_arguments_ : 1 = true;
+
+ private:
+  // What never changes may be read on any thread, so it shares no byte with what does.
+  bool : 0;
   bool supervised_ : 1 = false;
   bool revives_ : 1 = false;
   bool crash_on_error_ : 1 = false;
@@ -412,10 +419,6 @@ class agent_core : public polite_service {
   bool bounded_ : 1 = false;  // its mailbox
   bool owns_name_ : 1 = false;
 
- protected:
-  bool has_arguments_ : 1 = true;
-
- private:
   static constexpr std::uint8_t name_claimed = 1;
   static constexpr std::uint8_t name_over = 2;
   std::atomic<std::uint8_t> name_use_{0};
