@@ -47,7 +47,7 @@ std::exception_ptr agent_core::cycle_here(const trail_ref& chain) const {
 }
 
 void agent_core::blockers(blocker_list& list) const {
-  const bool visible = is_here() || (door_ != nullptr && door_->simulated() && may_be_reached());
+  const bool visible = is_here() || (has_home() && door_->simulated() && may_be_reached());
   if (!visible) return;
   for (const agent_life* l = lives_; l != nullptr; l = l->sibling_) list.fibers.push_back(l);
 }

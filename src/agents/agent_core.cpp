@@ -387,14 +387,20 @@ void agent_core::wake_all() noexcept {
 
 bool agent_core::enter_line(envelope& e) noexcept {
   parts().occupied.fetch_add(1, std::memory_order_relaxed);
-  if (has_home() && !is_next_door()) {
-    e.to_line = true;
-    (void)post(e);
-    return false;
+  if (!has_home()) {
+    const std::lock_guard lock(lock_of(*this));
+    if (!has_home()) {
+      enter_line_here(e);
+      return false;
+    }
   }
-  const std::lock_guard lock(lock_of(*this));
-  enter_line_here(e);
-  return true;
+  if (is_next_door()) {
+    enter_line_here(e);
+    return true;
+  }
+  e.to_line = true;
+  (void)post(e);
+  return false;
 }
 
 void agent_core::enter_line_here(envelope& e) noexcept {

@@ -258,8 +258,8 @@ class agent_core : public polite_service {
   };
   /// Gives a message to the agent. It stays the sender's unless the answer is `yes` or `lost`.
   room offer(envelope& e) noexcept;
-  /// Puts it at the end of the line of those who wait for room. False: it is on its way there, and
-  /// cannot be taken back.
+  /// Puts it at the end of the line of those who wait for room. False: it cannot be taken back,
+  /// because it is on its way there, or because the agent may get its home at any moment.
   bool enter_line(envelope& e) noexcept;
   /// Takes back what is in the line. REQUIRES: is_here().
   void leave_line(envelope& e) noexcept;
