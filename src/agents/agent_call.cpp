@@ -211,10 +211,15 @@ void mail_send_wait::told() noexcept {
   complete();
 }
 
-void room_ticket::tell(step how, std::exception_ptr why) noexcept {
+bool room_ticket::decide(step how, std::exception_ptr why) noexcept {
   problem = std::move(why);
   step seen = step::waiting;
-  if (!phase.compare_exchange_strong(seen, how, std::memory_order_acq_rel)) return release();
+  if (phase.compare_exchange_strong(seen, how, std::memory_order_acq_rel)) return true;
+  release();
+  return false;
+}
+
+void room_ticket::tell() noexcept {
   if (home->serial() == current_loop_serial()) {
     deliver(*loop::here());
   } else {

@@ -294,7 +294,7 @@ void agent_core::refuse_message(envelope& e, errc code) noexcept {
   }
   if (e.is_call) return answer(static_cast<call_envelope&>(e), problem(code));
   if (e.ticket != nullptr) {
-    e.ticket->tell(room_ticket::step::refused, problem(code));
+    if (e.ticket->decide(room_ticket::step::refused, problem(code))) e.ticket->tell();
   } else {
     count_dropped(1);
   }
@@ -452,8 +452,13 @@ void agent_core::admit_line() noexcept {
       continue;
     }
     room_ticket* const ticket = std::exchange(e.ticket, nullptr);
+    if (ticket != nullptr && !ticket->decide(room_ticket::step::accepted, nullptr)) {
+      give_back_place();  // the sender has given up at this very moment
+      e.dispose();
+      continue;
+    }
     push(e);
-    if (ticket != nullptr) ticket->tell(room_ticket::step::accepted, nullptr);
+    if (ticket != nullptr) ticket->tell();
   }
 }
 
