@@ -516,6 +516,7 @@ void agent_core::flush_old(errc code) noexcept {
     }
     if (old > 0) --old;
   }
+  if (head_ == nullptr) alarms_ = 0;
 }
 
 }  // namespace detail
