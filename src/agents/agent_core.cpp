@@ -466,15 +466,21 @@ void agent_core::admit_line() noexcept {
 // whenever the line has doubled, so that there are never more of them than twice the others.
 void agent_core::sweep_line() noexcept {
   agent_extras& x = parts();
+  envelope* left = nullptr;
   for (envelope* e = x.line_first; e != nullptr;) {
     envelope& seen = *e;
     e = static_cast<envelope*>(e->next);
     if (!is_abandoned(seen)) continue;
     leave_line(seen);
     give_back_place();
-    discard(seen);
+    seen.next = std::exchange(left, &seen);
   }
   x.sweep_at = 16 + 2 * x.line_size;
+  while (left != nullptr) {  // last: the destructors of their arguments may do anything
+    envelope& e = *left;
+    left = static_cast<envelope*>(e.next);
+    discard(e);
+  }
 }
 
 void agent_core::flush_line(errc code) noexcept {
