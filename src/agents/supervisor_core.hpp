@@ -68,6 +68,7 @@ class request_list {
   request_list() noexcept = default;
   request_list(const request_list&) = delete;
   request_list& operator=(const request_list&) = delete;
+  bool empty() const noexcept { return first_ == nullptr; }
   /// Settles all that aim at `what`.
   void settle(request::aim what, const std::exception_ptr& error = nullptr) noexcept;
 
@@ -309,6 +310,8 @@ class supervisor_core {
   /// All are; `nested` gets what keeps those alive that are supervisors.
   void remove_all(std::vector<supervisor_handle>& nested);
   void forget_plans(slot& s, errc why) noexcept;
+  /// Whoever waits for its start hears that there will be none.
+  void refuse_start(slot& s, errc why) noexcept;
   static bool is_active(const slot& s) noexcept;
   static bool keeps_running(const slot& s) noexcept;
   void shift(slot& s, slot::phase now, slot::intent then) noexcept;

@@ -238,10 +238,7 @@ void supervisor_core::begin_stop(slot& s, slot::cause why) noexcept {
   s.manual = s.due = false;
   quiet(s);
   shift(s, slot::phase::stopping, slot::intent::none);
-  if (why == slot::cause::terminated)
-    s.requests.settle(request::aim::started,
-                      std::make_exception_ptr(error(
-                          errc::never_started, text_of_child(s.name()) + " was terminated first")));
+  if (why == slot::cause::terminated) refuse_start(s, errc::never_started);
   if (s.is_gone) {  // it has ended by itself, which is read next, even if it was held
     slot_queue::remove(s);
     return note(s);
@@ -275,15 +272,20 @@ void supervisor_core::rung(slot& s) {
 
 // ------------------------------------------------------------------ the end
 
-// It is not to be started any more; whoever waits for it hears why.
+void supervisor_core::refuse_start(slot& s, errc why) noexcept {
+  if (s.requests.empty()) return;
+  s.requests.settle(
+      request::aim::started,
+      std::make_exception_ptr(error(why, text_of_child(s.name()) + " was stopped first")));
+}
+
+// It is not to be started any more.
 void supervisor_core::forget_plans(slot& s, errc why) noexcept {
   const bool waits = s.now == slot::phase::none && s.then != slot::intent::none;
   s.due = s.manual = false;
   if (s.now != slot::phase::stopping) quiet(s);
   shift(s, s.now, slot::intent::none);
-  s.requests.settle(
-      request::aim::started,
-      std::make_exception_ptr(error(why, text_of_child(s.name()) + " was stopped first")));
+  refuse_start(s, why);
   if (!waits) return;
   if (s.lives > 0) s.ending = weir::ending::normal;  // that it had crashed before was mended
   shut(s);
@@ -326,6 +328,7 @@ void supervisor_core::life_over() noexcept {
     shift(*s, slot::phase::none, slot::intent::none);
     quiet(*s);
     s->requests.settle(request::aim::stopped);
+    refuse_start(*s, errc::not_running);  // the body may have been unwound before it could say so
     if (s->escalated) s->ending = weir::ending::escalated;
     if (s->temporary() || (parent_ != nullptr && !s->is_static)) remove(*s);
     s = after;
