@@ -30,12 +30,15 @@ chain_link::~chain_link() {
   }
 }
 
+// Chains may be long, and most calls are to agents that wait for nobody.
 std::exception_ptr agent_core::cycle_here(const trail_ref& chain) const {
+  const std::uint32_t all = !has_parts() ? 1 : parts().lives;
+  if (links_.load(std::memory_order_relaxed) < all) return nullptr;
   std::uint32_t waiting = 0;
   const auto outer_of = [](const trail* t) { return static_cast<const chain_link*>(t); };
   for (const chain_link* l = outer_of(chain.get()); l != nullptr; l = outer_of(l->outer.get()))
     if (l->agent.get() == this && l->running.load(std::memory_order_acquire)) ++waiting;
-  if (waiting < (!has_parts() ? 1 : parts().lives)) return nullptr;
+  if (waiting < all) return nullptr;
   std::vector<std::string> names;
   for (const chain_link* l = outer_of(chain.get()); l != nullptr; l = outer_of(l->outer.get()))
     names.insert(names.begin(), std::string(l->agent->name()));

@@ -394,6 +394,7 @@ class agent_core : public polite_service {
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> skipped_{0};
   std::atomic<std::uint32_t> generation_{0};
+  std::atomic<std::uint32_t> links_{0};  // handlers that run and are part of a chain
   std::atomic<gate> gate_{gate::open};
   std::atomic<agent_state> state_{agent_state::starting};
   std::atomic<weir::ending> ending_{weir::ending::normal};
