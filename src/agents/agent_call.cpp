@@ -30,12 +30,15 @@ chain_link::~chain_link() {
   }
 }
 
+// Chains may be long, and most calls are to agents that wait for nobody.
 std::exception_ptr agent_core::cycle_here(const trail_ref& chain) const {
+  const std::uint32_t all = !has_parts() ? 1 : parts().lives;
+  if (links_.load(std::memory_order_relaxed) < all) return nullptr;
   std::uint32_t waiting = 0;
   const auto outer_of = [](const trail* t) { return static_cast<const chain_link*>(t); };
   for (const chain_link* l = outer_of(chain.get()); l != nullptr; l = outer_of(l->outer.get()))
     if (l->agent.get() == this && l->running.load(std::memory_order_acquire)) ++waiting;
-  if (waiting < (!has_parts() ? 1 : parts().lives)) return nullptr;
+  if (waiting < all) return nullptr;
   std::vector<std::string> names;
   for (const chain_link* l = outer_of(chain.get()); l != nullptr; l = outer_of(l->outer.get()))
     names.insert(names.begin(), std::string(l->agent->name()));
@@ -47,7 +50,7 @@ std::exception_ptr agent_core::cycle_here(const trail_ref& chain) const {
 }
 
 void agent_core::blockers(blocker_list& list) const {
-  const bool visible = is_here() || (door_ != nullptr && door_->simulated() && may_be_reached());
+  const bool visible = is_here() || (has_home() && door_->simulated() && may_be_reached());
   if (!visible) return;
   for (const agent_life* l = lives_; l != nullptr; l = l->sibling_) list.fibers.push_back(l);
 }
@@ -211,10 +214,15 @@ void mail_send_wait::told() noexcept {
   complete();
 }
 
-void room_ticket::tell(step how, std::exception_ptr why) noexcept {
+bool room_ticket::decide(step how, std::exception_ptr why) noexcept {
   problem = std::move(why);
   step seen = step::waiting;
-  if (!phase.compare_exchange_strong(seen, how, std::memory_order_acq_rel)) return release();
+  if (phase.compare_exchange_strong(seen, how, std::memory_order_acq_rel)) return true;
+  release();
+  return false;
+}
+
+void room_ticket::tell() noexcept {
   if (home->serial() == current_loop_serial()) {
     deliver(*loop::here());
   } else {

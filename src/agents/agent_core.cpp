@@ -294,7 +294,7 @@ void agent_core::refuse_message(envelope& e, errc code) noexcept {
   }
   if (e.is_call) return answer(static_cast<call_envelope&>(e), problem(code));
   if (e.ticket != nullptr) {
-    e.ticket->tell(room_ticket::step::refused, problem(code));
+    if (e.ticket->decide(room_ticket::step::refused, problem(code))) e.ticket->tell();
   } else {
     count_dropped(1);
   }
@@ -387,14 +387,20 @@ void agent_core::wake_all() noexcept {
 
 bool agent_core::enter_line(envelope& e) noexcept {
   parts().occupied.fetch_add(1, std::memory_order_relaxed);
-  if (has_home() && !is_next_door()) {
-    e.to_line = true;
-    (void)post(e);
-    return false;
+  if (!has_home()) {
+    const std::lock_guard lock(lock_of(*this));
+    if (!has_home()) {
+      enter_line_here(e);
+      return false;
+    }
   }
-  const std::lock_guard lock(lock_of(*this));
-  enter_line_here(e);
-  return true;
+  if (is_next_door()) {
+    enter_line_here(e);
+    return true;
+  }
+  e.to_line = true;
+  (void)post(e);
+  return false;
 }
 
 void agent_core::enter_line_here(envelope& e) noexcept {
@@ -446,8 +452,13 @@ void agent_core::admit_line() noexcept {
       continue;
     }
     room_ticket* const ticket = std::exchange(e.ticket, nullptr);
+    if (ticket != nullptr && !ticket->decide(room_ticket::step::accepted, nullptr)) {
+      give_back_place();  // the sender has given up at this very moment
+      e.dispose();
+      continue;
+    }
     push(e);
-    if (ticket != nullptr) ticket->tell(room_ticket::step::accepted, nullptr);
+    if (ticket != nullptr) ticket->tell();
   }
 }
 
@@ -455,15 +466,21 @@ void agent_core::admit_line() noexcept {
 // whenever the line has doubled, so that there are never more of them than twice the others.
 void agent_core::sweep_line() noexcept {
   agent_extras& x = parts();
+  envelope* left = nullptr;
   for (envelope* e = x.line_first; e != nullptr;) {
     envelope& seen = *e;
     e = static_cast<envelope*>(e->next);
     if (!is_abandoned(seen)) continue;
     leave_line(seen);
     give_back_place();
-    discard(seen);
+    seen.next = std::exchange(left, &seen);
   }
   x.sweep_at = 16 + 2 * x.line_size;
+  while (left != nullptr) {  // last: the destructors of their arguments may do anything
+    envelope& e = *left;
+    left = static_cast<envelope*>(e.next);
+    discard(e);
+  }
 }
 
 void agent_core::flush_line(errc code) noexcept {
@@ -505,6 +522,7 @@ void agent_core::flush_old(errc code) noexcept {
     }
     if (old > 0) --old;
   }
+  if (head_ == nullptr) alarms_ = 0;
 }
 
 }  // namespace detail

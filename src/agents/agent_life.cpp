@@ -179,10 +179,7 @@ void agent_life::handled() noexcept {
   agent_core& c = core();
   envelope& e = *std::exchange(handling_, nullptr);
   e.result().destroy_frame();
-  if (own_ != nullptr && own_->link) {
-    own_->link->running.store(false, std::memory_order_release);
-    own_->link = {};
-  }
+  leave_chain();
   c.handled_.store(c.handled_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const std::exception_ptr error = e.result().error();
   const bool unwound = e.result().pending();
@@ -214,8 +211,16 @@ trail_ref agent_life::trail_of(const scope* inside) {
     trail_ref outer;
     if (handling_->is_call) outer = static_cast<call_envelope*>(handling_)->chain;
     b.link = counted_ref<chain_link>(new chain_link(core(), std::move(outer)));
+    core().links_.fetch_add(1, std::memory_order_relaxed);
   }
   return trail_ref::share(b.link.get());
+}
+
+void agent_life::leave_chain() noexcept {
+  if (own_ == nullptr || !own_->link) return;
+  own_->link->running.store(false, std::memory_order_release);
+  own_->link = {};
+  core().links_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // ------------------------------------------------------------------ the end
@@ -268,8 +273,7 @@ void agent_life::drop_operation() noexcept {
   if (std::exchange(constructed_, false)) destroy_object();
   if (own_ != nullptr) {
     while (own_->timers != nullptr) own_->timers->drop();
-    if (own_->link) own_->link->running.store(false, std::memory_order_release);
-    own_->link = {};
+    leave_chain();
     if (in_dead_world()) own_->area.reset();
   }
   if (!in_dead_world() || ended) return;

@@ -76,8 +76,10 @@ class room_ticket final : public message {
   void release() noexcept {
     if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
-  /// Tells the sender how it ended, if it still waits, and drops the message's reference.
-  void tell(step how, std::exception_ptr why) noexcept;
+  /// How it ends, unless the sender has given up: then false, and the message's reference is gone.
+  bool decide(step how, std::exception_ptr why) noexcept;
+  /// Tells the sender what was decided, and drops the message's reference.
+  void tell() noexcept;
   bool abandoned() const noexcept {
     return phase.load(std::memory_order_acquire) == step::abandoned;
   }

@@ -54,7 +54,9 @@ void agent_timer::drop() noexcept {
   release();
 }
 
+// Copying an argument, or destroying what the message displaces, may cancel this very timer.
 void agent_timer::rang() noexcept {
+  const auto keep = counted_ref<agent_timer>::share(this);
   envelope* message = nullptr;
   try {
     message = make_message();
@@ -62,6 +64,7 @@ void agent_timer::rang() noexcept {
     to_->count_dropped(1);  // an argument could not be copied
   }
   if (message != nullptr && to_->cast(message) == sent::full) to_->count_dropped(1);
+  if (life_ == nullptr) return;
   if (!repeats_) return drop();
   // On its grid; what was missed is skipped.
   const time_point now = loop::here()->now();

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <weir/error.hpp>
 
@@ -79,9 +80,23 @@ supervisor_core::supervisor_core(const supervisor_options& options)
           "strategy dynamic has no significant children; leave auto_shutdown at never");
 }
 
-// Nobody refers to it any more, so whoever still waits for one of its agents waits in vain.
+// Nobody refers to it any more, so whoever still waits for one of its agents waits in vain. Without
+// recursion, however deep.
 supervisor_core::~supervisor_core() {
-  while (first_ != nullptr) remove(*first_);
+  std::vector<supervisor_handle> below;
+  remove_all(below);
+  while (!below.empty()) {
+    const supervisor_handle nested = std::move(below.back());
+    below.pop_back();
+    if (nested.use_count() == 1) nested->remove_all(below);
+  }
+}
+
+void supervisor_core::remove_all(std::vector<supervisor_handle>& nested) {
+  while (first_ != nullptr) {
+    if (first_->nested != nullptr) nested.push_back(first_->nested);
+    remove(*first_);
+  }
 }
 
 std::string supervisor_core::text() const { return detail::text_of({"supervisor", name()}); }

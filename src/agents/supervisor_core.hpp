@@ -307,8 +307,11 @@ class supervisor_core {
   void link(slot& s) noexcept;
   /// It is forgotten, and its agent hears how it ended.
   void remove(slot& s) noexcept;
+  /// All are; `nested` gets what keeps those alive that are supervisors.
+  void remove_all(std::vector<supervisor_handle>& nested);
   void forget_plans(slot& s, errc why) noexcept;
-  void refuse_starts(slot& s, errc why) noexcept;
+  /// Whoever waits for its start hears that there will be none.
+  void refuse_start(slot& s, errc why) noexcept;
   static bool is_active(const slot& s) noexcept;
   static bool keeps_running(const slot& s) noexcept;
   void shift(slot& s, slot::phase now, slot::intent then) noexcept;

@@ -243,8 +243,11 @@ void supervisor_core::begin_stop(slot& s, slot::cause why) noexcept {
   s.manual = s.due = false;
   quiet(s);
   shift(s, slot::phase::stopping, slot::intent::none);
-  refuse_starts(s, errc::never_started);
-  if (s.is_gone) return;  // the note of it has not been read yet
+  refuse_start(s, errc::never_started);
+  if (s.is_gone) {  // it has ended by itself, which is read next, even if it was held
+    slot_queue::remove(s);
+    return note(s);
+  }
   if (s.agent && s.limit > duration::zero()) {
     ask_to_stop(s);
   } else {
@@ -274,8 +277,7 @@ void supervisor_core::rung(slot& s) {
 
 // ------------------------------------------------------------------ the end
 
-// Whoever waits for its start hears why there is none.
-void supervisor_core::refuse_starts(slot& s, errc why) noexcept {
+void supervisor_core::refuse_start(slot& s, errc why) noexcept {
   if (s.requests.empty()) return;
   s.requests.settle(
       request::aim::started,
@@ -288,7 +290,7 @@ void supervisor_core::forget_plans(slot& s, errc why) noexcept {
   s.due = s.manual = false;
   if (s.now != slot::phase::stopping) quiet(s);
   shift(s, s.now, slot::intent::none);
-  refuse_starts(s, why);
+  refuse_start(s, why);
   if (!waits) return;
   if (s.lives > 0) s.ending = weir::ending::normal;  // that it had crashed before was mended
   shut(s);
@@ -331,6 +333,7 @@ void supervisor_core::life_over() noexcept {
     shift(*s, slot::phase::none, slot::intent::none);
     quiet(*s);
     s->requests.settle(request::aim::stopped);
+    refuse_start(*s, errc::not_running);  // the body may have been unwound before it could say so
     if (s->escalated) s->ending = weir::ending::escalated;
     if (s->temporary() || (parent_ != nullptr && !s->is_static)) remove(*s);
     s = after;

@@ -14,19 +14,21 @@ namespace weir {
 
 namespace {
 
-std::string limit_text(std::string_view who, std::int64_t max_restarts, duration within) {
+std::string limit_text(std::string_view who, std::int64_t max_restarts, duration within,
+                       std::size_t failures) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(within).count();
   std::string text("restart limit of ");
-  text.append(who).append(": more than ").append(std::to_string(max_restarts));
-  text.append(" restarts within ").append(std::to_string(ms));
-  return text.append(" ms; look at errors(), or raise max_restarts");
+  text.append(who).append(": ").append(std::to_string(failures)).append(" failures within ");
+  text.append(std::to_string(ms)).append(" ms, and only ").append(std::to_string(max_restarts));
+  return text.append(" restarts are allowed; look at errors(), or raise max_restarts");
 }
 
 }  // namespace
 
 restart_limit_error::restart_limit_error(std::string_view who, std::int64_t max_restarts,
                                          duration within, std::vector<std::exception_ptr> errors)
-    : error_group(errc::restart_limit, limit_text(who, max_restarts, within), std::move(errors)) {}
+    : error_group(errc::restart_limit, limit_text(who, max_restarts, within, errors.size()),
+                  std::move(errors)) {}
 
 namespace detail {
 

@@ -258,8 +258,8 @@ class agent_core : public polite_service {
   };
   /// Gives a message to the agent. It stays the sender's unless the answer is `yes` or `lost`.
   room offer(envelope& e) noexcept;
-  /// Puts it at the end of the line of those who wait for room. False: it is on its way there, and
-  /// cannot be taken back.
+  /// Puts it at the end of the line of those who wait for room. False: it cannot be taken back,
+  /// because it is on its way there, or because the agent may get its home at any moment.
   bool enter_line(envelope& e) noexcept;
   /// Takes back what is in the line. REQUIRES: is_here().
   void leave_line(envelope& e) noexcept;
@@ -394,6 +394,7 @@ class agent_core : public polite_service {
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> skipped_{0};
   std::atomic<std::uint32_t> generation_{0};
+  std::atomic<std::uint32_t> links_{0};  // handlers that run and are part of a chain
   std::atomic<gate> gate_{gate::open};
   std::atomic<agent_state> state_{agent_state::starting};
   std::atomic<weir::ending> ending_{weir::ending::normal};

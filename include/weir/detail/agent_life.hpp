@@ -67,6 +67,7 @@ class agent_life : public driven_fiber {
   bool must_end() const noexcept;
   next_step serve();
   void handled() noexcept;
+  void leave_chain() noexcept;
   next_step pause() noexcept;
   next_step put_off() noexcept;
   next_step begin_end();
