@@ -325,6 +325,7 @@ class supervisor_core {
   void start_if_due(slot& s);
   fiber* make_life(slot& s);
   void begin_stop(slot& s, slot::cause why) noexcept;
+  void ask_to_stop(slot& s) noexcept;
   void cancel_life(slot& s) noexcept;
   cancel_kind kind_of_stop(slot::cause why) const noexcept;
   void quiet(slot& s) noexcept;
@@ -339,7 +340,7 @@ class supervisor_core {
   bool will_restart(const slot& s) const noexcept;
 
   // What agents hear.
-  static void tell(slot& s, news what, bool was_stopped = false) noexcept;
+  static void tell(slot& s, news what, bool keeps = false) noexcept;
   void tell_all(news what) noexcept;
   void shut(slot& s) noexcept;
 

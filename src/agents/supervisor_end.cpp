@@ -24,7 +24,7 @@ void supervisor_core::child_gone(fiber& f) noexcept {
   s.is_gone = true;
   if (s.agent && will_restart(s)) {
     const bool had_started = s.now != slot::phase::starting || s.was_born;
-    s.agent->expect_life(s.why == slot::cause::none && had_started && f.result().is_value());
+    s.agent->expect_life(s.why == slot::cause::none && (!had_started || f.result().is_value()));
     s.told_restart = true;
   }
   note(s);
@@ -110,7 +110,7 @@ void supervisor_core::judge(slot& s, const life_end& end, bool had_started) {
   }
   const time_point now = loop::here()->now();
   if (!window_.charge(now, error_of(s, end), max_restarts_, within_)) return give_up();
-  tell(s, news::restarts, had_started && end.how == life_end::sort::value);
+  tell(s, news::restarts, !had_started || end.how == life_end::sort::value);
   loop::here()->emit("restart", s.name(), s.restarts + 1, region_->id());
   if (had_started && s.reset_after != duration::max() && now - s.begun >= s.reset_after)
     s.delay.restart();
@@ -150,12 +150,14 @@ std::exception_ptr supervisor_core::error_of(const slot& s, const life_end& end)
 
 // ------------------------------------------------------------------ what agents hear
 
-void supervisor_core::tell(slot& s, news what, bool was_stopped) noexcept {
+// `keeps`: what is in the mailbox waits for the next life, because the last one was asked to stop
+// before it came, or has never begun.
+void supervisor_core::tell(slot& s, news what, bool keeps) noexcept {
   if (s.nested != nullptr) return s.nested->tell_all(what);
   if (!s.agent || s.told_the_end) return;
   switch (what) {
     case news::restarts:
-      if (s.lives > 0 && !s.told_restart) s.agent->expect_life(was_stopped);
+      if (s.lives > 0 && !s.told_restart) s.agent->expect_life(keeps);
       return;
     case news::rests:
       return s.agent->shut(s.ending == weir::ending::crashed ? errc::agent_crashed

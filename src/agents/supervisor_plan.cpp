@@ -56,7 +56,11 @@ bool supervisor_core::advance() {
 }
 
 void supervisor_core::look_at(slot& s) {
-  if (std::exchange(s.was_born, false) && s.now == slot::phase::starting) started(s);
+  if (std::exchange(s.was_born, false)) {
+    if (s.now == slot::phase::starting) started(s);
+    // On another loop the request to end may have come before the life had begun.
+    if (s.now == slot::phase::stopping && s.agent && !s.cut_off && !s.is_gone) ask_to_stop(s);
+  }
   if (s.is_gone) {
     // Like every end during the first start, except that of the child that is being started.
     if (mode_ == mode::starting && s.now == slot::phase::running) return held_.push(s);
@@ -224,6 +228,10 @@ void supervisor_core::cancel_life(slot& s) noexcept {
                  false);
 }
 
+void supervisor_core::ask_to_stop(slot& s) noexcept {
+  s.agent->cut_short(kind_of_stop(s.why) == cancel_kind::restart && !s.temporary());
+}
+
 // An agent may finish what it does; what has no handlers to finish is cancelled at once.
 void supervisor_core::begin_stop(slot& s, slot::cause why) noexcept {
   s.why = why;
@@ -236,7 +244,7 @@ void supervisor_core::begin_stop(slot& s, slot::cause why) noexcept {
                           errc::never_started, text_of_child(s.name()) + " was terminated first")));
   if (s.is_gone) return;  // the note of it has not been read yet
   if (s.agent && s.limit > duration::zero()) {
-    s.agent->cut_short(kind_of_stop(why) == cancel_kind::restart && !s.temporary());
+    ask_to_stop(s);
   } else {
     cancel_life(s);
   }
@@ -273,7 +281,9 @@ void supervisor_core::forget_plans(slot& s, errc why) noexcept {
   s.requests.settle(
       request::aim::started,
       std::make_exception_ptr(error(why, text_of_child(s.name()) + " was stopped first")));
-  if (waits) shut(s);
+  if (!waits) return;
+  if (s.lives > 0) s.ending = weir::ending::normal;  // that it had crashed before was mended
+  shut(s);
 }
 
 void supervisor_core::begin_end(finish why, std::exception_ptr failure) {
@@ -331,6 +341,7 @@ void supervisor_core::abandon() noexcept {
   for (slot* s = first_; s != nullptr; s = s->next) {
     quiet(*s);
     s->life = core_ref();
+    s->ending = weir::ending::cancelled;
   }
   lives_.clear();
 }
