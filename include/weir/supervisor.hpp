@@ -29,7 +29,8 @@ enum class strategy : std::uint8_t {
   one_for_one,   ///< the child
   one_for_all,   ///< all children
   rest_for_one,  ///< the child and those added after it
-  dynamic,       ///< the child; and at the end all children are stopped at once, not one by one
+  dynamic,       ///< the child; at the end all children are stopped at once, not one by one, and
+                 ///< a child that was terminated or has finished is forgotten
 };
 
 /// Which ends of a child are followed by another life.
@@ -184,8 +185,9 @@ class supervisor_face {
   /// Starts a child that is stopped, and returns when it is started; its error if it could not be.
   /// errc::no_such_child, child_running, child_restarting, not_running; as the next two.
   task<> restart_child(std::string_view name);
-  /// Stops a child and keeps what is needed to start it again, unless it is temporary. Returns when
-  /// it has ended, or is a zombie. Of an ancestor of the caller: errc::call_cycle.
+  /// Stops a child and keeps what is needed to start it again, unless it is temporary or the
+  /// strategy is dynamic. Returns when it has ended, or is a zombie. Of an ancestor of the caller:
+  /// errc::call_cycle.
   task<> terminate_child(std::string_view name);
   /// Forgets a child that is stopped.
   task<> delete_child(std::string_view name);

@@ -57,8 +57,7 @@ void agent_core::blockers(blocker_list& list) const {
 void call_envelope::deliver(loop& here) noexcept {
   if (!returning) return envelope::deliver(here);
   if (phase.load(std::memory_order_acquire) == step::answered) return caller->answered();
-  here.emit("late_reply", "call");
-  dispose();
+  dispose();  // whoever abandoned it has said that it is late
 }
 
 void call_envelope::refuse() noexcept {
@@ -66,11 +65,11 @@ void call_envelope::refuse() noexcept {
   dispose();  // the caller's loop has ended, and the caller with it
 }
 
-void agent_core::answer(call_envelope& e) noexcept {
+void agent_core::answer(call_envelope& e) const noexcept {
   const auto before = e.phase.exchange(call_envelope::step::answered, std::memory_order_acq_rel);
   if (before != call_envelope::step::waiting) {
     if (before == call_envelope::step::abandoned && loop::here() != nullptr && !in_dead_world())
-      loop::here()->emit("late_reply", "call");
+      loop::here()->emit("late_reply", name());
     return e.dispose();
   }
   e.chain = {};
@@ -80,7 +79,7 @@ void agent_core::answer(call_envelope& e) noexcept {
   home->post(e);
 }
 
-void agent_core::answer(call_envelope& e, std::exception_ptr problem) noexcept {
+void agent_core::answer(call_envelope& e, std::exception_ptr problem) const noexcept {
   e.result().set_error(std::move(problem));
   answer(e);
 }
@@ -111,13 +110,14 @@ void call_wait_base::arm() noexcept {
     case agent_core::room::lost:
       return;
     case agent_core::room::wait:
-      return to_->enter_line(e);
+      (void)to_->enter_line(e);
+      return;
     case agent_core::room::full:
-      return agent_core::answer(e, to_->problem(errc::mailbox_full));
+      return to_->answer(e, to_->problem(errc::mailbox_full));
     case agent_core::room::crashed:
-      return agent_core::answer(e, to_->problem(errc::agent_crashed));
+      return to_->answer(e, to_->problem(errc::agent_crashed));
     case agent_core::room::gone:
-      return agent_core::answer(e, to_->refusal());
+      return to_->answer(e, to_->refusal());
   }
 }
 
@@ -137,8 +137,11 @@ void call_wait_base::abandon() noexcept {
     return e.dispose();
   }
   const auto how = in_dead_world() ? call_envelope::step::orphaned : call_envelope::step::abandoned;
+  const auto before = e.phase.exchange(how, std::memory_order_acq_rel);
   // Skipped: the agent has left it to us. Answered: it is on its way back, and disposed of there.
-  if (e.phase.exchange(how, std::memory_order_acq_rel) == call_envelope::step::skipped) e.dispose();
+  if (before == call_envelope::step::skipped) e.dispose();
+  if (before == call_envelope::step::answered && !in_dead_world())
+    loop::here()->emit("late_reply", to_->name());
 }
 
 // Not `done`: it cannot be taken back and started again. It is confirmed at once.
@@ -193,12 +196,9 @@ bool mail_send_base::try_now() noexcept {
 void mail_send_base::arm() noexcept {
   ticket_ = new room_ticket(*this, loop::here()->shared_door());
   message_->ticket = ticket_;
-  envelope& e = *message_;
-  if (!to_->is_here()) {
-    due_.expect();
-    message_ = nullptr;
-  }
-  to_->enter_line(e);
+  if (!to_->is_here()) due_.expect();
+  envelope& e = *std::exchange(message_, nullptr);
+  if (to_->enter_line(e) && ticket_ != nullptr) message_ = &e;
 }
 
 // On the sender's loop: the answer is here.

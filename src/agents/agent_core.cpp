@@ -262,7 +262,7 @@ void envelope::refuse() noexcept {
 void agent_core::refused(envelope& e) noexcept { refuse_message(e, errc::loop_gone); }
 
 void agent_core::arrived(envelope& e) noexcept {
-  if (e.in_line) return enter_line_here(e);
+  if (e.to_line) return enter_line_here(e);
   if (!accepts_) {
     give_back_place();
     return refuse_message(e, ended_code());
@@ -271,7 +271,27 @@ void agent_core::arrived(envelope& e) noexcept {
   push(e);
 }
 
+namespace {
+
+/// Nobody waits for it any more.
+bool is_abandoned(const envelope& e) noexcept {
+  if (e.ticket != nullptr) return e.ticket->abandoned();
+  return e.is_call && static_cast<const call_envelope&>(e).phase.load(std::memory_order_acquire) ==
+                          call_envelope::step::abandoned;
+}
+
+void discard(envelope& e) noexcept {
+  if (e.ticket != nullptr) e.ticket->release();
+  e.dispose();
+}
+
+}  // namespace
+
 void agent_core::refuse_message(envelope& e, errc code) noexcept {
+  if (e.is_call && is_abandoned(e)) {
+    skipped_.fetch_add(1, std::memory_order_relaxed);
+    return e.dispose();
+  }
   if (e.is_call) return answer(static_cast<call_envelope&>(e), problem(code));
   if (e.ticket != nullptr) {
     e.ticket->tell(room_ticket::step::refused, problem(code));
@@ -302,12 +322,16 @@ void agent_core::push(envelope& e) noexcept {
   if (idle_ != nullptr) wake();
 }
 
-void agent_core::push_front(envelope& e) noexcept {
-  e.next = head_;
-  head_ = &e;
-  if (tail_ == nullptr) tail_ = &e;
-  if (counts_places()) parts().occupied.fetch_add(1, std::memory_order_relaxed);
-  queued_.store(queued_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+void agent_core::set_aside(envelope& e) noexcept { e.next = std::exchange(extras().set_aside, &e); }
+
+void agent_core::refuse_set_aside(errc code) noexcept {
+  if (!has_parts()) return;
+  envelope* all = std::exchange(parts().set_aside, nullptr);
+  while (all != nullptr) {
+    envelope& e = *all;
+    all = static_cast<envelope*>(e.next);
+    refuse_message(e, code);
+  }
 }
 
 void agent_core::count_high() noexcept {
@@ -345,7 +369,7 @@ envelope* agent_core::take() noexcept {
 void agent_core::evict_oldest() noexcept {
   if (static_cast<std::int64_t>(queued_.load(std::memory_order_relaxed)) < parts().capacity) return;
   envelope& oldest = *unlink_head();
-  if (oldest.is_call) count_dropped(1);
+  if (oldest.is_call && !is_abandoned(oldest)) count_dropped(1);
   refuse_message(oldest, errc::mailbox_full);
 }
 
@@ -361,19 +385,20 @@ void agent_core::wake_all() noexcept {
 
 // ------------------------------------------------------------------ the line before it
 
-void agent_core::enter_line(envelope& e) noexcept {
+bool agent_core::enter_line(envelope& e) noexcept {
   parts().occupied.fetch_add(1, std::memory_order_relaxed);
-  e.in_line = true;
-  if (!is_here() && has_home()) {
+  if (has_home() && !is_next_door()) {
+    e.to_line = true;
     (void)post(e);
-    return;
+    return false;
   }
   const std::lock_guard lock(lock_of(*this));
   enter_line_here(e);
+  return true;
 }
 
 void agent_core::enter_line_here(envelope& e) noexcept {
-  e.in_line = false;
+  e.to_line = false;
   if (!accepts_) {
     give_back_place();
     return refuse_message(e, ended_code());
@@ -406,26 +431,13 @@ void agent_core::leave_line(envelope& e) noexcept {
   e.to = nullptr;
 }
 
-namespace {
-
-/// Nobody waits for it any more.
-bool is_abandoned(const envelope& e) noexcept {
-  if (e.ticket != nullptr) return e.ticket->abandoned();
-  return e.is_call && static_cast<const call_envelope&>(e).phase.load(std::memory_order_acquire) ==
-                          call_envelope::step::abandoned;
-}
-
-void discard(envelope& e) noexcept {
-  if (e.ticket != nullptr) e.ticket->release();
-  e.dispose();
-}
-
-}  // namespace
-
+// What is on its way has its place already. Those on their way to the line are counted as if they
+// had one, too, until they are here: then this is asked again.
 void agent_core::admit_line() noexcept {
   agent_extras& x = parts();
   while (x.line_first != nullptr &&
-         static_cast<std::int64_t>(queued_.load(std::memory_order_relaxed)) < x.capacity) {
+         x.occupied.load(std::memory_order_relaxed) - static_cast<std::int64_t>(x.line_size) <
+             x.capacity) {
     envelope& e = *x.line_first;
     leave_line(e);
     if (is_abandoned(e)) {
@@ -467,6 +479,7 @@ void agent_core::flush_line(errc code) noexcept {
 }
 
 void agent_core::flush(errc code) noexcept {
+  refuse_set_aside(code);
   while (head_ != nullptr) {
     envelope& e = *unlink_head();
     give_back_place();

@@ -3,6 +3,7 @@
 #include <string>
 
 #include <weir/detail/agent_call.hpp>
+#include <weir/detail/agent_timer.hpp>
 #include <weir/detail/dump_line.hpp>
 #include <weir/on.hpp>
 
@@ -83,8 +84,15 @@ future<void> agent_core::stop() {
   return given;
 }
 
+// It is about to be started: on another loop, or by the supervisor that it was added to.
+bool agent_core::awaits_life() const noexcept {
+  return awaited_ || (supervised_ && lives_ == nullptr && has_home() &&
+                      generation_.load(std::memory_order_relaxed) == 0 &&
+                      state_.load(std::memory_order_relaxed) != agent_state::ended);
+}
+
 void agent_core::stop_here(stop_ticket* told) noexcept {
-  if (lives_ == nullptr) {
+  if (lives_ == nullptr && !awaits_life()) {
     if (accepts_) gate_.store(gate::open, std::memory_order_relaxed);  // there was nothing to stop
     if (told != nullptr) told->settle();
     return;
@@ -110,7 +118,7 @@ void agent_core::ask_to_end() noexcept {
 
 void agent_core::cut_short(bool restarts) noexcept {
   at_home([restarts](agent_core& a) {
-    if (a.lives_ == nullptr) return;
+    if (a.lives_ == nullptr && !a.awaited_) return;
     a.cut_ = true;
     a.set_state(agent_state::stopping);
     if (!restarts) {
@@ -123,7 +131,11 @@ void agent_core::cut_short(bool restarts) noexcept {
 
 // Its mailbox is full, and that is a crash.
 void agent_core::crash_here() noexcept {
-  if (lives_ != nullptr) lives_->crash(problem(errc::mailbox_full));
+  if (lives_ != nullptr) {
+    lives_->crash(problem(errc::mailbox_full));
+  } else if (awaited_) {
+    extras().early_crash = true;
+  }
 }
 
 void agent_core::run_at_home(agent_timer& timer, void (agent_timer::*what)() noexcept) noexcept {
@@ -145,7 +157,22 @@ task<> host(agent_handle agent, birth_listener* told, door_ref listening) {
   co_await with_scope(options, body);
 }
 
-task<> stand_in(agent_handle agent, birth_listener* told) {
+/// A parameter of what stands for a life on another loop: it is destroyed with it, also if that
+/// never ran.
+class stand_in_end {
+ public:
+  explicit stand_in_end(agent_core& a) noexcept : agent_(agent_handle::share(&a)) {}
+  stand_in_end(stand_in_end&&) noexcept = default;
+  stand_in_end& operator=(stand_in_end&&) = delete;
+  ~stand_in_end() {
+    if (agent_ && !in_dead_world()) agent_->stand_in_ended();
+  }
+
+ private:
+  agent_handle agent_;
+};
+
+task<> stand_in(agent_handle agent, birth_listener* told, stand_in_end) {
   const loop_ref there = agent->where();
   const door_ref listening = loop::here()->shared_door();
   auto run = [&] { return host(agent, told, listening); };
@@ -163,8 +190,8 @@ fiber* agent_core::begin_life(scope& owner, scope::launch how, birth_listener* t
   settle_home();
   if (site.line() == 0 && has_parts()) site = parts().site;
   if (has_parts() && parts().elsewhere) {
-    at_home([](agent_core& a) { a.reopen_here(); });
-    fiber* const f = scope::make(stand_in(agent_handle::share(this), told));
+    at_home([](agent_core& a) { a.life_is_coming(); });
+    fiber* const f = scope::make(stand_in(agent_handle::share(this), told, stand_in_end(*this)));
     return owner.adopt(f, {.name = std::string(name())}, site, how, this);
   }
   return start_in(owner, how, told, nullptr, site);
@@ -195,20 +222,51 @@ fiber* agent_core::start_in(scope& owner, scope::launch how, birth_listener* tol
 void agent_core::forget_stop() noexcept { stopping_ = due_ = cut_ = false; }
 
 void agent_core::reopen_here() noexcept {
-  if (ended_for_good()) return;
+  if (ended_for_good() || (stopping_ && awaits_life())) return;
   accepts_ = true;
   gate_.store(gate::open, std::memory_order_release);
 }
 
+// The message comes before all that is sent to that life. A first life without a supervisor is open
+// from the beginning; what has closed it was a stop.
+void agent_core::life_is_coming() noexcept {
+  if (supervised_) reopen_here();
+  awaited_ = true;
+}
+
+bool agent_core::await_life(agent_timer& timer) noexcept {
+  if (awaited_) extras().early_timers.push_back(&timer);
+  return awaited_;
+}
+
+void agent_core::life_is_not_coming() noexcept {
+  awaited_ = false;
+  if (lives_ != nullptr || !has_parts()) return;
+  for (agent_timer* t : std::exchange(parts().early_timers, {})) t->start_here();
+  settle_stops();
+}
+
+void agent_core::stand_in_ended() noexcept {
+  if (!supervised_ && !ended_for_good()) finish(weir::ending::cancelled);
+}
+
 void agent_core::life_began(agent_life& life) noexcept {
-  if (lives_ == nullptr) {
+  const bool first = lives_ == nullptr;
+  const bool awaited = awaits_life();
+  awaited_ = false;
+  if (first) {
     generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    reopen_here();
-    forget_stop();
-    set_state(agent_state::starting);
+    if (!awaited || !(stopping_ || cut_)) {
+      if (supervised_) reopen_here();
+      forget_stop();
+      set_state(agent_state::starting);
+    }
   }
   life.generation_ = generation_.load(std::memory_order_relaxed);
   life.sibling_ = std::exchange(lives_, &life);
+  if (!awaited) return;
+  for (agent_timer* t : std::exchange(parts().early_timers, {})) t->start_here();
+  if (std::exchange(parts().early_crash, false)) crash_here();
 }
 
 void agent_core::life_ended(agent_life& life) noexcept {
@@ -221,8 +279,6 @@ void agent_core::life_ended(agent_life& life) noexcept {
     loop::here()->emit("crash", name(), life.generation_);
   }
   if (lives_ != nullptr) return;
-  std::vector<stop_ticket*> stops;
-  if (has_parts()) stops.swap(parts().stops);
   if (supervised_) {
     extras().old_mail = queued_.load(std::memory_order_relaxed);
     set_state(agent_state::restarting);
@@ -232,6 +288,14 @@ void agent_core::life_ended(agent_life& life) noexcept {
                 : life.result().is_cancelled() ? weir::ending::cancelled
                                                : weir::ending::normal);
   }
+  settle_stops();
+}
+
+// Whoever asked it to stop hears that the life has ended, or that there will be none.
+void agent_core::settle_stops() noexcept {
+  if (!has_parts()) return;
+  std::vector<stop_ticket*> stops;
+  stops.swap(parts().stops);
   for (stop_ticket* told : stops) told->settle();
 }
 
@@ -246,8 +310,7 @@ void agent_core::loop_crashed(agent_life& life) noexcept {
   flush(errc::loop_gone);
   if (has_parts()) {
     flush_line(errc::loop_gone);
-    for (stop_ticket* told : parts().stops) told->settle();
-    parts().stops.clear();
+    settle_stops();
   }
   if (!supervised_) finish_here(weir::ending::cancelled);
 }
@@ -260,9 +323,11 @@ void agent_core::expect_life(bool was_stopped) noexcept {
 
 void agent_core::expect_life_here(bool was_stopped) noexcept {
   if (ended_for_good()) return;
+  life_is_not_coming();
   reopen_here();
   forget_stop();
   set_state(agent_state::restarting);
+  refuse_set_aside(errc::agent_restarted);
   if (!was_stopped) flush_old(errc::agent_restarted);
   if (bounded_) admit_line();
 }
@@ -279,6 +344,7 @@ void agent_core::shut_here(errc code) noexcept {
   set_state(agent_state::ended);
   flush(code);
   if (bounded_) flush_line(code);
+  life_is_not_coming();
 }
 
 void agent_core::finish(weir::ending how) noexcept {

@@ -191,9 +191,9 @@ void agent_life::handled() noexcept {
   if (!e.is_call) {
     e.dispose();
   } else if (unwound) {
-    c.push_front(e);  // answered with the others that are queued
+    c.set_aside(e);
   } else {
-    agent_core::answer(static_cast<call_envelope&>(e));
+    c.answer(static_cast<call_envelope&>(e));
   }
 }
 
@@ -275,7 +275,7 @@ void agent_life::drop_operation() noexcept {
   if (!in_dead_world() || ended) return;
   if (envelope* e = std::exchange(handling_, nullptr)) {
     e->result().forget_frame();
-    core().push_front(*e);
+    core().set_aside(*e);
   }
   core().loop_crashed(*this);
 }

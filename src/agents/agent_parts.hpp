@@ -52,8 +52,12 @@ struct agent_extras {
   envelope* line_last = nullptr;
   std::size_t line_size = 0;
   std::size_t sweep_at = 16;
-  std::uint64_t old_mail = 0;  // between two lives: the messages of the time before
+  std::uint64_t old_mail = 0;     // between two lives: the messages of the time before
+  envelope* set_aside = nullptr;  // calls whose handlers were unwound
   std::vector<stop_ticket*> stops;
+  // What came before the life that is awaited.
+  std::vector<agent_timer*> early_timers;
+  bool early_crash = false;
   end_watch* watches = nullptr;  // behind the lock
 };
 
@@ -63,6 +67,10 @@ class room_ticket final : public message {
   enum class step : std::uint8_t { waiting, accepted, refused, abandoned };
   room_ticket(mail_send_base& sender, door_ref from) noexcept
       : home(std::move(from)), waiter(&sender) {}
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
   void deliver(loop& here) noexcept override;
   void refuse() noexcept override { release(); }
   void release() noexcept {
@@ -127,6 +135,10 @@ void agent_core::post_home(F&& what) noexcept {
 class end_watch final : public message {
  public:
   explicit end_watch(end_wait_base& w) : home(loop::here()->shared_door()), waiter(&w) {}
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
   void deliver(loop& here) noexcept override;
   void refuse() noexcept override { delete this; }
 

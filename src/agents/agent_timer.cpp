@@ -21,6 +21,7 @@ void agent_timer::start() noexcept {
 
 void agent_timer::start_here() noexcept {
   agent_life* const life = to_->life();
+  if (life == nullptr && to_->await_life(*this)) return;
   if (life == nullptr || loop::here() == nullptr || !to_->is_here() || cancelled_.load()) {
     if (!cancelled_.load()) to_->count_dropped(1);
     return release();

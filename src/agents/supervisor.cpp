@@ -251,7 +251,8 @@ task<> supervisor_core::terminate_child(supervisor_handle self, std::string chil
   if (s.now == slot::phase::none || s.now == slot::phase::zombie) {
     s.why = s.now == slot::phase::none ? slot::cause::none : slot::cause::terminated;
     if (s.then != slot::intent::none) c.forget_plans(s, errc::never_started);
-    if (s.now == slot::phase::none && s.temporary()) c.remove(s);
+    const bool forgotten = s.temporary() || (c.mode_ != mode::passive && c.forgets(s));
+    if (s.now == slot::phase::none && forgotten) c.remove(s);
     c.wake();
     co_return;
   }

@@ -211,13 +211,6 @@ bool restart_window::charge(time_point now, const std::exception_ptr& error, std
   return true;
 }
 
-// The stamps are in order, so the window has room as soon as the one that would have to leave has.
-bool restart_window::has_room(time_point now, std::int64_t most, duration within) const noexcept {
-  if (most == std::int64_t{unbounded} || static_cast<std::int64_t>(stamps_.size()) < most)
-    return true;
-  return most > 0 && now - stamps_.front() >= within;
-}
-
 std::vector<std::exception_ptr> restart_window::errors() const {
   std::vector<std::exception_ptr> all;
   all.reserve(failed_.size());

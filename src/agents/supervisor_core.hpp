@@ -147,8 +147,7 @@ class slot final : public birth_listener, public alarm {
   bool manual : 1 = false;        // it is started by restart_child
   bool cut_off : 1 = false;       // it was cancelled
   bool escalated : 1 = false;     // its supervisor gave up while it lived
-  bool told_restart : 1 = false;  // invariant 6, of the last life: another one
-  bool told_the_end : 1 = false;  // none ever
+  bool told_the_end : 1 = false;  // invariant 6: none ever
   // The notes.
   bool was_born = false;
   bool is_gone = false;
@@ -206,8 +205,6 @@ class restart_window {
  public:
   /// False: it is one too many.
   bool charge(time_point now, const std::exception_ptr& error, std::int64_t most, duration within);
-  /// Whether a charge at `now` would be allowed.
-  bool has_room(time_point now, std::int64_t most, duration within) const noexcept;
   /// The errors in the window, oldest first; at most the last 1000.
   std::vector<std::exception_ptr> errors() const;
   std::size_t size() const noexcept { return stamps_.size(); }
@@ -298,6 +295,10 @@ class supervisor_core {
   bool is_group() const noexcept {
     return strategy_ == strategy::one_for_all || strategy_ == strategy::rest_for_one;
   }
+  /// Whether nothing is kept of a child that was terminated, or has finished.
+  bool forgets(const slot& s) const noexcept {
+    return s.temporary() || strategy_ == strategy::dynamic;
+  }
   void require_running() const;
   void refuse_busy(const slot& s, const char* what) const;
 
@@ -337,7 +338,6 @@ class supervisor_core {
   void give_up();
   std::exception_ptr error_of(const slot& s, const life_end& end) const;
   static life_end end_of(slot& s);
-  bool will_restart(const slot& s) const noexcept;
 
   // What agents hear.
   static void tell(slot& s, news what, bool keeps = false) noexcept;

@@ -22,22 +22,7 @@ void supervisor_core::child_gone(fiber& f) noexcept {
   lives_.erase(at);
   if (in_dead_world()) return;
   s.is_gone = true;
-  if (s.agent && will_restart(s)) {
-    const bool had_started = s.now != slot::phase::starting || s.was_born;
-    s.agent->expect_life(s.why == slot::cause::none && (!had_started || f.result().is_value()));
-    s.told_restart = true;
-  }
   note(s);
-}
-
-// What the judgement is going to be, as far as it can be known now. Messages that are sent from
-// now on belong to the next life, so its agent hears of it at once.
-bool supervisor_core::will_restart(const slot& s) const noexcept {
-  if (s.temporary() || s.manual || mode_ == mode::stopping) return false;
-  if (s.why != slot::cause::none) return s.why == slot::cause::group;
-  if (mode_ == mode::starting && s.now == slot::phase::starting && !s.was_born) return false;
-  if (s.restart == restart::transient && s.life.get()->result().is_value()) return false;
-  return window_.has_room(loop::here()->now(), max_restarts_, within_);
 }
 
 void supervisor_core::asked_to_end() noexcept {
@@ -76,7 +61,8 @@ void supervisor_core::gone(slot& s) {
   const slot::intent then = s.then;
   quiet(s);
   if (why == slot::cause::none && mode_ != mode::stopping) return judge(s, end, had_started);
-  if (s.temporary()) return remove(s);
+  const bool ended_by_hand = why == slot::cause::terminated && then == slot::intent::none;
+  if (s.temporary() || (ended_by_hand && forgets(s))) return remove(s);
   if (why == slot::cause::group && mode_ != mode::stopping) {
     shift(s, slot::phase::none, slot::intent::start);
     tell(s, news::restarts);
@@ -124,7 +110,7 @@ void supervisor_core::judge(slot& s, const life_end& end, bool had_started) {
 // It is not restarted.
 void supervisor_core::leave(slot& s) {
   const bool counts = s.significant;
-  if (s.temporary()) {
+  if (forgets(s)) {
     remove(s);
   } else {
     shift(s, slot::phase::none, slot::intent::none);
@@ -157,7 +143,7 @@ void supervisor_core::tell(slot& s, news what, bool keeps) noexcept {
   if (!s.agent || s.told_the_end) return;
   switch (what) {
     case news::restarts:
-      if (s.lives > 0 && !s.told_restart) s.agent->expect_life(keeps);
+      if (s.lives > 0) s.agent->expect_life(keeps);
       return;
     case news::rests:
       return s.agent->shut(s.ending == weir::ending::crashed ? errc::agent_crashed

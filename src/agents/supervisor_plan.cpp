@@ -175,7 +175,7 @@ void supervisor_core::start_life(slot& s) {
   if (s.lives > 0 && !s.manual) ++s.restarts;
   ++s.lives;
   s.why = slot::cause::none;
-  s.due = s.cut_off = s.was_born = s.is_gone = s.told_restart = false;
+  s.due = s.cut_off = s.was_born = s.is_gone = false;
   s.begun = loop::here()->now();
   shift(s, slot::phase::starting, s.then);
   try {

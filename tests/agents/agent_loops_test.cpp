@@ -324,7 +324,9 @@ TEST(agent_loops, every_call_has_one_answer_while_agents_stop_and_callers_leave)
       left += end.is_cancelled() ? 1 : 0;
     }
     co_await c.join();
-    EXPECT_EQ(answers + left, 6);
+    // A caller elsewhere may have its answer and still be cancelled from here.
+    EXPECT_LE(answers, 6);
+    EXPECT_GE(answers + left, 6);
     EXPECT_EQ(c.info().queued, 0U);
   });
 }

@@ -220,18 +220,20 @@ TEST(supervisor_admin, a_temporary_child_that_ended_is_forgotten_at_once_and_its
   for (strategy how : all_strategies) {
     in_every_order(patient(how), [](rig& r) -> task<> {
       co_await r.start();
-      for (int way = 0; way < 4; ++way) {
+      for (int way = 0; way < 8; ++way) {
         auto x = r.add("x", restart::temporary);
-        if (way == 0) x.cast(&worker::crash);
-        if (way == 1) x.cast(&worker::leave);
-        if (way == 2) (void)x.stop();
-        if (way == 3) co_await r.sup.terminate_child("x");
+        if (way >= 4) co_await settle();  // otherwise it has not been started yet
+        if (way % 4 == 0) x.cast(&worker::crash);
+        if (way % 4 == 1) x.cast(&worker::leave);
+        if (way % 4 == 2) (void)x.stop();
+        if (way % 4 == 3) co_await r.sup.terminate_child("x");
         co_await x.join();
         EXPECT_EQ(counts(r.sup), "0 0 0 0");
         const auto code = co_await code_after([&] { return r.sup.restart_child("x"); });
         EXPECT_EQ(code, errc::no_such_child);
       }
-      EXPECT_EQ(r.log.begun(), 4);
+      EXPECT_GE(r.log.begun(), 7);
+      EXPECT_EQ(r.log.begun(), r.log.ended());
     });
   }
 }
@@ -400,6 +402,24 @@ TEST(supervisor_admin, dynamic_children_have_arguments_of_their_own) {
     EXPECT_EQ(co_await a.call(&holder::get), 1);
     EXPECT_EQ(restarts_of(r.sup, "a"), 1);
     EXPECT_EQ(restarts_of(r.sup, "b"), 0);
+  });
+}
+
+// F9
+TEST(supervisor_admin, dynamic_children_that_finished_or_were_terminated_are_forgotten) {
+  in_every_order(patient(strategy::dynamic), [](rig& r) -> task<> {
+    co_await r.start();
+    for (restart kind : {restart::transient, restart::permanent}) {
+      auto a = r.add("a", kind);
+      co_await settle();
+      if (kind == restart::transient) co_await a.stop();
+      if (kind == restart::permanent) co_await r.sup.terminate_child("a");
+      EXPECT_EQ(co_await a.monitor(), ending::normal);
+      EXPECT_EQ(counts(r.sup), "0 0 0 0");
+    }
+    r.add("a");
+    co_await settle();
+    EXPECT_EQ(counts(r.sup), "1 1 0 1");
   });
 }
 

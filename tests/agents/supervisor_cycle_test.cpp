@@ -107,23 +107,25 @@ TEST(supervisor_cycle, to_terminate_an_ancestor_is_refused_at_once) {
   });
 }
 
-// M4, M13
-TEST(supervisor_cycle, a_request_made_for_a_waiting_child_is_refused_as_well) {
+// H10
+TEST(supervisor_cycle, a_child_that_waits_for_the_one_who_stops_it_is_cut_off_at_its_limit) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.sup.add<asker>(kid("a"));
     co_await r.start();
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       auto outsider = weir::spawn_agent<asker>(s, {.name = "outsider"});
       request stop = stopping(r.sup);
-      std::error_code answer;
-      co_await a.call(&asker::ask_through, outsider, &stop, &answer);
-      EXPECT_EQ(answer, errc::call_cycle);
-      EXPECT_FALSE(r.result.ended);
-      co_await outsider.call(&asker::ask, &stop, &answer);
+      std::error_code answer = errc::timeout;
+      const auto start = weir::now();
+      const auto code = co_await code_after(
+          [&] { return a.call(&asker::ask_through, outsider, &stop, &answer); });
+      EXPECT_EQ(code, errc::agent_stopped);
+      EXPECT_EQ(ms_since(start), 5000);
+      co_await settle();
       EXPECT_EQ(answer, std::error_code());
+      EXPECT_EQ(co_await a.monitor(), ending::cancelled);
+      EXPECT_TRUE(r.result.clean);
     });
-    co_await settle();
-    EXPECT_TRUE(r.result.clean);
   });
 }
 

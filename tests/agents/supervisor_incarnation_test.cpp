@@ -119,6 +119,39 @@ TEST(supervisor_incarnation, stop_ends_with_that_life_and_a_permanent_child_is_r
   });
 }
 
+TEST(supervisor_incarnation, a_child_that_is_asked_to_stop_before_it_was_started_ends_after_it) {
+  for (restart kind : all_kinds) {
+    in_every_order(patient(), [&](rig& r) -> task<> {
+      co_await r.start();
+      auto a = r.add("a", kind);
+      a.cast(&worker::note, 1);
+      auto stopped = a.stop();
+      const sent late = a.cast(&worker::note, 2);
+      co_await stopped;
+      EXPECT_EQ(r.log.text(), "+a a1 -a");
+      co_await settle();
+      const bool again = kind == restart::permanent;
+      EXPECT_EQ(late, again ? sent::enqueued : sent::stopped);
+      EXPECT_EQ(r.log.text(), again ? "+a a1 -a +a a2" : "+a a1 -a");
+    });
+  }
+}
+
+// M5
+TEST(supervisor_incarnation, a_stop_that_waits_for_a_life_is_answered_if_there_is_none) {
+  for (bool stop_all : {true, false}) {
+    in_every_order(patient(), [&](rig& r) -> task<> {
+      co_await r.start();
+      auto a = r.add("a");
+      auto stopped = a.stop();
+      if (stop_all) co_await r.sup.stop();
+      if (!stop_all) co_await r.sup.terminate_child("a");
+      co_await stopped;
+      EXPECT_EQ(r.log.begun(), r.log.ended());
+    });
+  }
+}
+
 // M18
 TEST(supervisor_incarnation, monitors_and_joins_wait_through_restarts_and_hear_of_the_end_once) {
   in_every_order(patient(), [](rig& r) -> task<> {

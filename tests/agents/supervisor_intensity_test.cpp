@@ -177,7 +177,7 @@ TEST(supervisor_intensity, its_error_holds_the_errors_of_the_window_only_oldest_
 TEST(supervisor_intensity, a_hundred_thousand_restarts_cost_the_same_each) {
   auto options = options_of(strategy::one_for_one, 2'000'000, 3600s);
   simulate(options, [](rig& r) -> task<> {
-    journal ignored;
+    auto& ignored = r.keep<journal>();
     auto a = r.sup.add<worker>(kid("a"), &ignored, std::string("a"));
     co_await r.start();
     long first = 0, last = 0;

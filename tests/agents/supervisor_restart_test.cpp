@@ -202,6 +202,7 @@ TEST(supervisor_restart, an_end_without_a_restart_is_not_counted) {
       x.cast(&worker::crash);
       co_await x.join();
       co_await t.stop();
+      co_await settle();
       co_await r.sup.restart_child("t");
     }
     EXPECT_FALSE(r.result.ended);
@@ -375,7 +376,7 @@ TEST(supervisor_restart, the_rest_waits_while_one_is_retried) {
     auto& plan = r.keep<start_plan>(&r.log, "2", 2, 2);
     r.add("1");
     auto o = kid("2");
-    o.backoff.base = 1h;
+    o.backoff.base = o.backoff.ceiling = 1h;
     auto two = r.sup.add<flaky>(o, &plan);
     r.add("3");
     co_await r.start();

@@ -139,7 +139,7 @@ TEST(supervisor_threads, calls_that_race_with_the_stop_are_answered_once) {
 
 // G3
 TEST(supervisor_threads, too_many_crashes_end_it_and_everybody_on_every_thread) {
-  for (int i = 0; i < rounds; ++i) {
+  for (int i = 0; i < rounds / 5; ++i) {
     on_threads(options_of(strategy::one_for_all, 2, 3600s),
                [](rig& r, const auto& loops) -> task<> {
                  auto& book = r.keep<ledger>();

@@ -132,6 +132,7 @@ struct envelope : message {
     envelope* before;          // while it is in line
   };
   bool is_call;
+  bool to_line = false;           // on its way there:
   bool in_line = false;           // waits for room in the mailbox
   room_ticket* ticket = nullptr;  // who waits for it to be accepted
 
@@ -257,8 +258,9 @@ class agent_core : public polite_service {
   };
   /// Gives a message to the agent. It stays the sender's unless the answer is `yes` or `lost`.
   room offer(envelope& e) noexcept;
-  /// Puts it at the end of the line of those who wait for room; here, or on its loop.
-  void enter_line(envelope& e) noexcept;
+  /// Puts it at the end of the line of those who wait for room. False: it is on its way there, and
+  /// cannot be taken back.
+  bool enter_line(envelope& e) noexcept;
   /// Takes back what is in the line. REQUIRES: is_here().
   void leave_line(envelope& e) noexcept;
   /// What a message to an agent that has ended gets.
@@ -277,8 +279,8 @@ class agent_core : public polite_service {
   const void* clock() const noexcept;
   void blockers(blocker_list& list) const;
   /// Answers a call; its result is set.
-  static void answer(call_envelope& e) noexcept;
-  static void answer(call_envelope& e, std::exception_ptr problem) noexcept;
+  void answer(call_envelope& e) const noexcept;
+  void answer(call_envelope& e, std::exception_ptr problem) const noexcept;
 
   // ---- The end, for join and monitor. Any thread.
 
@@ -300,6 +302,10 @@ class agent_core : public polite_service {
   void crash_here() noexcept;
   /// The life that is alive; null if there is none.
   agent_life* life() const noexcept { return lives_; }
+  /// Keeps a timer for the life that is about to begin; false if none is.
+  bool await_life(agent_timer& timer) noexcept;
+  /// What stood for it on the owner's loop is gone. If its life never began, it never will.
+  void stand_in_ended() noexcept;
   void start_here(scope& owner, birth_listener* told, const std::shared_ptr<door>& listening);
   void shut_here(errc code) noexcept;
   void expect_life_here(bool was_stopped) noexcept;
@@ -338,7 +344,9 @@ class agent_core : public polite_service {
   bool post(envelope& e) noexcept;
   void append(envelope& e) noexcept;
   void push(envelope& e) noexcept;
-  void push_front(envelope& e) noexcept;
+  /// A call whose handler was unwound: it is answered when it is known what follows.
+  void set_aside(envelope& e) noexcept;
+  void refuse_set_aside(errc code) noexcept;
   envelope* take() noexcept;
   envelope* unlink_head() noexcept;
   void count_high() noexcept;
@@ -353,6 +361,10 @@ class agent_core : public polite_service {
   fiber* start_in(scope& owner, scope::launch how, birth_listener* told,
                   const std::shared_ptr<door>& listening, std::source_location site);
   void reopen_here() noexcept;
+  void life_is_coming() noexcept;
+  void life_is_not_coming() noexcept;
+  bool awaits_life() const noexcept;
+  void settle_stops() noexcept;
   void life_began(agent_life& life) noexcept;
   void life_ended(agent_life& life) noexcept;
   void loop_crashed(agent_life& life) noexcept;
@@ -391,6 +403,7 @@ class agent_core : public polite_service {
   bool stopping_ : 1 = false;  // stop was asked: the lives end behind what was queued then
   bool due_ : 1 = false;       // that has been handled
   bool cut_ : 1 = false;       // cut_short was asked
+  bool awaited_ : 1 = false;   // a life on another loop was asked for and has not begun
   bool supervised_ : 1 = false;
   bool revives_ : 1 = false;
   bool crash_on_error_ : 1 = false;

@@ -29,6 +29,8 @@ class agent_timer : private alarm {
   void start() noexcept;
   /// Any thread: nothing is cast from now on.
   void cancel() noexcept;
+  /// The agent's loop: begins, in the life that is alive or about to begin.
+  void start_here() noexcept;
   /// The agent's loop: leaves its life.
   void drop() noexcept;
 
@@ -39,7 +41,6 @@ class agent_timer : private alarm {
 
  private:
   void rang() noexcept override;
-  void start_here() noexcept;
   void cancel_here() noexcept;
 
   std::atomic<std::uint32_t> refs_{1};
