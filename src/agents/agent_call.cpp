@@ -168,7 +168,7 @@ void call_wait_base::blockers(blocker_list& list) const { to_->blockers(list); }
 
 // ------------------------------------------------------------------ send
 
-bool mail_send_base::try_now() noexcept {
+bool mail_send_wait::try_now() noexcept {
   switch (crashing ? agent_core::room::gone : to_->offer(*message_)) {
     case agent_core::room::yes:
       message_ = nullptr;
@@ -193,7 +193,7 @@ bool mail_send_base::try_now() noexcept {
   return true;
 }
 
-void mail_send_base::arm() noexcept {
+void mail_send_wait::arm() noexcept {
   ticket_ = new room_ticket(*this, loop::here()->shared_door());
   message_->ticket = ticket_;
   if (!to_->is_here()) due_.expect();
@@ -202,7 +202,7 @@ void mail_send_base::arm() noexcept {
 }
 
 // On the sender's loop: the answer is here.
-void mail_send_base::told() noexcept {
+void mail_send_wait::told() noexcept {
   room_ticket* const ticket = std::exchange(ticket_, nullptr);
   error_ = ticket->problem;
   message_ = nullptr;
@@ -228,7 +228,7 @@ void room_ticket::deliver(loop&) noexcept {
   release();
 }
 
-cancel_result mail_send_base::withdraw() noexcept {
+cancel_result mail_send_wait::withdraw() noexcept {
   auto seen = room_ticket::step::waiting;
   if (!ticket_->phase.compare_exchange_strong(seen, room_ticket::step::abandoned,
                                               std::memory_order_acq_rel)) {
@@ -250,14 +250,14 @@ cancel_result mail_send_base::withdraw() noexcept {
   return cancel_result::later;
 }
 
-mail_send_base::~mail_send_base() {
+mail_send_wait::~mail_send_wait() {
   if (message_ != nullptr) message_->dispose();
 }
 
-void mail_send_base::describe(dump_line& line) const {
+void mail_send_wait::describe(dump_line& line) const {
   line.add("room in the mailbox of agent").add_name(to_->name());
 }
 
-void mail_send_base::blockers(blocker_list& list) const { to_->blockers(list); }
+void mail_send_wait::blockers(blocker_list& list) const { to_->blockers(list); }
 
 }  // namespace weir::detail

@@ -65,7 +65,7 @@ struct agent_extras {
 class room_ticket final : public message {
  public:
   enum class step : std::uint8_t { waiting, accepted, refused, abandoned };
-  room_ticket(mail_send_base& sender, door_ref from) noexcept
+  room_ticket(mail_send_wait& sender, door_ref from) noexcept
       : home(std::move(from)), waiter(&sender) {}
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
   static void operator delete(void* memory, std::size_t bytes) noexcept {
@@ -86,7 +86,7 @@ class room_ticket final : public message {
   std::atomic<step> phase{step::waiting};
   std::exception_ptr problem;
   const door_ref home;
-  mail_send_base* waiter;  // the sender's loop only
+  mail_send_wait* waiter;  // the sender's loop only
 };
 
 /// Guards what several threads may do to one agent besides sending: watching its end, and its

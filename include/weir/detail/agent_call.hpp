@@ -124,26 +124,20 @@ struct handler_call {
   outcome<value> out;
 };
 
-template <class T, class F>
-struct cast_envelope final : envelope {
+/// `Base` is envelope or call_envelope.
+template <class Base, class T, class F>
+struct typed_envelope final : Base {
   template <class... A>
-  explicit cast_envelope(F fn, A&&... args)
-      : envelope(false), inner(fn, std::forward<A>(args)...) {}
+  explicit typed_envelope(F fn, A&&... args) : inner(fn, std::forward<A>(args)...) {}
   bool start(void* object, strand& s) override { return inner.start(object, s); }
   outcome_base& result() noexcept override { return inner.out; }
   void dispose() noexcept override { delete this; }
   handler_call<T, F> inner;
 };
-
 template <class T, class F>
-struct call_envelope_of final : call_envelope {
-  template <class... A>
-  explicit call_envelope_of(F fn, A&&... args) : inner(fn, std::forward<A>(args)...) {}
-  bool start(void* object, strand& s) override { return inner.start(object, s); }
-  outcome_base& result() noexcept override { return inner.out; }
-  void dispose() noexcept override { delete this; }
-  handler_call<T, F> inner;
-};
+using cast_envelope = typed_envelope<envelope, T, F>;
+template <class T, class F>
+using call_envelope_of = typed_envelope<call_envelope, T, F>;
 
 /// A message that has not been sent.
 template <class E>
@@ -218,9 +212,12 @@ class call_wait : public call_wait_base {
 };
 
 /// Waits until a message is in the mailbox.
-class mail_send_base : public wait {
+class mail_send_wait : public wait {
  public:
   using args = message_args<envelope>;
+  using result = void;
+  explicit mail_send_wait(args&& a) noexcept : to_(std::move(a.to)), message_(a.what.release()) {}
+  ~mail_send_wait();
 
   bool poll() override { return try_now(); }
   void link() override { arm(); }
@@ -230,13 +227,10 @@ class mail_send_base : public wait {
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;
   bool failed() const noexcept { return error_ != nullptr; }
-
- protected:
-  explicit mail_send_base(args&& a) noexcept : to_(std::move(a.to)), message_(a.what.release()) {}
-  ~mail_send_base();
-  void finish() {
+  void take() {
     if (error_ != nullptr) std::rethrow_exception(error_);
   }
+
 
  private:
   friend class room_ticket;
@@ -246,13 +240,6 @@ class mail_send_base : public wait {
   room_ticket* ticket_ = nullptr;  // while it waits
   std::exception_ptr error_;
   answer_due due_;
-};
-
-class mail_send_wait : public mail_send_base {
- public:
-  using result = void;
-  explicit mail_send_wait(args&& a) noexcept : mail_send_base(std::move(a)) {}
-  void take() { finish(); }
 };
 
 /// Waits for the end of an agent for good.

@@ -96,7 +96,7 @@ class door;
 class end_wait_base;
 class end_watch;
 class room_ticket;
-class mail_send_base;
+class mail_send_wait;
 class stop_ticket;
 struct agent_extras;
 
@@ -118,7 +118,7 @@ struct envelope : message {
   static void operator delete(void* memory, std::size_t bytes) noexcept {
     deallocate_frame(memory, bytes);
   }
-  explicit envelope(bool asks) noexcept : is_call(asks) {}
+  explicit envelope(bool asks = false) noexcept : is_call(asks) {}
   void deliver(loop& here) noexcept override;
   void refuse() noexcept override;
   /// Starts the handler of `object` in the running strand. False: it has ended, and the result is
