@@ -17,7 +17,7 @@ weir::task<> spawn_and_weigh(std::int64_t size) {
     co_await first.call(&bench::counter::take);
     const std::int64_t before = bench::bytes_in_use();
     const auto start = bench::clock::now();
-    for (std::int64_t i = 0; i < size; ++i) weir::spawn_agent<bench::counter>(s, {}, i);
+    for (std::int64_t i = 0; i < size; ++i) weir::spawn_agent<bench::counter>(s, {});
     co_await weir::yield();  // behind all agents: they are constructed and idle when this returns
     const double cost = bench::nanoseconds_since(start) / static_cast<double>(size);
     const std::int64_t used = bench::bytes_in_use() - before;
