@@ -236,10 +236,21 @@ agent_core::room agent_core::offer_away(envelope& e) noexcept {
   if (counts_places() && !reserve()) {
     if (parts().overflow == overflow::wait) return room::wait;
     if (parts().overflow != overflow::stop) return room::full;
-    at_home([](agent_core& a) { a.crash_here(); });
+    ask_to_crash();
     return room::crashed;
   }
   return post(e) ? room::yes : room::lost;
+}
+
+// One request is enough, however many messages find no room until it arrives; and it means the life
+// that is alive now, or the first one.
+void agent_core::ask_to_crash() noexcept {
+  if (parts().crash_asked.exchange(true, std::memory_order_relaxed)) return;
+  const std::uint32_t life = generation_.load(std::memory_order_relaxed);
+  at_home([life](agent_core& a) {
+    a.parts().crash_asked.store(false, std::memory_order_relaxed);
+    if (life == 0 || life == a.generation_.load(std::memory_order_relaxed)) a.crash_here();
+  });
 }
 
 bool agent_core::post(envelope& e) noexcept {

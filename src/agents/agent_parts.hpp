@@ -58,6 +58,7 @@ struct agent_extras {
   // What came before the life that is awaited.
   std::vector<agent_timer*> early_timers;
   bool early_crash = false;
+  std::atomic<bool> crash_asked{false};  // of a mailbox that was full: the request is on its way
   end_watch* watches = nullptr;  // behind the lock
 };
 
