@@ -5,6 +5,8 @@
 
 #include "torture_support.hpp"
 
+#include "support/sanitizers.hpp"
+
 namespace torture {
 
 inline constexpr std::int64_t plenty = 1'000'000'000;  // restarts: never too many
@@ -281,7 +283,10 @@ inline weir::child_options tree::options_of(record& r, weir::restart kind) {
   o.restart = kind;
   o.shutdown = limits[n % 5];
   o.on = of_.loops[static_cast<std::size_t>(n % loop_count)];
-  o.on_error = n % 3 == 0 ? weir::on_error::crash : weir::on_error::reply;
+  // ThreadSanitizer does not see how libstdc++ counts those who hold an error: the caller and the
+  // crashed agent would seem to race for it.
+  const bool crashes = n % 3 == 0 && WEIR_TEST_TSAN == 0;
+  o.on_error = crashes ? weir::on_error::crash : weir::on_error::reply;
   o.on_restart = n % 2 == 0 ? weir::mailbox::keep : weir::mailbox::drop;
   if (n % 9 == 0) o.backoff = {.base = 5ms, .ceiling = 50ms, .jitter = weir::jitter::full};
   if (const int policy = n / 4 % 6; policy < 5) {
