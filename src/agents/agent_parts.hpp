@@ -59,7 +59,7 @@ struct agent_extras {
   std::vector<agent_timer*> early_timers;
   bool early_crash = false;
   std::atomic<bool> crash_asked{false};  // of a mailbox that was full: the request is on its way
-  end_watch* watches = nullptr;  // behind the lock
+  end_watch* watches = nullptr;          // behind the lock
 };
 
 /// Who waits for room in a mailbox. Shared by the waiting sender and the message.
