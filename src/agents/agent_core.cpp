@@ -335,13 +335,18 @@ void agent_core::push(envelope& e) noexcept {
 
 void agent_core::set_aside(envelope& e) noexcept { e.next = std::exchange(extras().set_aside, &e); }
 
+// They have been handled, and so are not skipped, whether or not somebody waits for the answer.
 void agent_core::refuse_set_aside(errc code) noexcept {
   if (!has_parts()) return;
   envelope* all = std::exchange(parts().set_aside, nullptr);
   while (all != nullptr) {
     envelope& e = *all;
     all = static_cast<envelope*>(e.next);
-    refuse_message(e, code);
+    if (e.is_call) {
+      answer(static_cast<call_envelope&>(e), problem(code));
+    } else {
+      refuse_message(e, code);
+    }
   }
 }
 
