@@ -61,6 +61,19 @@ TEST(agent_timer, one_that_is_cancelled_while_it_rings_does_not_ring_again) {
   });
 }
 
+TEST(agent_timer, a_null_handler_is_refused_when_it_is_armed) {
+  in_order([]() -> task<> {
+    co_await weir::with_scope([&](weir::scope& s) -> task<> {
+      auto a = weir::spawn_agent<fused>(s, {});
+      int (fused::*none)() const = nullptr;
+      EXPECT_EQ(code_of(thrown_by([&] { a.cast_after(1ms, none); })), weir::errc::empty_job);
+      EXPECT_EQ(code_of(thrown_by([&] { a.cast_every(1ms, none); })), weir::errc::empty_job);
+      EXPECT_EQ(live_timers(), 0);
+      co_return;
+    });
+  });
+}
+
 TEST(agent_timer, cast_after_comes_once_at_its_time) {
   in_every_order([]() -> task<> {
     numbers at;
