@@ -133,6 +133,9 @@ class client {
         return end_some(id);
       case 11:
         return look_up(id);
+      case 12:  // perhaps there is no room any more
+        for (int i = 0; i < 12; ++i) cast(id, &member::touch);
+        return ask(of_, id, next(id), {}, limit);
       default:
         cast_some(id);
         return nothing();

@@ -38,7 +38,7 @@ constexpr std::uint64_t orders = aid::sanitized ? 2 : 4;
 }  // namespace
 
 TEST(torture, a_minute_of_crashes_and_stops_loses_nothing) {
-  world w(1, 60s, aid::sanitized ? 30ms : 10ms, true);
+  world w(1, 60s, aid::sanitized ? 20ms : 10ms, true);
   weir::sim::run({.seed = 1}, [&] { return torture_all(w); });
   EXPECT_EQ(w.problems(), "");
   expect_coverage(w.seen);
