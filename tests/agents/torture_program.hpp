@@ -203,7 +203,10 @@ inline task<> client::look_up(int id) {
 /// A supervisor with supervisors below it, for the agents of one loop's share of ids.
 class tree {
  public:
-  tree(world& w, int index) : of_(w), index_(index), dice_(w.seed * 77 + id_of(0)) { build(); }
+  tree(world& w, int index)
+      : of_(w), index_(index), dice_(w.seed * 77 + static_cast<std::uint64_t>(id_of(0))) {
+    build();
+  }
 
   /// Until it is stopped.
   task<> run() {
