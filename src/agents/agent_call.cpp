@@ -184,10 +184,8 @@ bool mail_send_wait::try_now() noexcept {
       error_ = to_->problem(errc::loop_gone);
       return true;
     case agent_core::room::full:
-      error_ = to_->problem(errc::mailbox_full);
-      return true;
     case agent_core::room::crashed:
-      error_ = to_->problem(errc::agent_crashed);
+      error_ = to_->problem(errc::mailbox_full);
       return true;
     case agent_core::room::gone:
       error_ = to_->refusal();
