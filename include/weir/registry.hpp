@@ -26,7 +26,7 @@ class registry {
   registry() = delete;
 
   /// Registers an agent under its `.name`. Taken: errc::name_taken; without a name:
-  /// errc::invalid_argument; ended: errc::agent_stopped. Adding it again changes nothing.
+  /// errc::invalid_argument; ended: what a call would throw. Adding it again changes nothing.
   template <class T>
   static void add(const agent_ref<T>& agent) {
     detail::register_agent(agent.core());

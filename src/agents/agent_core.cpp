@@ -236,10 +236,21 @@ agent_core::room agent_core::offer_away(envelope& e) noexcept {
   if (counts_places() && !reserve()) {
     if (parts().overflow == overflow::wait) return room::wait;
     if (parts().overflow != overflow::stop) return room::full;
-    at_home([](agent_core& a) { a.crash_here(); });
+    ask_to_crash();
     return room::crashed;
   }
   return post(e) ? room::yes : room::lost;
+}
+
+// One request is enough, however many messages find no room until it arrives; and it means the life
+// that is alive now, or the first one.
+void agent_core::ask_to_crash() noexcept {
+  if (parts().crash_asked.exchange(true, std::memory_order_relaxed)) return;
+  const std::uint32_t life = generation_.load(std::memory_order_relaxed);
+  at_home([life](agent_core& a) {
+    a.parts().crash_asked.store(false, std::memory_order_relaxed);
+    if (life == 0 || life == a.generation_.load(std::memory_order_relaxed)) a.crash_here();
+  });
 }
 
 bool agent_core::post(envelope& e) noexcept {
@@ -324,13 +335,18 @@ void agent_core::push(envelope& e) noexcept {
 
 void agent_core::set_aside(envelope& e) noexcept { e.next = std::exchange(extras().set_aside, &e); }
 
+// They have been handled, and so are not skipped, whether or not somebody waits for the answer.
 void agent_core::refuse_set_aside(errc code) noexcept {
   if (!has_parts()) return;
   envelope* all = std::exchange(parts().set_aside, nullptr);
   while (all != nullptr) {
     envelope& e = *all;
     all = static_cast<envelope*>(e.next);
-    refuse_message(e, code);
+    if (e.is_call) {
+      answer(static_cast<call_envelope&>(e), problem(code));
+    } else {
+      refuse_message(e, code);
+    }
   }
 }
 

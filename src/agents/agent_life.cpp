@@ -181,10 +181,10 @@ void agent_life::handled() noexcept {
   e.result().destroy_frame();
   leave_chain();
   c.handled_.store(c.handled_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  const std::exception_ptr error = e.result().error();
   const bool unwound = e.result().pending();
-  if (error != nullptr && (!e.is_call || c.crash_on_error_) && own().crash == nullptr)
-    own().crash = error;
+  // It is the caller's, perhaps on another thread: nobody here keeps it unless the agent crashes.
+  if (e.result().is_error() && (!e.is_call || c.crash_on_error_) && own().crash == nullptr)
+    own().crash = e.result().error();
   if (!e.is_call) {
     e.dispose();
   } else if (unwound) {

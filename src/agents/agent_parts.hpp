@@ -58,7 +58,8 @@ struct agent_extras {
   // What came before the life that is awaited.
   std::vector<agent_timer*> early_timers;
   bool early_crash = false;
-  end_watch* watches = nullptr;  // behind the lock
+  std::atomic<bool> crash_asked{false};  // of a mailbox that was full: the request is on its way
+  end_watch* watches = nullptr;          // behind the lock
 };
 
 /// Who waits for room in a mailbox. Shared by the waiting sender and the message.

@@ -69,8 +69,12 @@ void wake_wait::describe(dump_line& line) const {
   line.add("children of supervisor").add_name(of_->name());
 }
 
+// In the order of the children, so that a report does not depend on addresses.
 void wake_wait::blockers(blocker_list& list) const {
-  for (const auto& life : of_->lives_) list.fibers.push_back(life.first);
+  for (const slot* s = of_->first_; s != nullptr; s = s->next) {
+    const auto* const life = static_cast<const fiber*>(s->life.get());
+    if (of_->lives_.contains(life)) list.fibers.push_back(life);
+  }
 }
 
 void supervisor_core::wake() noexcept {

@@ -3,14 +3,16 @@
 //
 // What always holds:
 // 1. Decisions are made in one place: `advance()`, in the body of run(). Ends and births of lives,
-//    alarms, cancellations and the calls of users only leave a note and wake the body.
+//    alarms, cancellations and the calls of users only leave a note and wake the body. One
+//    exception: `added()` starts a new child at once if nothing comes before it.
 // 2. A slot has at most one life. The next one begins after the fiber of the last one has ended
 //    with all its cleanup; `lives_` has exactly the fibers that have not.
 // 3. An end is *expected* iff the slot was told to stop before (`slot::why`). Only others are
 //    judged: restart kind, intensity, significance. An end finds its slot by its fiber, so one of
 //    an earlier life finds nothing.
-// 4. There is at most one plan: the first start, a group restart, or the end. Its cursor is a slot
-//    of the list or null. Outside a plan, slots are started and stopped one by one.
+// 4. There is at most one plan: the first start, that of children added later, a group restart, or
+//    the end. Its cursor is a slot of the list or null. Outside a plan, slots are started and
+//    stopped one by one.
 // 5. The counts change only in `shift`, and when a slot comes or goes.
 // 6. An agent hears what comes after each life: another one, none for now, or none ever.
 #pragma once

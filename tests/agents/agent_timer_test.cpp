@@ -26,7 +26,53 @@ class ticker {
   numbers* at_;
 };
 
+/// An argument that cancels its own timer when that copies it for the second time.
+struct fuse {
+  explicit fuse(weir::timer_handle* of) : timer(of) {}
+  fuse(const fuse& other) : timer(other.timer), copies(other.copies) {
+    if (++*copies == 2) timer->cancel();
+  }
+  weir::timer_handle* timer;
+  std::shared_ptr<int> copies = std::make_shared<int>(0);
+};
+
+class fused {
+ public:
+  void hold(const fuse&) { ++held_; }
+  int held() const { return held_; }
+
+ private:
+  int held_ = 0;
+};
+
 }  // namespace
+
+TEST(agent_timer, one_that_is_cancelled_while_it_rings_does_not_ring_again) {
+  in_every_order([]() -> task<> {
+    co_await weir::with_scope([&](weir::scope& s) -> task<> {
+      auto a = weir::spawn_agent<fused>(s, {});
+      weir::timer_handle timer;
+      const fuse given(&timer);
+      timer = a.cast_every(10ms, &fused::hold, given);
+      co_await weir::sleep(1s);
+      EXPECT_EQ(co_await a.call(&fused::held), 1);
+      EXPECT_EQ(live_timers(), 0);
+    });
+  });
+}
+
+TEST(agent_timer, a_null_handler_is_refused_when_it_is_armed) {
+  in_order([]() -> task<> {
+    co_await weir::with_scope([&](weir::scope& s) -> task<> {
+      auto a = weir::spawn_agent<fused>(s, {});
+      int (fused::*none)() const = nullptr;
+      EXPECT_EQ(code_of(thrown_by([&] { a.cast_after(1ms, none); })), weir::errc::empty_job);
+      EXPECT_EQ(code_of(thrown_by([&] { a.cast_every(1ms, none); })), weir::errc::empty_job);
+      EXPECT_EQ(live_timers(), 0);
+      co_return;
+    });
+  });
+}
 
 TEST(agent_timer, cast_after_comes_once_at_its_time) {
   in_every_order([]() -> task<> {

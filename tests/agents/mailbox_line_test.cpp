@@ -102,3 +102,27 @@ TEST(mailbox_line, a_call_that_was_begun_is_not_evicted) {
     });
   });
 }
+
+TEST(mailbox_line, a_call_that_was_begun_and_left_is_handled_and_not_skipped) {
+  for_each_order([](weir::sim::world& in) {
+    std::vector<int> heard;
+    in.run([&]() -> task<> {
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        weir::supervisor sup;
+        auto a = sup.add<listener>({.name = "a", .shutdown = weir::no_wait}, &heard);
+        (void)s.spawn(sup.run());
+        co_await a.call(&listener::answer, 0);
+        auto leave = [&](weir::scope& inner) -> task<> {
+          (void)inner.spawn(a.call(&listener::pause));
+          while (a.info().state != weir::agent_state::running) co_await weir::yield();
+          inner.cancel();
+        };
+        (void)co_await weir::settle(weir::with_scope(leave));
+        co_await sup.terminate_child("a");
+        EXPECT_EQ(a.info().handled, 2U);
+        EXPECT_EQ(a.info().skipped, 0U);
+        co_await sup.stop();
+      });
+    });
+  });
+}

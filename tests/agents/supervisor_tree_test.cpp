@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // supervisor: trees of supervisors, and references to those inside.
 #include "supervisor_support.hpp"
+#include "support/small_stack.hpp"
 
 using namespace supervisor_test;
 
@@ -239,6 +240,18 @@ TEST(supervisor_tree, references_outlive_the_tree) {
     EXPECT_EQ(code, errc::not_running);
     co_await in->stop();
     EXPECT_EQ(ref->cast(&worker::note, 1), sent::stopped);
+  });
+}
+
+TEST(supervisor_tree, ten_thousand_levels_that_never_ran_are_destroyed_on_a_small_stack) {
+  on_a_small_stack([] {
+    weir::supervisor in;
+    for (int i = 0; i < 10'000; ++i) {
+      weir::supervisor out;
+      out.add_supervisor({}, std::move(in));
+      in = std::move(out);
+    }
+    EXPECT_EQ(in.count_children().supervisors, 1U);
   });
 }
 

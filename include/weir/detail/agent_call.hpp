@@ -231,7 +231,6 @@ class mail_send_wait : public wait {
     if (error_ != nullptr) std::rethrow_exception(error_);
   }
 
-
  private:
   friend class room_ticket;
   void told() noexcept;

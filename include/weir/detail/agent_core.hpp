@@ -341,6 +341,7 @@ class agent_core : public polite_service {
   bool reserve() noexcept;
   room offer_here(envelope& e) noexcept;
   room offer_away(envelope& e) noexcept;
+  void ask_to_crash() noexcept;
   bool post(envelope& e) noexcept;
   void append(envelope& e) noexcept;
   void push(envelope& e) noexcept;

@@ -59,7 +59,9 @@ class timer_of final : public agent_timer {
  public:
   template <class... A>
   timer_of(agent_handle to, duration period, bool repeats, F fn, A&&... args)
-      : agent_timer(std::move(to), period, repeats), fn_(fn), args_(std::forward<A>(args)...) {}
+      : agent_timer(std::move(to), period, repeats), fn_(fn), args_(std::forward<A>(args)...) {
+    if (fn == nullptr) raise_empty_handler();
+  }
 
  private:
   envelope* make_message() override {

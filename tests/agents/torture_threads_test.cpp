@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// The torture test with real threads. How much happens is not asserted, only that it is right.
+#include "torture_program.hpp"
+
+#include "support/sanitizers.hpp"
+
+#include <gtest/gtest.h>
+
+using namespace torture;
+
+namespace {
+
+constexpr auto length = aid::sanitized ? 4s : 10s;
+
+}  // namespace
+
+TEST(torture_threads, four_loops_of_crashes_and_stops_lose_nothing) {
+  world w(1, length, 2ms, false);
+  weir::run([&] { return torture_all(w); });
+  EXPECT_EQ(w.problems(), "");
+  EXPECT_GT(w.seen.values, 0);
+}
