@@ -68,6 +68,24 @@ TEST(supervisor_race, a_group_restart_is_one_restart_whatever_its_children_do_me
   });
 }
 
+// J1, G1
+TEST(supervisor_race, a_crash_before_the_group_restart_has_told_the_child_is_part_of_it) {
+  for (strategy how : {strategy::one_for_all, strategy::rest_for_one}) {
+    in_every_order(options_of(how, 1), [](rig& r) -> task<> {
+      auto a = r.add("a");
+      auto b = r.add("b");
+      r.sup.add_task(kid("slow"), slow_sleeper(r.log, "slow", 1s));
+      co_await r.start();
+      a.cast(&worker::crash);
+      co_await settle();
+      b.cast(&worker::crash);  // the slow one is still being stopped
+      co_await weir::sleep(2s);
+      EXPECT_FALSE(r.result.ended);
+      EXPECT_EQ(r.log.text(), "+a +b +slow -a -b -slow +a +b +slow");
+    });
+  }
+}
+
 TEST(supervisor_race, administration_during_a_group_restart_is_answered_and_obeyed) {
   in_every_order(patient(strategy::one_for_all), [](rig& r) -> task<> {
     half_restarted half(r);
