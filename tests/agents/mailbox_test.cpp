@@ -267,10 +267,10 @@ TEST(mailbox, drop_oldest_evicts_and_counts_and_an_evicted_call_is_told) {
 // ------------------------------------------------------------------ stop
 
 TEST(mailbox, stop_crashes_the_agent_when_there_is_no_room) {
-  for (int way = 0; way < 2; ++way) {
+  for (int way = 0; way < 3; ++way) {
     in_every_order([&]() -> task<> {
       numbers seen;
-      std::error_code queued, calling;
+      std::error_code queued, calling, sending;
       sent casting = sent::enqueued;
       std::optional<agent_ref<box>> b;
       co_await weir::with_scope([&](weir::scope& callers) -> task<> {
@@ -282,6 +282,7 @@ TEST(mailbox, stop_crashes_the_agent_when_there_is_no_room) {
           co_await settled();
           if (way == 0) casting = b->cast(&box::put, 2);
           if (way == 1) calling = co_await weir::shield(code_of_call(*b, &box::put, 3));
+          if (way == 2) sending = co_await weir::shield(code_of_send(*b, &box::put, 4));
           co_await weir::sleep(1h);
         };
         const std::exception_ptr error = co_await error_of_scope(body);
@@ -295,6 +296,9 @@ TEST(mailbox, stop_crashes_the_agent_when_there_is_no_room) {
       }
       if (way == 1) {
         EXPECT_EQ(calling, errc::agent_crashed);
+      }
+      if (way == 2) {
+        EXPECT_EQ(sending, errc::mailbox_full);
       }
       EXPECT_EQ(co_await b->monitor(), ending::crashed);
       EXPECT_TRUE(seen.empty());
