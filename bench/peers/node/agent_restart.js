@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Node has no supervisors either: a loop that makes the agent anew whenever a call to it has failed.
+// Node has no supervisors either: a loop that makes the agent anew whenever a call to it has
+// failed.
 'use strict';
 
 const { Agent } = require('./agent.js');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A sender is an async function. It gives way after each hundred, as otherwise one would send all of
-// its messages before the next one begins.
+// A sender is an async function. It gives way after each hundred, as otherwise one would send all
+// of its messages before the next one begins.
 'use strict';
 
 const { Agent } = require('./agent.js');
