@@ -353,7 +353,7 @@ void agent_core::finish(weir::ending how) noexcept {
 
 void agent_core::finish_here(weir::ending how) noexcept {
   if (ended_for_good()) return;
-  if ((name_use_.fetch_or(name_over) & name_claimed) != 0) forget_agent(*this);
+  if ((marks_.fetch_or(name_over) & name_claimed) != 0) forget_agent(*this);
   ending_.store(how, std::memory_order_relaxed);
   shut_here(how == weir::ending::crashed ? errc::agent_crashed : errc::agent_stopped);
   drop_arguments();
@@ -364,7 +364,7 @@ void agent_core::finish_here(weir::ending how) noexcept {
 
 bool agent_core::watch(end_watch& w) noexcept {
   const std::lock_guard lock(lock_of(*this));
-  if (over_.load(std::memory_order_relaxed)) return false;
+  if (ended_for_good()) return false;
   w.linked = true;
   w.after = std::exchange(extras().watches, &w);
   if (w.after != nullptr) w.after->before = &w;
@@ -388,7 +388,7 @@ void agent_core::tell_watches() noexcept {
   end_watch* all = nullptr;
   {
     const std::lock_guard lock(lock_of(*this));
-    over_.store(true, std::memory_order_release);
+    marks_.fetch_or(is_over, std::memory_order_release);
     if (has_parts()) all = std::exchange(parts().watches, nullptr);
     for (end_watch* w = all; w != nullptr; w = w->after) w->linked = false;
   }

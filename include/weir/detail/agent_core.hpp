@@ -213,7 +213,9 @@ class agent_core : public polite_service {
   agent_info info() const;
   future<void> stop();
   /// False while a message may still reach it.
-  bool ended_for_good() const noexcept { return over_.load(std::memory_order_acquire); }
+  bool ended_for_good() const noexcept {
+    return (marks_.load(std::memory_order_acquire) & is_over) != 0;
+  }
   weir::ending how_it_ended() const noexcept { return ending_.load(std::memory_order_relaxed); }
   bool is_here() const noexcept {
     return home_serial_.load(std::memory_order_relaxed) == current_loop_serial();
@@ -292,7 +294,7 @@ class agent_core : public polite_service {
   void run_at_home(agent_timer& timer, void (agent_timer::*what)() noexcept) noexcept;
 
   /// The registry will keep its name; false if it has ended for good, and never will be kept.
-  bool claim_name() noexcept { return (name_use_.fetch_or(name_claimed) & name_over) == 0; }
+  bool claim_name() noexcept { return (marks_.fetch_or(name_claimed) & name_over) == 0; }
 
   // ---- Its loop.
 
@@ -399,7 +401,6 @@ class agent_core : public polite_service {
   std::atomic<gate> gate_{gate::open};
   std::atomic<agent_state> state_{agent_state::starting};
   std::atomic<weir::ending> ending_{weir::ending::normal};
-  std::atomic<bool> over_{false};
   std::uint8_t alarms_ = 0;    // mailbox_high events since it was empty
   bool accepts_ : 1 = true;    // what arrives now is enqueued
   bool stopping_ : 1 = false;  // stop was asked: the lives end behind what was queued then
@@ -421,9 +422,11 @@ class agent_core : public polite_service {
   bool keeps_ : 1 = false;    // the arguments, for further lives
   bool bounded_ : 1 = false;  // its mailbox
   bool owns_name_ : 1 = false;
+  // What has happened to its name and to itself, once and for ever.
   static constexpr std::uint8_t name_claimed = 1;
   static constexpr std::uint8_t name_over = 2;
-  std::atomic<std::uint8_t> name_use_{0};
+  static constexpr std::uint8_t is_over = 4;
+  std::atomic<std::uint8_t> marks_{0};
 };
 
 }  // namespace detail
