@@ -27,8 +27,9 @@ std::string limit_text(std::string_view who, std::int64_t max_restarts, duration
 
 restart_limit_error::restart_limit_error(std::string_view who, std::int64_t max_restarts,
                                          duration within, std::vector<std::exception_ptr> errors)
+    // Not moved: nobody says whether that would be before or after its size is asked for.
     : error_group(errc::restart_limit, limit_text(who, max_restarts, within, errors.size()),
-                  std::move(errors)) {}
+                  errors) {}
 
 namespace detail {
 
