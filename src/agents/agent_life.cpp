@@ -178,13 +178,14 @@ void agent_life::add_details(dump_line& line) const {
 void agent_life::handled() noexcept {
   agent_core& c = core();
   envelope& e = *std::exchange(handling_, nullptr);
-  e.result().destroy_frame();
+  outcome_base& result = e.result();
+  result.destroy_frame();
   leave_chain();
   c.handled_.store(c.handled_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  const bool unwound = e.result().pending();
+  const bool unwound = result.pending();
   // It is the caller's, perhaps on another thread: nobody here keeps it unless the agent crashes.
-  if (e.result().is_error() && (!e.is_call || c.crash_on_error_) && own().crash == nullptr)
-    own().crash = e.result().error();
+  if (result.is_error() && (!e.is_call || c.crash_on_error_) && own().crash == nullptr)
+    own().crash = result.error();
   if (!e.is_call) {
     e.dispose();
   } else if (unwound) {
