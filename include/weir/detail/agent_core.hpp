@@ -277,7 +277,7 @@ class agent_core : public polite_service {
   /// Why `offer` said that it is gone.
   std::exception_ptr refusal() const;
   /// What left the line has no claim on a place any more.
-  void give_up_place() noexcept { give_back_place(); }
+  void give_back_place() noexcept;
   const void* clock() const noexcept;
   void blockers(blocker_list& list) const;
   /// Answers a call; its result is set.
@@ -339,7 +339,6 @@ class agent_core : public polite_service {
   bool has_parts() const noexcept { return extras_.load(std::memory_order_acquire) != nullptr; }
   agent_extras& parts() const noexcept { return *extras_.load(std::memory_order_acquire); }
   bool counts_places() const noexcept;
-  void give_back_place() noexcept;
   bool reserve() noexcept;
   room offer_here(envelope& e) noexcept;
   room offer_away(envelope& e) noexcept;
