@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// The journal: an append-only log of records in segments, the only source of truth of an engine.
+// docs/journal-format.md specifies every byte of its files.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <weir/disk.hpp>
+
+namespace weir::detail {
+
+/// What the log knows of a record besides its payload.
+struct record_head {
+  std::uint16_t type = 0;   // never 0
+  std::uint16_t flags = 0;  // the lower eight bits are the engine's, the upper ones the log's
+  std::uint64_t run = 0;
+  std::uint32_t fiber = 0;
+  std::uint32_t index = 0;
+};
+
+/// Where a record lies: the number of its segment and the offset in it, as one number that grows
+/// along the log.
+using record_place = std::uint64_t;
+
+/// Sees the records of a journal that is being opened, in order.
+class record_reader {
+ public:
+  /// `payload` is valid during the call; of a record whose payload is kept in a blob it is the
+  /// payload, too.
+  virtual void see(const record_head& head, std::string_view payload, std::uint64_t lsn,
+                   record_place place) = 0;
+
+ protected:
+  ~record_reader() = default;
+};
+
+struct journal_options {
+  std::string path;
+  std::uint64_t segment_bytes = std::uint64_t{64} << 20;
+  bool sync = true;
+  weir::disk* disk = nullptr;  // null: the machine's
+};
+
+/// A part of the journal on its way to the disk: made by `take`, written by `commit`, given back
+/// to `committed`.
+class journal_batch;
+
+/// Requires: all calls on one thread (the engine's loop), but `commit`, which may be called on
+/// another one, one batch at a time, in the order of `take`.
+/// Ensures: a record with an LSN up to `durable_lsn()` survives every crash from then on, unless
+/// `sync` is off; records survive in order, so what is durable is a prefix of what was appended.
+/// Errors: weir::error with errc::journal_locked, journal_corrupt (names file and offset),
+/// journal_failed (the disk; the text has the system's), journal_full (no space), invalid_argument.
+/// Threads: the writer's thread shares nothing with the loop but the batch it was given.
+class journal {
+ public:
+  explicit journal(journal_options options);
+  journal(const journal&) = delete;
+  journal& operator=(const journal&) = delete;
+  /// Closes the files and gives up the lock. What was not committed is lost, as by a crash.
+  ~journal();
+
+  /// Locks the directory (it is made if there is none), reads the log, cuts a torn tail and makes
+  /// sure that all that was read is on the disk. A journal that refuses to open leaves its files
+  /// as they were.
+  void open(record_reader& reader);
+
+  /// 16 secret bytes, made with the journal; they survive the loss of the manifest.
+  const std::array<unsigned char, 16>& secret() const noexcept;
+
+  struct appended {
+    std::uint64_t lsn;
+    record_place place;
+  };
+  /// Adds a record to the end; it is in memory until its batch is committed.
+  appended append(const record_head& head, std::string_view payload);
+
+  /// The LSN of the last record appended; 0 if there is none.
+  std::uint64_t last_lsn() const noexcept;
+  std::uint64_t durable_lsn() const noexcept;
+
+  /// What was appended since the last call; null if nothing was, or if a batch is out.
+  std::unique_ptr<journal_batch> take();
+  /// Blocks: writes the batch (blobs first) and syncs. After an error the journal is broken for
+  /// good: it is never retried.
+  void commit(journal_batch& batch);
+  /// The batch is on the disk (`commit` returned).
+  void committed(std::unique_ptr<journal_batch> batch) noexcept;
+
+  /// The record at a place that `append` or `open` gave, also one that is not on the disk yet.
+  /// Blocks. The payload is written to `payload`.
+  record_head read(record_place place, std::string& payload);
+
+  /// The next segment could not be prepared for want of space: what there is suffices to end some
+  /// of what runs, so nothing new should be begun.
+  bool short_of_space() const noexcept;
+
+ private:
+  class parts;
+  std::unique_ptr<parts> parts_;
+};
+
+}  // namespace weir::detail
