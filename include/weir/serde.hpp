@@ -55,7 +55,10 @@ template <class T>
 struct serde {
   using missing = void;
   static void write(json_writer&, const T&) { explain(); }
-  static T read(const json_value&) { explain(); }
+  static T read(const json_value& in) {
+    explain();
+    in.fail("a type that weir can store");
+  }
 
  private:
   static void explain() {

@@ -12,9 +12,8 @@ namespace weir::detail {
 
 /// Every member counts: private ones and those of described bases, so that nothing is lost.
 template <class T>
-using boost_members =
-    boost::describe::describe_members<T, boost::describe::mod_any_access |
-                                             boost::describe::mod_inherited>;
+using boost_members = boost::describe::describe_members<T, boost::describe::mod_any_access |
+                                                               boost::describe::mod_inherited>;
 
 /// A type with BOOST_DESCRIBE_STRUCT or _CLASS is as good as one with WEIR_DESCRIBE, which wins if
 /// there are both. Requires: this header comes before the type is first stored.
