@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "durable/record.hpp"
+#include "durable/run_record.hpp"
 
 #include <weir/error.hpp>
 
