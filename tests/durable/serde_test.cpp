@@ -426,11 +426,9 @@ TEST(serde, variants_are_the_index_and_the_value) {
 }
 
 TEST(serde, variants_without_a_value_are_refused) {
-  struct throws {
-    operator int() const { throw boom(1); }
-  };
-  std::variant<std::string, int> v;
-  EXPECT_EQ(boom_of(thrown_by([&] { return v.emplace<1>(throws()); })), 1);
+  std::variant<int, std::deque<int>> v;
+  const std::size_t too_many = std::deque<int>().max_size() + 1;
+  EXPECT_TRUE(holds<std::length_error>(thrown_by([&] { return v.emplace<1>(too_many); })));
   ASSERT_TRUE(v.valueless_by_exception());
   EXPECT_EQ(code_of(thrown_by([&] { return encode(v); })), errc::invalid_argument);
 }
