@@ -85,8 +85,9 @@ bool from_base64(std::string_view text, std::string& bytes) {
     }
     const std::size_t length = group.size() - 1;
     if ((bits & (0xffffffU >> (8 * length))) != 0) return false;
-    for (std::size_t k = 0; k < length; ++k)
-      bytes += static_cast<char>(bits >> (16 - 8 * k) & 0xff);
+    const std::array three = {static_cast<char>(bits >> 16 & 0xff),
+                              static_cast<char>(bits >> 8 & 0xff), static_cast<char>(bits & 0xff)};
+    bytes.append(three.data(), length);
   }
   return true;
 }

@@ -22,7 +22,6 @@ namespace weir {
 namespace {
 
 using detail::json_bytes_max;
-using detail::json_depth_max;
 using detail::json_node;
 
 enum kind : std::uint32_t { null, no, yes, number, string, key, array, object };
@@ -218,8 +217,9 @@ namespace {
 /// Whether all of `text` is a `T`, then in `value`.
 template <class T>
 bool is_whole(std::string_view text, T& value) {
-  const char* const end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, value);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [last, error] = std::from_chars(begin, end, value);
   return error == std::errc() && last == end;
 }
 
