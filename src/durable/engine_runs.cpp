@@ -391,8 +391,8 @@ bool engine_core::by_time::operator()(const run_timer* a, const run_timer* b) co
 void engine_core::start_timer(run_timer& t) {
   if (t.started) return;
   t.started = true;
-  const bool first = timers_.insert(&t).first == timers_.begin();
-  if (first) arm_alarm();
+  timers_.insert(&t);
+  if (*timers_.begin() == &t) arm_alarm();
 }
 
 void engine_core::stop_timer(run_timer& t) noexcept {
