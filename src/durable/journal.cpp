@@ -140,13 +140,15 @@ void journal::parts::open(record_reader& reader) {
 void journal::parts::start(const recovered& state) {
   state_ = state;
   durable_lsn_ = state.next_lsn - 1;
-  layout_.emplace(log_layout::start{.segment = state.segment,
-                                    .offset = state.offset,
-                                    .capacity = state.capacity,
-                                    .next_lsn = state.next_lsn,
-                                    .segment_bytes = options_.segment_bytes & ~std::uint64_t{7},
-                                    .epoch = state.epoch,
-                                    .secret = state.secret});
+  layout_.emplace(log_layout::start{
+      .segment = state.segment,
+      .offset = state.offset,
+      .capacity = state.capacity,
+      .next_lsn = state.next_lsn,
+      .segment_bytes = options_.segment_bytes & ~std::uint64_t{7},
+      .frame_bytes = std::min<std::uint64_t>(options_.frame_bytes, frame_bytes_max),
+      .epoch = state.epoch,
+      .secret = state.secret});
   writer_.emplace(
       files_, log_writer::start{.file = files_.disk->open(files_.path(segment_name(state.segment)),
                                                           open_mode::read_write),

@@ -153,10 +153,11 @@ std::span<const std::byte> recovery::next_frame(const segment& s, std::uint64_t 
   return frame;
 }
 
-/// All frames of a batch carry the same durable LSN, which is the last one before the batch.
+/// All frames of a batch carry the same durable LSN, which is the last one before the batch. The
+/// first frame of a segment proves nothing of the segment's header: they are written together.
 void recovery::note_proof(std::uint64_t offset, const frame_head& head) noexcept {
   proven_ = std::max(proven_, head.durable_lsn);
-  if (head.durable_lsn + 1 == head.first_lsn) unproven_ = offset;
+  if (head.durable_lsn + 1 == head.first_lsn && offset > segment_header_bytes) unproven_ = offset;
 }
 
 void recovery::see_records(const segment& s, std::uint64_t offset, std::span<const std::byte> frame,
