@@ -3,6 +3,7 @@
 // journal on a simulated disk.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -66,13 +67,26 @@ inline journal::appended append(journal& j, std::string_view payload) {
   return j.append({.type = 7, .flags = 3, .run = 5, .fiber = 2, .index = 9}, payload);
 }
 
-/// What a journal on this disk holds; it is closed again.
-inline std::vector<std::string> payloads(weir::disk& disk) {
+/// A journal that is open.
+struct opened {
+  explicit opened(weir::disk& disk, std::uint64_t segment_bytes = small_segment)
+      : j(on(disk, segment_bytes)) {
+    j.open(seen);
+  }
+  explicit opened(const journal_options& options) : j(options) { j.open(seen); }
+
   collector seen;
-  journal j(on(disk));
-  j.open(seen);
-  return seen.payloads();
+  journal j;
+};
+
+inline std::string read(journal& j, record_place place) {
+  std::string payload;
+  (void)j.read(place, payload);
+  return payload;
 }
+
+/// What a journal on this disk holds; it is closed again.
+inline std::vector<std::string> payloads(weir::disk& disk) { return opened(disk).seen.payloads(); }
 
 inline std::string segment(std::uint64_t number) {
   return "j/" + weir::detail::segment_name(number);
