@@ -54,6 +54,10 @@ void make_journal_directory(const journal_files& files) {
   try {
     files.disk->make_directory(files.directory);
   } catch (const std::system_error& e) {
+    if (e.code() == std::errc::no_such_file_or_directory)
+      raise(errc::invalid_argument, "journal '" + files.directory +
+                                        "': the directory that it shall be in does not exist; "
+                                        "make it first");
     if (e.code() != std::errc::file_exists && e.code() != std::errc::not_a_directory) throw;
     raise(errc::invalid_argument, "journal '" + files.directory +
                                       "' is a file, or below one; give the path of a directory");
@@ -154,7 +158,8 @@ void journal::parts::start(const recovered& state) {
                                                           open_mode::read_write),
                                 .segment = state.segment,
                                 .capacity = state.capacity,
-                                .segment_bytes = options_.segment_bytes & ~std::uint64_t{7}});
+                                .segment_bytes = options_.segment_bytes & ~std::uint64_t{7},
+                                .next_ready = state.next_ready});
   pending_ = std::make_shared<log_batch>();
 }
 

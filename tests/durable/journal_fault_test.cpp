@@ -146,6 +146,36 @@ TEST(journal_fault, the_next_segment_is_ready_when_the_present_one_is_half_full)
   EXPECT_FALSE(o.j.short_of_space());
 }
 
+TEST(journal_fault, a_segment_that_was_prepared_is_kept_for_the_next_life) {
+  rig r;
+  {
+    opened o(r.disk);
+    for (int i = 0; i < 3; ++i) append(o.j, std::string(16'000, 'x'));
+    commit(o.j);
+  }
+  ASSERT_TRUE(r.disk.exists(segment(2)));
+  opened o(r.disk);
+  // There is no space for another one.
+  r.disk.set({.space = 2 * static_cast<std::int64_t>(small_segment)});
+  for (int i = 0; i < 3; ++i) append(o.j, std::string(16'000, 'x'));
+  commit(o.j);
+  EXPECT_EQ(o.j.durable_lsn(), 6u);
+}
+
+TEST(journal_fault, what_was_not_finished_is_removed) {
+  rig r;
+  {
+    opened o(r.disk);
+  }
+  for (const char* path : {"j/MANIFEST.new", "j/seg-0000000000000002.wlog.new", "j/blob/ab.new"})
+    disk_aid::durable_file(r.disk, path, "x");
+  {
+    opened o(r.disk);
+  }
+  EXPECT_EQ(r.disk.list("j"), (texts{"LOCK", "MANIFEST", "blob", "seg-0000000000000001.wlog"}));
+  EXPECT_TRUE(r.disk.list("j/blob").empty());
+}
+
 TEST(journal_fault, shortness_of_space_is_known_before_it_hurts_and_passes) {
   rig r;
   opened o(r.disk);

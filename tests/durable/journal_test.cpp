@@ -43,7 +43,7 @@ TEST(journal, a_new_one_is_empty_and_has_its_files) {
   EXPECT_EQ(o.j.durable_lsn(), 0u);
   EXPECT_EQ(o.j.take(), nullptr);
   EXPECT_FALSE(o.j.short_of_space());
-  EXPECT_EQ(r.disk.list("j"), (texts{"LOCK", "MANIFEST", "seg-0000000000000001.wlog"}));
+  EXPECT_EQ(r.disk.list("j"), (texts{"LOCK", "MANIFEST", "blob", "seg-0000000000000001.wlog"}));
   EXPECT_EQ(r.disk.open(segment(1), weir::open_mode::read)->size(), small_segment);
 }
 
@@ -239,6 +239,13 @@ TEST(journal, refuses_a_path_that_is_a_file_and_leaves_it_alone) {
   disk_aid::durable_file(r.disk, "j", "precious");
   EXPECT_EQ(code_of([&] { opened o(r.disk); }), errc::invalid_argument);
   EXPECT_EQ(disk_aid::get(r.disk, "j"), "precious");
+}
+
+TEST(journal, refuses_a_path_whose_parent_does_not_exist) {
+  rig r;
+  journal_options options = on(r.disk);
+  options.path = "not/there";
+  EXPECT_EQ(code_of([&] { opened o(options); }), errc::invalid_argument);
 }
 
 TEST(journal, is_used_only_when_it_is_open) {
