@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -114,8 +115,8 @@ class powered_disk final : public weir::disk {
 /// where later ones stand.
 class crash_model {
  public:
-  explicit crash_model(std::uint64_t seed)
-      : random_(seed), rig_(seed), frame_bytes_(random_.below(4) == 0 ? 4096 : 1) {
+  explicit crash_model(std::uint64_t seed, std::uint64_t frame_bytes)
+      : random_(seed), rig_(seed), frame_bytes_(frame_bytes) {
     rig_.disk.make_directory("j");
     rig_.disk.make_directory("j/blob");
     rig_.disk.sync_directory("/");
@@ -135,12 +136,13 @@ class crash_model {
     ++life_;
     powered_disk disk(rig_.disk);
     disk.power.fail_after(random_.below(5) == 0 ? 1 + random_.below(30) : 12 + random_.below(80));
-    before_ = tail();
+    before_.clear();
+    if (random_.below(2) == 0) before_ = tail();
     rig_.disk.set(faults_);
     try {
       journal j(options(disk));
       open(j, disk);
-      while (!disk.power.off()) work(j, disk);
+      while (!disk.power.off()) work(j, disk, 1 + random_.below(6));
     } catch (const weir::error& e) {
       if (!disk.power.off()) accept(e);
     }
@@ -171,13 +173,18 @@ class crash_model {
 
   std::string payload_of(std::uint64_t lsn) const {
     disk_aid::generator shape(lsn);
-    const std::uint64_t kind = shape.below(100);
-    const std::uint64_t size = kind == 0   ? 16385 + shape.below(3000)
-                               : kind < 10 ? shape.below(9000)
-                                           : shape.below(700);
+    const std::uint64_t kind = shape.below(300);
+    // Where syncs fail, segments are short-lived: their beginnings are what a sync can spoil.
+    const std::uint64_t of_medium_size = faults_.sync_error > 0 ? 200 : 30;
+    std::uint64_t size = shape.below(700);
+    if (kind < of_medium_size) size = shape.below(9000);
+    if (kind == 0) size = 16385 + shape.below(3000);
     disk_aid::generator fill(lsn * 1000 + life_);
     std::string text(static_cast<std::size_t>(size), '\0');
-    for (char& c : text) c = static_cast<char>(fill.next());
+    for (std::size_t i = 0; i < text.size(); i += 8) {
+      const std::uint64_t word = fill.next();
+      std::memcpy(text.data() + i, &word, std::min<std::size_t>(8, text.size() - i));
+    }
     return text;
   }
 
@@ -194,9 +201,11 @@ class crash_model {
       throw violation("the numbers of the last record are wrong");
     acknowledged_ = log_.size();
     if (disk.power.off()) return;
-    if (random_.below(2) == 0) revive();
-    // Often the first commit is the last one, because it meets what was just cut off.
-    if (random_.below(3) == 0) disk.power.fail_after(1 + random_.below(6));
+    if (!before_.empty() && revive()) {
+      // One commit, of one frame, in front of what was cut off before; perhaps a second one.
+      disk.power.fail_after(3 + random_.below(2));
+      work(j, disk, 1);
+    }
   }
 
   void check_seen(const seen_record& r, std::size_t i) const {
@@ -206,9 +215,9 @@ class crash_model {
       throw violation("wrong content: record " + std::to_string(r.lsn));
   }
 
-  /// Appends a few records, and perhaps commits them.
-  void work(journal& j, const powered_disk& disk) {
-    for (std::uint64_t n = 1 + random_.below(6); n > 0; --n) {
+  /// Appends records and commits them.
+  void work(journal& j, const powered_disk& disk, std::uint64_t records) {
+    for (std::uint64_t n = records; n > 0; --n) {
       const std::uint64_t lsn = log_.size() + 1;
       kept k{.payload = payload_of(lsn)};
       const auto appended = j.append({.type = 1, .run = lsn}, k.payload);
@@ -221,6 +230,7 @@ class crash_model {
     note_acknowledged(j);
     if (batch == nullptr) throw violation("nothing to take");
     if (random_.below(4) == 0) read_some(j);
+    if (faults_.sync_error > 0 && random_.below(20) == 0) rig_.disk.fail_next_sync();
     j.commit(*batch);
     if (disk.power.off()) throw violation("committed without power");
     j.committed(std::move(batch));
@@ -239,6 +249,16 @@ class crash_model {
       throw violation("read gives another record than " + std::to_string(i + 1));
   }
 
+  /// Where the zeros at the end begin, in words.
+  static std::size_t used_end(const std::string& bytes) {
+    std::size_t end = bytes.size() / 8 * 8;
+    for (std::uint64_t word = 0; end > 0; end -= 8) {
+      std::memcpy(&word, bytes.data() + end - 8, 8);
+      if (word != 0) break;
+    }
+    return end;
+  }
+
   /// The last two segments as they are now.
   image tail() {
     image found;
@@ -251,20 +271,21 @@ class crash_model {
   }
 
   /// Writes back what opening the journal has cut off: zeroing it is one defence, the epoch is
-  /// another, and this shows that it suffices.
-  void revive() {
+  /// another, and this shows that it suffices. False if nothing was.
+  bool revive() {
     rig_.disk.set({});
+    bool any = false;
     for (const auto& [name, now] : tail()) {
       const std::string& then = before_[name];
-      const std::size_t end = now.find_last_not_of('\0') + 1;
-      if (then.size() <= end || then.find_first_not_of('\0', end) == std::string::npos) continue;
+      const std::size_t from = used_end(now);  // frames are aligned, as this is
+      if (used_end(then) <= from) continue;
       auto file = rig_.disk.open("j/" + name, weir::open_mode::read_write);
-      // From the next frame on: the end of the log is where a crash has left it.
-      const std::size_t from = (end + 7) / 8 * 8;
       disk_aid::put(*file, std::string_view(then).substr(from), from);
       file->sync();
+      any = true;
     }
     rig_.disk.set(faults_);
+    return any;
   }
 
   disk_aid::generator random_;

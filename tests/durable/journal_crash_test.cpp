@@ -21,11 +21,11 @@ std::uint64_t crash_states() {
 }
 
 /// So many crashes; `faults` are what happens besides.
-void crash_often(std::uint64_t states, std::uint64_t first_seed,
-                 const weir::sim::disk_faults& faults) {
+void crash_often(std::uint64_t states, std::uint64_t frame_bytes, std::uint64_t first_seed,
+                 const weir::sim::disk_faults& faults = {}) {
   std::size_t acknowledged = 0;
   for (std::uint64_t done = 0, seed = first_seed; done < states; ++seed) {
-    crash_model model(seed);
+    crash_model model(seed, frame_bytes);
     model.set(faults);
     for (std::uint64_t i = 0; i < lives_per_journal; ++i, ++done) {
       try {
@@ -41,15 +41,26 @@ void crash_often(std::uint64_t states, std::uint64_t first_seed,
 
 }  // namespace
 
-TEST(journal_crash, loses_nothing_acknowledged_and_invents_nothing) {
-  crash_often(crash_states(), 1, {});
+// Three tests together make that number, because each has a time limit of its own.
+
+TEST(journal_crash, loses_and_invents_nothing_with_a_frame_for_each_record) {
+  crash_often(crash_states() / 2, 1, 1);
+}
+
+TEST(journal_crash, loses_and_invents_nothing_with_several_records_in_a_frame) {
+  crash_often(crash_states() / 4, 2048, 1'000'000);
+}
+
+TEST(journal_crash, loses_and_invents_nothing_with_a_frame_for_each_batch) {
+  crash_often(crash_states() / 4, 1 << 18, 2'000'000);
 }
 
 TEST(journal_crash, short_writes_change_nothing) {
-  crash_often(crash_states() / 10, 1'000'000, {.short_write = 0.3});
+  crash_often(crash_states() / 10, 1, 3'000'000, {.short_write = 0.3});
 }
 
 TEST(journal_crash, errors_of_the_disk_stop_it_and_opening_it_again_loses_nothing) {
-  crash_often(crash_states() / 10, 2'000'000,
-              {.short_write = 0.1, .eio = 0.002, .sync_error = 0.02});
+  const weir::sim::disk_faults faults{.short_write = 0.1, .eio = 0.002, .sync_error = 0.02};
+  crash_often(crash_states() / 10, 1, 4'000'000, faults);
+  crash_often(crash_states() / 10, 1 << 18, 5'000'000, faults);
 }

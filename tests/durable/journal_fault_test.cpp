@@ -57,6 +57,28 @@ TEST(journal_fault, what_a_failed_sync_left_in_the_page_cache_is_made_to_last_by
   EXPECT_EQ(payloads(r.disk), (texts{"one"}));  // and now the disk has it
 }
 
+TEST(journal_fault, the_beginning_of_a_segment_is_made_to_last_by_opening_too) {
+  rig r;
+  texts expected;
+  {
+    opened o(r.disk);
+    while (!r.disk.exists(segment(2))) {
+      append(o.j, expected.emplace_back(9000, 'x'));
+      commit(o.j);
+    }
+    while (o.j.last_lsn() < 7) {
+      append(o.j, expected.emplace_back(8000, 'y'));
+      commit(o.j);
+    }
+    append(o.j, expected.emplace_back(9000, 'z'));  // does not fit any more
+    r.disk.fail_next_sync();
+    EXPECT_EQ(code_of([&] { commit(o.j); }), errc::journal_failed);
+  }
+  EXPECT_EQ(payloads(r.disk), expected);
+  r.disk.crash();
+  EXPECT_EQ(payloads(r.disk), expected);
+}
+
 TEST(journal_fault, opening_fails_if_it_cannot_make_the_tail_last_and_loses_nothing) {
   rig r;
   {

@@ -10,15 +10,16 @@
 
 namespace {
 
-constexpr std::uint64_t journals = 300;
+constexpr std::uint64_t journals = 200;
 constexpr std::uint64_t lives = 25;
+constexpr std::uint64_t findings = 5;
 
-/// Many journals, to show how often the defect is found; the first finding is printed.
+/// The first findings are enough; one of them is printed.
 std::uint64_t violations() {
   std::uint64_t found = 0;
-  for (std::uint64_t seed = 1; seed <= journals; ++seed) {
-    journal_aid::crash_model model(seed);
-    if (seed % 2 == 0) model.set({.short_write = 0.1, .sync_error = 0.02});
+  for (std::uint64_t seed = 1; seed <= journals && found < findings; ++seed) {
+    journal_aid::crash_model model(seed, seed % 4 < 2 ? 1 : 4096);
+    if (seed % 2 == 0) model.set({.short_write = 0.1, .sync_error = 0.04});
     try {
       for (std::uint64_t i = 0; i < lives; ++i) model.live_and_crash();
     } catch (const journal_aid::violation& v) {
@@ -36,6 +37,6 @@ int main() {
     std::cout << "every promise holds\n";
     return 0;
   }
-  std::cout << "a promise is broken in " << found << " of " << journals << " journals\n";
+  std::cout << "a promise is broken in " << found << " of at most " << journals << " journals\n";
   return 1;
 }
