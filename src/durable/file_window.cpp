@@ -17,7 +17,7 @@ void file_window::fill(std::uint64_t offset) {
   const bool inside = offset >= begin_ && offset < begin_ + filled_;
   if (at_end_ && offset >= begin_) return;
   const auto skipped = static_cast<std::size_t>(inside ? offset - begin_ : filled_);
-  std::memmove(buffer_.data(), buffer_.data() + skipped, filled_ - skipped);
+  if (skipped < filled_) std::memmove(buffer_.data(), buffer_.data() + skipped, filled_ - skipped);
   filled_ -= skipped;
   begin_ = offset;
   // All that there is room for, but not more than the file has, which in simulations is little.

@@ -136,7 +136,8 @@ void journal::parts::open(record_reader& reader) {
     recovery r(files_, options_.segment_bytes, options_.secret ? *options_.secret : make_secret());
     start(r.run(reader));
     lock_ = std::move(lock);
-  } catch (...) {
+  } catch (const std::system_error&) {
+    // Of the disk, or weir's own; what else a reader throws is the caller's.
     throw error(journal_error(files_.directory, std::current_exception()));
   }
 }
@@ -231,7 +232,7 @@ record_head journal::parts::read(record_place place, std::string& payload) {
   if (out_ != nullptr && read_from(*out_, place, head, payload)) return head;
   try {
     return reader_.read(place, layout_->seed(), payload);
-  } catch (...) {
+  } catch (const std::system_error&) {
     throw error(journal_error(files_.directory, std::current_exception()));
   }
 }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,8 +24,8 @@ struct violation : std::runtime_error {
 };
 
 /// The power is gone: every call fails from now on.
-struct power_failure : std::runtime_error {
-  power_failure() : std::runtime_error("power failure") {}
+struct power_failure : std::system_error {
+  power_failure() : system_error(std::make_error_code(std::errc::io_error), "power failure") {}
 };
 
 /// A disk that works for so many calls.
@@ -165,6 +166,32 @@ class crash_model {
     record_place place = 0;
   };
 
+  /// Compares what is read with what was appended.
+  class checker final : public weir::detail::record_reader {
+   public:
+    explicit checker(std::vector<kept>& log) : log_(log) {}
+
+    void see(const record_head& head, std::string_view payload, std::uint64_t lsn,
+             record_place place) override {
+      if (!problem.empty()) return;
+      if (lsn != count + 1)
+        problem = "something was left out before record " + std::to_string(lsn);
+      else if (count >= log_.size())
+        problem = "invented: record " + std::to_string(lsn);
+      else if (payload != log_[count].payload || head.run != lsn)
+        problem = "wrong content: record " + std::to_string(lsn);
+      else if (place != log_[count].place)
+        problem = "another place: record " + std::to_string(lsn);
+      ++count;
+    }
+
+    std::size_t count = 0;
+    std::string problem;
+
+   private:
+    std::vector<kept>& log_;
+  };
+
   void accept(const weir::error& e) const {
     const bool expected =
         (faults_.eio > 0 || faults_.sync_error > 0) && e.code() == weir::errc::journal_failed;
@@ -179,24 +206,24 @@ class crash_model {
     std::uint64_t size = shape.below(700);
     if (kind < of_medium_size) size = shape.below(9000);
     if (kind == 0) size = 16385 + shape.below(3000);
+    // The same few words again and again, which is quick, and another text for each life.
     disk_aid::generator fill(lsn * 1000 + life_);
+    std::array<std::uint64_t, 8> words{};
+    for (std::uint64_t& word : words) word = fill.next();
     std::string text(static_cast<std::size_t>(size), '\0');
-    for (std::size_t i = 0; i < text.size(); i += 8) {
-      const std::uint64_t word = fill.next();
-      std::memcpy(text.data() + i, &word, std::min<std::size_t>(8, text.size() - i));
-    }
+    for (std::size_t i = 0; i < text.size(); i += sizeof words)
+      std::memcpy(text.data() + i, words.data(), std::min(sizeof words, text.size() - i));
     return text;
   }
 
   void open(journal& j, powered_disk& disk) {
-    collector seen;
+    checker seen(log_);
     j.open(seen);
-    for (std::size_t i = 0; i < seen.records.size(); ++i) check_seen(seen.records[i], i);
-    if (seen.records.size() < acknowledged_)
+    if (!seen.problem.empty()) throw violation(seen.problem);
+    if (seen.count < acknowledged_)
       throw violation("lost: " + std::to_string(acknowledged_) + " records were acknowledged, " +
-                      std::to_string(seen.records.size()) + " are there");
-    log_.resize(seen.records.size());
-    for (std::size_t i = 0; i < log_.size(); ++i) log_[i].place = seen.records[i].place;
+                      std::to_string(seen.count) + " are there");
+    log_.resize(seen.count);
     if (j.durable_lsn() != log_.size() || j.last_lsn() != log_.size())
       throw violation("the numbers of the last record are wrong");
     acknowledged_ = log_.size();
@@ -206,13 +233,6 @@ class crash_model {
       disk.power.fail_after(3 + random_.below(2));
       work(j, disk, 1);
     }
-  }
-
-  void check_seen(const seen_record& r, std::size_t i) const {
-    if (r.lsn != i + 1) throw violation("record " + std::to_string(i + 1) + " was left out");
-    if (i >= log_.size()) throw violation("invented: record " + std::to_string(r.lsn));
-    if (r.payload != log_[i].payload || r.head.run != r.lsn)
-      throw violation("wrong content: record " + std::to_string(r.lsn));
   }
 
   /// Appends records and commits them.

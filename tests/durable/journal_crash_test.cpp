@@ -13,7 +13,7 @@ using namespace journal_aid;
 
 namespace {
 
-constexpr std::uint64_t lives_per_journal = 25;
+constexpr std::uint64_t lives_per_journal = 12;
 
 std::uint64_t crash_states() {
   const char* text = std::getenv("WEIR_CRASH_STATES");
@@ -44,15 +44,15 @@ void crash_often(std::uint64_t states, std::uint64_t frame_bytes, std::uint64_t 
 // Three tests together make that number, because each has a time limit of its own.
 
 TEST(journal_crash, loses_and_invents_nothing_with_a_frame_for_each_record) {
-  crash_often(crash_states() / 2, 1, 1);
+  crash_often(crash_states() * 2 / 5, 1, 1);
 }
 
 TEST(journal_crash, loses_and_invents_nothing_with_several_records_in_a_frame) {
-  crash_often(crash_states() / 4, 2048, 1'000'000);
+  crash_often(crash_states() * 3 / 10, 2048, 1'000'000);
 }
 
 TEST(journal_crash, loses_and_invents_nothing_with_a_frame_for_each_batch) {
-  crash_often(crash_states() / 4, 1 << 18, 2'000'000);
+  crash_often(crash_states() * 3 / 10, 1 << 18, 2'000'000);
 }
 
 TEST(journal_crash, short_writes_change_nothing) {

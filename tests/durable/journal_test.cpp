@@ -248,6 +248,24 @@ TEST(journal, refuses_a_path_whose_parent_does_not_exist) {
   EXPECT_EQ(code_of([&] { opened o(options); }), errc::invalid_argument);
 }
 
+TEST(journal, what_a_reader_throws_is_thrown_to_who_opens) {
+  struct refusing final : weir::detail::record_reader {
+    void see(const record_head&, std::string_view, std::uint64_t, record_place) override {
+      throw std::out_of_range("enough");
+    }
+  };
+  rig r;
+  {
+    opened o(r.disk);
+    append(o.j, "one");
+    commit(o.j);
+  }
+  journal j(on(r.disk));
+  refusing reader;
+  EXPECT_THROW(j.open(reader), std::out_of_range);
+  EXPECT_EQ(payloads(r.disk), (texts{"one"}));
+}
+
 TEST(journal, is_used_only_when_it_is_open) {
   rig r;
   journal j(on(r.disk));

@@ -10,8 +10,8 @@
 
 namespace {
 
-constexpr std::uint64_t journals = 200;
-constexpr std::uint64_t lives = 25;
+constexpr std::uint64_t journals = 400;
+constexpr std::uint64_t lives = 12;
 constexpr std::uint64_t findings = 5;
 
 /// The first findings are enough; one of them is printed.
