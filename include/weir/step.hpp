@@ -72,6 +72,8 @@ class step_body_of final : public step_body {
 
 /// What an exception says.
 std::string message_of(const std::exception_ptr& error);
+/// With which code the failure of a step is recorded: errc::terminal, unless the step misused weir.
+errc code_of(const std::exception_ptr& error);
 
 /// The attempts of a step, wherever it runs: what is not worth another one, and what the error is
 /// when there is none left.

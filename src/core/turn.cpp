@@ -180,7 +180,9 @@ void require_fits_run(const wait& w) {
 
 std::string running_place() {
   if (current == nullptr || current->leaf == nullptr) return "an unknown place";
-  const std::source_location& at = current->leaf->awaiting;
+  // Before its first await only the place of the coroutine is known.
+  const frame& leaf = *current->leaf;
+  const std::source_location& at = leaf.awaiting.line() != 0 ? leaf.awaiting : leaf.function;
   return std::string(at.file_name()).append(":").append(std::to_string(at.line()));
 }
 
