@@ -200,7 +200,7 @@ durable_run& engine_core::start_run(const run_request& request, std::uint64_t pa
     break_down(std::current_exception());
     throw;
   }
-  flusher_->wake();
+  want_flush();
   run.start_place = at.place;
   run.start_lsn = run.depends = at.lsn;
   resume(run);
@@ -325,7 +325,10 @@ void engine_core::emit(const durable_run& run) {
 bool lsn_wait::try_now() const noexcept {
   return !engine_->running() || engine_->journal_->durable_lsn() >= lsn_;
 }
-void lsn_wait::arm() noexcept { engine_->lsn_waiters_.push_back(*this); }
+void lsn_wait::arm() noexcept {
+  engine_->lsn_waiters_.push_back(*this);
+  if (lsn_ > engine_->taken_lsn_) engine_->want_flush();
+}
 cancel_result lsn_wait::withdraw() noexcept {
   engine_->lsn_waiters_.remove(*this);
   return cancel_result::done;

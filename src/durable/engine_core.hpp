@@ -205,6 +205,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void emit(const durable_run& run);
   durable::run_info info_of(const durable_run& run) const;
   void flush();
+  /// Something that was appended must get to the disk.
+  void want_flush() noexcept;
   void wake_durable() noexcept;
   void break_down(std::exception_ptr error) noexcept;
   void arm_alarm();
@@ -236,6 +238,9 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::unique_ptr<journal> journal_;
   std::unique_ptr<commit_writer> writer_;
   bool committing_ = false;
+  bool flush_wanted_ = false;
+  int flushes_put_off_ = 0;
+  std::uint64_t taken_lsn_ = 0;  // the last that is, or is about to be, on the disk
   std::map<std::uint64_t, std::unique_ptr<durable_run>> runs_;
   std::unordered_map<std::string_view, durable_run*> by_id_;
   std::unordered_map<std::string, durable_run*> by_idempotency_;
