@@ -43,7 +43,7 @@ namespace {
 
 /// How often a commit lets a run go first, so that what it appends is in it: its next command or
 /// its end needs no commit of its own then.
-constexpr int flush_patience = 64;
+constexpr int flush_patience = 128;
 
 /// What a run is about to do need not be on the disk before it does it: it goes there with the next
 /// that must. But the time of a timer counts from now on.
@@ -83,7 +83,7 @@ journal::appended engine_core::append(durable_run& run, record_type type, std::u
 
 void engine_core::flush() {
   if (journal_ == nullptr || broken_ || committing_) return;
-  if (!ready_.empty() && flushes_put_off_ < flush_patience) {
+  if (pump_->queued && flushes_put_off_ < flush_patience) {
     ++flushes_put_off_;
     return flusher_->wake();
   }
