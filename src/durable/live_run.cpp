@@ -213,24 +213,20 @@ void durable_run::issue(command_wait& w) {
   if (!live->replaying) start(w);
 }
 
-void durable_run::remove_waiter(std::deque<command_wait*>& from, command_wait& w) noexcept {
-  std::erase(from, &w);
-}
-
 // A wait for a step or a call ends when the journal knows how that ended; all others at once.
 cancel_result durable_run::withdraw(command_wait& w) noexcept {
   const command_setup& setup = w.setup();
   if (setup.kind == command_kind::awakeable) {
-    remove_waiter(live->awakeables[setup.key].waiting, w);
+    std::erase(live->awakeables[setup.key].waiting, &w);
     --live->journaled_waits;
     return cancel_result::done;
   }
   if (setup.kind == command_kind::promise) {
-    remove_waiter(live->promises[setup.name].waiting, w);
+    std::erase(live->promises[setup.name].waiting, &w);
     return cancel_result::done;
   }
   if (setup.kind == command_kind::signal) {
-    remove_waiter(live->signals[setup.name].waiting, w);
+    std::erase(live->signals[setup.name].waiting, &w);
     --live->journaled_waits;
     return cancel_result::done;
   }
@@ -253,11 +249,9 @@ run_seam::awakeable_made durable_run::make_awakeable(std::string_view name,
 void durable_run::settle_cell(live_run::cell& cell, command_answer answer) {
   if (cell.answer) return;
   cell.answer = std::move(answer);
-  while (!cell.waiting.empty()) {
-    command_wait* first = cell.waiting.front();
-    cell.waiting.pop_front();
-    if (first->setup().kind == command_kind::awakeable) --live->journaled_waits;
-    first->arrived(*cell.answer);
+  for (command_wait* w : std::exchange(cell.waiting, {})) {
+    if (w->setup().kind == command_kind::awakeable) --live->journaled_waits;
+    w->arrived(*cell.answer);
   }
 }
 

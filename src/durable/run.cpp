@@ -105,6 +105,7 @@ bool durable_run::go_live() {
       start(*w);
     }
   }
+  live->history = run_history();
   return true;
 }
 
@@ -164,7 +165,7 @@ bool durable_run::deliver(completion next) {
         break;
       }
       command_wait* first = box.waiting.front();
-      box.waiting.pop_front();
+      box.waiting.erase(box.waiting.begin());
       --live->journaled_waits;
       first->arrived(std::move(next.answer));
       break;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -15,6 +14,7 @@
 
 #include <weir/detail/command.hpp>
 #include <weir/detail/handler.hpp>
+#include <weir/detail/ring.hpp>
 #include <weir/detail/run_seam.hpp>
 #include <weir/detail/timer.hpp>
 #include <weir/detail/wait_list.hpp>
@@ -80,7 +80,7 @@ struct run_history {
   };
   std::unordered_map<std::uint64_t, command> commands;  // that were not repeated yet
   std::unordered_map<std::uint64_t, step_past> steps;
-  std::deque<completion> completions;  // that were not delivered yet
+  ring<completion> completions;  // that were not delivered yet
 };
 
 /// Clock and chance of a run: the time of what was last delivered, numbers from its seed.
@@ -112,12 +112,12 @@ struct live_run {
     std::uint32_t numbers = 0;  // random ones
   };
   struct signal_box {
-    std::deque<command_answer> kept;
-    std::deque<command_wait*> waiting;
+    ring<command_answer> kept;
+    std::vector<command_wait*> waiting;
   };
   struct cell {  // an awakeable or a promise
     std::optional<command_answer> answer;
-    std::deque<command_wait*> waiting;
+    std::vector<command_wait*> waiting;
   };
 
   run_environment env;
@@ -140,7 +140,7 @@ struct live_run {
   reason_ref cancelling;
   std::size_t journaled_waits = 0;  // for awakeables and signals
   run_history history;
-  std::deque<completion> inbox;
+  ring<completion> inbox;
   struct fresh_command {
     std::uint64_t key;
     command_kind kind;
@@ -272,7 +272,6 @@ class durable_run final : public run_seam {
   void fail_deadlocked();
   void start(command_wait& w);
   void settle_cell(live_run::cell& cell, command_answer answer);
-  void remove_waiter(std::deque<command_wait*>& from, command_wait& w) noexcept;
 
   engine_core& engine_;
   std::uint64_t number_;
