@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <weir/broadcast.hpp>
 #include <weir/detail/wait_list.hpp>
@@ -181,7 +182,9 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
                  record_place place);
   void see_end(durable_run& run, const record_head& head, std::string_view payload,
                std::uint64_t lsn, record_place place);
+  durable_run* seen(std::uint64_t number) noexcept;
   void recovered();
+  void forget_recovery() noexcept;
   durable_run& make_run(std::uint64_t number, const start_record& from);
   durable_run& start_run(const run_request& request, std::uint64_t parent, std::uint64_t command);
   durable_run* attached(const run_request& request);
@@ -245,7 +248,10 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::unordered_map<std::string_view, durable_run*> by_id_;
   std::unordered_map<std::string, durable_run*> by_idempotency_;
   std::uint64_t last_number_ = 0;
-  durable_run* last_seen_ = nullptr;  // during recovery
+  /// What the recovery uses again: runs that had records of late, by their numbers, and the lists
+  /// of those that have ended.
+  std::vector<durable_run*> seen_;
+  std::vector<std::vector<record_place>> spare_places_;
   std::deque<durable_run*> ready_;
   std::deque<durable_run*> resuming_;
   std::int64_t replaying_ = 0;
