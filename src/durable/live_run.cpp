@@ -48,8 +48,8 @@ live_run::fiber_record& durable_run::running_fiber() {
   return found == live->fibers.end() ? live->outside : found->second;
 }
 
-// A fiber is known by the way to it: who spawned it, and as which of its children. So the numbers of
-// others do not change when one spawns more.
+// A fiber is known by the way to it: who spawned it, and as which of its children. So the numbers
+// of others do not change when one spawns more.
 void durable_run::fiber_begins(fiber& f) {
   live_run::fiber_record& spawner = running_fiber();
   auto number = static_cast<std::uint32_t>(
@@ -85,9 +85,8 @@ void durable_run::block(std::string why) {
   message = std::move(why);
 }
 
-bool durable_run::matches(const run_history::command& was, command_kind kind,
-                          std::string_view name, std::uint64_t digest, std::uint64_t key,
-                          std::source_location site) {
+bool durable_run::matches(const run_history::command& was, command_kind kind, std::string_view name,
+                          std::uint64_t digest, std::uint64_t key, std::source_location site) {
   if (was.kind == kind && was.name == name && was.digest == digest) return true;
   std::string text("the code does not match the journal: command ");
   text.append(std::to_string(index_of_key(key))).append(" of this fiber was ");
@@ -118,8 +117,8 @@ durable_run::issued_command durable_run::command(command_kind kind, std::string_
   return {key, number, 0};
 }
 
-// A run that is sent for is started before the command is known, so that none is lost in between; it
-// is found by its id if that was done before.
+// A run that is sent for is started before the command is known, so that none is lost in between;
+// it is found by its id if that was done before.
 record_place durable_run::record(const live_run::fresh_command& c) {
   if (c.sends) engine_.start_sent(*c.sends);
   payload_writer payload;
@@ -205,8 +204,8 @@ void durable_run::issue(command_wait& w) {
       break;
   }
   const bool calls = setup.kind == command_kind::call;
-  const issued_command c = command(setup.kind, setup.name,
-                                   calls ? digest_of(setup.request.input) : 0, 0, setup.site);
+  const issued_command c =
+      command(setup.kind, setup.name, calls ? digest_of(setup.request.input) : 0, 0, setup.site);
   w.command = c.key;
   if (c.key == 0) return;
   live->issued.emplace(c.key, &w);
@@ -266,8 +265,7 @@ bool durable_run::settle_promise(std::string_view name, command_answer answer,
 
 const command_answer* durable_run::peek_promise(std::string_view name) const {
   const auto found = live->promises.find(name);
-  return found == live->promises.end() || !found->second.answer ? nullptr
-                                                                 : &*found->second.answer;
+  return found == live->promises.end() || !found->second.answer ? nullptr : &*found->second.answer;
 }
 
 // ------------------------------------------------------------------ absorb

@@ -115,9 +115,10 @@ bool durable_run::waits_for_journal() const noexcept {
 
 void durable_run::fail_deadlocked() {
   if (!live->deadlock.empty()) return block("deadlocked, and a wait of it refuses to end");
-  live->deadlock = "deadlock: every fiber of the run waits for another one, and nothing journaled is "
-                   "pending\n" +
-                   tree_of(live->inner);
+  live->deadlock =
+      "deadlock: every fiber of the run waits for another one, and nothing journaled is "
+      "pending\n" +
+      tree_of(live->inner);
   live->inner.cancel_everything("deadlock", true);
 }
 

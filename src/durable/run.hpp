@@ -189,15 +189,15 @@ class durable_run final : public run_seam {
   record_place start_place = 0;
   record_place end_place = 0;
   std::uint64_t start_lsn = 0;
-  std::uint64_t end_lsn = 0;  // 0: it has not ended
-  std::uint64_t depends = 0;  // the LSN of the last record that its future depends on
+  std::uint64_t end_lsn = 0;         // 0: it has not ended
+  std::uint64_t depends = 0;         // the LSN of the last record that its future depends on
   std::vector<record_place> places;  // of all records but start and end
   std::unordered_set<std::uint64_t> resolved;  // awakeables that have an answer
   bool cancel_asked = false;
-  bool final = false;  // its end is durable, and everybody may know
-  std::exception_ptr error;  // the original one, until the end is durable
+  bool final = false;                     // its end is durable, and everybody may know
+  std::exception_ptr error;               // the original one, until the end is durable
   std::optional<command_answer> outcome;  // how it ended, until the end is durable
-  wait_list askers;  // who wait for its end
+  wait_list askers;                       // who wait for its end
   std::unique_ptr<live_run> live;
   std::unique_ptr<run_timer> alarm;  // wakes it while it is not in memory
   struct caller {
@@ -207,7 +207,7 @@ class durable_run final : public run_seam {
   std::vector<caller> callers;  // runs that wait for its end
   bool resuming = false;        // waits for its turn to be replayed, or is being replayed
   bool recovering = false;      // from the last life
-  bool listed = false;  // in the engine's queue of runs that have something to do
+  bool listed = false;          // in the engine's queue of runs that have something to do
   std::optional<std::list<durable_run*>::iterator> parked_at;
 
   std::uint64_t number() const noexcept { return number_; }
