@@ -185,6 +185,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void recovered();
   void forget_recovery() noexcept;
   durable_run& make_run(std::uint64_t number, const start_record& from);
+  void add_to_index(durable_run& run);
   durable_run& start_run(const run_request& request, std::uint64_t parent, std::uint64_t command);
   durable_run* attached(const run_request& request);
   const handler_base* code_of(const durable_run& run) const;

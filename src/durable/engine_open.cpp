@@ -114,7 +114,9 @@ void engine_core::see_end(durable_run& run, const record_head& head, std::string
 
 void engine_core::recovered() {
   forget_recovery();
+  by_id_.reserve(runs_.size());
   for (const auto& [number, run] : runs_) {
+    add_to_index(*run);
     if (run->ended()) continue;
     resume(*run);
     if (!run->resuming) continue;  // it has not begun yet
