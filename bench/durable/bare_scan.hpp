@@ -51,7 +51,8 @@ class bare_scan {
       const ssize_t n = pread(fd, buffer_.data() + kept, buffer_.size() - kept, at);
       if (n <= 0) break;
       at += n;
-      const auto all = std::span<const std::byte>(buffer_).first(kept + static_cast<std::size_t>(n));
+      const auto all =
+          std::span<const std::byte>(buffer_).first(kept + static_cast<std::size_t>(n));
       const std::size_t used = scan_frames(all, seed, more);
       kept = all.size() - used;
       std::memmove(buffer_.data(), buffer_.data() + used, kept);

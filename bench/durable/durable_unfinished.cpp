@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Opening an engine on a journal of `size` records, a hundred of each run, and no run has ended: per
-// record, until it is open, and until all runs were replayed and are where they were.
+// Opening an engine on a journal of `size` records, a hundred of each run, and no run has ended:
+// per record, until it is open, and until all runs were replayed and are where they were.
 #include "durable/journals.hpp"
 #include "support/measure.hpp"
 #include "support/scratch.hpp"

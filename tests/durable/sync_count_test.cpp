@@ -37,9 +37,8 @@ task<int> steps_at_once(int count) {
   int sum = 0;
   co_await weir::with_scope([&](weir::scope& s) -> task<> {
     for (int i = 0; i < count; ++i)
-      s.spawn([](int n, int& to) -> task<> {
-        to += co_await weir::step("add", [n] { return n; });
-      }(i, sum));
+      s.spawn([](int n, int& to) -> task<> { to += co_await weir::step("add", [n] { return n; }); }(
+                                     i, sum));
     co_return;
   });
   co_return sum;
@@ -96,7 +95,5 @@ TEST(SyncCount, nothing_is_synced_while_nothing_happens) {
     co_await weir::sleep(std::chrono::hours(1));
     EXPECT_EQ(disk.syncs, before);
   };
-  world.run([&] {
-    return weir::durable::with_engine({.path = "/journal", .disk = &disk}, body);
-  });
+  world.run([&] { return weir::durable::with_engine({.path = "/journal", .disk = &disk}, body); });
 }

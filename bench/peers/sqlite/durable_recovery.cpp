@@ -26,8 +26,7 @@ double read(const std::string& path, std::int64_t size, bool cold) {
   std::int64_t sum = 0;
   db.read_all([&](std::int64_t run, int type, int bytes) { sum += run + type + bytes; });
   bench::keep(sum);
-  const double took =
-      cold ? bench::nanoseconds_since(start) : bench::thread_nanoseconds() - used;
+  const double took = cold ? bench::nanoseconds_since(start) : bench::thread_nanoseconds() - used;
   return took / static_cast<double>(size);
 }
 

@@ -38,6 +38,5 @@ int main(int argc, char** argv) {
   times.clear();
   const auto start = bench::clock::now();
   const std::int64_t transactions = run_all(db, size, bench::run_for, times);
-  times.report_all(size, bench::nanoseconds_since(start) / 1000,
-                   static_cast<double>(transactions));
+  times.report_all(size, bench::nanoseconds_since(start) / 1000, static_cast<double>(transactions));
 }
