@@ -478,7 +478,7 @@ void engine_core::start_step(durable_run& run, command_wait& w,
 }
 
 void engine_core::start_call(durable_run& run, command_wait& w) {
-  run_request request = w.setup().request;
+  run_request request = *w.setup().request;
   if (request.id.empty() && request.idempotency.empty()) request.id = run.child_id(w.command);
   std::string problem;
   const errc refused = refuses(request, problem);
@@ -512,7 +512,7 @@ void engine_core::give_up(durable_run& run, command_wait& w) {
     const in_loop outside(host_);
     return job->second->cancel();
   }
-  run_request request = w.setup().request;
+  run_request request = *w.setup().request;
   if (request.id.empty() && request.idempotency.empty()) request.id = run.child_id(w.command);
   durable_run* callee = attached(request);
   if (callee == nullptr || callee->ended() || callee->parent != run.number())
