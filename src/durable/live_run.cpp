@@ -205,7 +205,7 @@ void durable_run::issue(command_wait& w) {
   }
   const bool calls = setup.kind == command_kind::call;
   const issued_command c =
-      command(setup.kind, setup.name, calls ? digest_of(setup.request.input) : 0, 0, setup.site);
+      command(setup.kind, setup.name, calls ? digest_of(setup.request->input) : 0, 0, setup.site);
   w.command = c.key;
   if (c.key == 0) return;
   w.order = ++live->last_issued;
