@@ -13,6 +13,7 @@
 #include <weir/detail/agent_core.hpp>
 #include <weir/detail/agent_life.hpp>
 #include <weir/detail/agent_timer.hpp>
+#include <weir/detail/made_in_run.hpp>
 #include <weir/loop_ref.hpp>
 #include <weir/name.hpp>
 #include <weir/overflow.hpp>
@@ -38,7 +39,8 @@ class timer_handle {
   explicit timer_handle(detail::counted_ref<detail::agent_timer> timer) noexcept
       : timer_(std::move(timer)) {}
   /// Nothing is cast from now on; what is in the mailbox stays there.
-  void cancel() noexcept {
+  void cancel() {
+    detail::require_no_run("timer_handle");
     if (timer_) timer_->cancel();
   }
 
@@ -54,6 +56,7 @@ class timer_handle {
 /// were sent, one at a time; a handler that returns a task is awaited before the next message.
 /// Costs: a cast on the agent's own loop is a message from a free list and no atomic operation (one
 /// if the mailbox is bounded); from elsewhere it is one push into the inbox of the agent's loop.
+/// In a durable run, outside of steps, agents cannot be made or used: errc::not_journaled.
 template <class T>
 class agent_ref {
  public:
@@ -67,6 +70,7 @@ class agent_ref {
   template <class F, class... A>
   sent cast(F handler, A&&... args) const {
     detail::check_handler<T, F, A...>();
+    require_no_run();
     return agent_->cast(new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...));
   }
 
@@ -75,6 +79,7 @@ class agent_ref {
   template <class F, class... A>
   auto send(F handler, A&&... args) const {
     detail::check_handler<T, F, A...>();
+    require_no_run();
     return detail::pending<detail::mail_send_wait>(
         {agent_, new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...)});
   }
@@ -87,6 +92,7 @@ class agent_ref {
   template <class F, class... A>
   auto call(F handler, A&&... args) const {
     detail::check_handler<T, F, A...>();
+    require_no_run();
     return detail::pending<detail::call_wait<detail::call_result_t<F>>>(
         {agent_, new detail::call_envelope_of<T, F>(handler, std::forward<A>(args)...)});
   }
@@ -96,6 +102,7 @@ class agent_ref {
   template <class F, class... A>
   timer_handle cast_after(duration d, F handler, A&&... args) const {
     detail::check_handler<T, F, A...>();
+    require_no_run();
     return started(new detail::single_timer(
         agent_, d, new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...)));
   }
@@ -103,6 +110,7 @@ class agent_ref {
   template <class F, class... A>
   timer_handle cast_every(duration d, F handler, A&&... args) const {
     detail::check_handler<T, F, A...>();
+    require_no_run();
     detail::check_period(d, agent_->name());
     return started(new detail::timer_of<T, F>(agent_, d, true, handler, std::forward<A>(args)...));
   }
@@ -110,12 +118,24 @@ class agent_ref {
   /// Asks the agent to end once it has handled what is queued, and returns at once. The future ends
   /// with this life and never fails; awaiting one's own in a handler is errc::call_cycle. A
   /// permanent child of a supervisor is started again.
-  future<void> stop() const { return agent_->stop(); }
+  future<void> stop() const {
+    require_no_run();
+    return agent_->stop();
+  }
   /// Waits for the end for good. Never throws.
-  [[nodiscard]] auto join() const { return detail::pending<detail::join_agent_wait>({agent_}); }
+  [[nodiscard]] auto join() const {
+    require_no_run();
+    return detail::pending<detail::join_agent_wait>({agent_});
+  }
   /// Waits for the end for good and tells how it was; also afterwards.
-  [[nodiscard]] auto monitor() const { return detail::pending<detail::monitor_wait>({agent_}); }
-  agent_info info() const { return agent_->info(); }
+  [[nodiscard]] auto monitor() const {
+    require_no_run();
+    return detail::pending<detail::monitor_wait>({agent_});
+  }
+  agent_info info() const {
+    require_no_run();
+    return agent_->info();
+  }
   std::string_view name() const noexcept { return agent_->name(); }
 
   friend bool operator==(const agent_ref& a, const agent_ref& b) noexcept {
@@ -126,6 +146,7 @@ class agent_ref {
   detail::agent_core& core() const noexcept { return *agent_.get(); }
 
  private:
+  void require_no_run() const { detail::require_no_run("agent", agent_->name()); }
   static timer_handle started(detail::agent_timer* timer) {
     detail::counted_ref<detail::agent_timer> kept(timer);
     timer->start();

@@ -7,11 +7,13 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <utility>
 
 #include <weir/detail/channel_core.hpp>
+#include <weir/detail/made_in_run.hpp>
 #include <weir/detail/ring.hpp>
 #include <weir/detail/wait_list.hpp>
 #include <weir/error.hpp>
@@ -57,6 +59,7 @@ class channel_state final : public channel_core {
   // Any thread.
   template <class U>
   room put(U&& value) {
+    require_no_run("channel", name());
     std::uint64_t position = 0;
     const room answer = reserve(position);
     if (answer == room::yes) fill(position, std::forward<U>(value));
@@ -286,16 +289,23 @@ class sender {
     return detail::pending<detail::send_wait<T>>({state_, std::move(v)});
   }
   /// For all senders: nothing more is accepted; what is buffered still arrives.
-  void close() noexcept {
+  void close() {
+    detail::require_no_run("channel", name());
     if (state_ != nullptr) state_->end_sending();
   }
-  bool closed() const noexcept { return state_ == nullptr || state_->is_closed(); }
+  bool closed() const {
+    detail::require_no_run("channel", name());
+    return state_ == nullptr || state_->is_closed();
+  }
 
  private:
   template <class U>
   friend std::pair<sender<U>, receiver<U>> detail::make_channel(std::int64_t,
                                                                 const channel_options&);
   explicit sender(detail::channel_state<T>& adopted) noexcept : state_(&adopted) {}
+  std::string_view name() const noexcept {
+    return state_ == nullptr ? std::string_view() : state_->name();
+  }
   template <class U>
   std::error_code put(U&& v) {
     using room = detail::channel_core::room;
@@ -370,7 +380,8 @@ std::pair<sender<T>, receiver<T>> detail::make_channel(std::int64_t capacity,
 /// order; whoever waits for room is served first come, first served.
 ///
 /// Costs: the ring is allocated at once. A send or a receive is a few atomic operations; a message
-/// between loops is sent only when the other side sleeps.
+/// between loops is sent only when the other side sleeps. In a durable run, outside of steps:
+/// errc::not_journaled.
 template <class T>
 std::pair<sender<T>, receiver<T>> channel(std::int64_t capacity, channel_options options = {}) {
   static_assert(std::is_object_v<T> && std::is_move_constructible_v<T>,
