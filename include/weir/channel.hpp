@@ -7,7 +7,6 @@
 #include <memory>
 #include <new>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -290,11 +289,10 @@ class sender {
   }
   /// For all senders: nothing more is accepted; what is buffered still arrives.
   void close() {
-    detail::require_no_run("channel", name());
-    if (state_ != nullptr) state_->end_sending();
+    if (!closed()) state_->end_sending();
   }
   bool closed() const {
-    detail::require_no_run("channel", name());
+    detail::require_no_run("channel");
     return state_ == nullptr || state_->is_closed();
   }
 
@@ -303,9 +301,6 @@ class sender {
   friend std::pair<sender<U>, receiver<U>> detail::make_channel(std::int64_t,
                                                                 const channel_options&);
   explicit sender(detail::channel_state<T>& adopted) noexcept : state_(&adopted) {}
-  std::string_view name() const noexcept {
-    return state_ == nullptr ? std::string_view() : state_->name();
-  }
   template <class U>
   std::error_code put(U&& v) {
     using room = detail::channel_core::room;

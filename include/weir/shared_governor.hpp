@@ -79,8 +79,8 @@ class shared_wait : public simple_wait<shared_wait> {
 /// Cancels: a waiter leaves in O(1) and takes nothing, also while its grant is on its way. While a
 /// fiber of a real loop waits, that loop expects an answer of another thread, so a self-deadlock is
 /// found in a simulation only. Destroying it with units out, or while somebody waits, aborts with
-/// its name. Costs: parking takes one small block of the frame cache. A durable run may use only one
-/// that it made itself, outside of steps, and nobody else may use that: errc::not_journaled.
+/// its name. Costs: parking takes one small block of the frame cache. A durable run may use only
+/// one that it made itself, outside of steps, and nobody else may use that: errc::not_journaled.
 class shared_governor final : private detail::permit_source {
  public:
   /// 0 <= capacity < 2^32, else errc::invalid_argument; 0 waits until resized.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A strand's turn: the only place where frames are resumed and destroyed.
-#include <weir/detail/frame.hpp>
 #include <weir/detail/dump_line.hpp>
+#include <weir/detail/frame.hpp>
 #include <weir/detail/made_in_run.hpp>
 #include <weir/detail/wait.hpp>
 
@@ -182,7 +182,8 @@ void require_fits_run(const wait& w) {
 
 namespace {
 
-// Policies and combinators are coroutines too, in the headers of the library: who uses them is meant.
+// Policies and combinators are coroutines too, in the headers of the library: who uses them is
+// meant.
 bool is_of_library(const frame& f) noexcept {
   const std::string_view file = f.function.file_name();
   return file.ends_with(".hpp") && file.find("/weir/") != std::string_view::npos;
@@ -220,12 +221,14 @@ void raise_other_run(const std::string& what) {
   if (run_here != nullptr) {
     text.append(" of others used at ").append(running_place()).append(" in durable run '");
     text.append(run_here->run_id());
-    text.append("'; what others do to it would not be the same when the run is replayed: use it in "
-                "a weir::step, or make one inside the run");
+    text.append(
+        "'; what others do to it would not be the same when the run is replayed: use it in "
+        "a weir::step, or make one inside the run");
   } else {
     text.append(" of a durable run used outside of it at ").append(running_place());
-    text.append("; a run's own objects are for its fibers only, not for steps and not for others: "
-                "pass values");
+    text.append(
+        "; a run's own objects are for its fibers only, not for steps and not for others: "
+        "pass values");
   }
   raise(errc::not_journaled, text);
 }

@@ -23,7 +23,7 @@ struct token_registration {
   token_region* region = nullptr;
   door_ref home;
   std::uint32_t loop_number = 0;  // that of an inner loop is not its door's
-  std::size_t place = 0;  // in the state's list; behind the state's mutex
+  std::size_t place = 0;          // in the state's list; behind the state's mutex
 };
 
 namespace {

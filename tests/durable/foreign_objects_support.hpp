@@ -38,9 +38,7 @@ class directory {
 };
 
 inline durable::engine_options engine_in(const directory& place) {
-  return {.path = place.path(),
-          .sync = durable::sync::never_for_tests,
-          .segment_bytes = 64 * 1024};
+  return {.path = place.path(), .sync = durable::sync::never_for_tests, .segment_bytes = 64 * 1024};
 }
 
 /// One life of an engine that knows `handler` as "h"; `use` ends it.

@@ -25,9 +25,7 @@ task<std::string> awaited(F f) {
   co_return refusal(error, "foreign_objects_test.cpp:");
 }
 
-std::string all_refused(std::size_t n) {
-  return joined(text_log(n, "refused"));
-}
+std::string all_refused(std::size_t n) { return joined(text_log(n, "refused")); }
 
 class counter {
  public:
@@ -90,7 +88,8 @@ TEST(durable_foreign, callbacks_are_neither_waited_for_nor_answered) {
       int begun = 0;
       weir::resumer<int> outside;
       auto waits = s.spawn([&]() -> task<int> {
-        co_return co_await weir::suspend<int>([&](weir::resumer<int> r) { outside = std::move(r); });
+        co_return co_await weir::suspend<int>(
+            [&](weir::resumer<int> r) { outside = std::move(r); });
       });
       co_await weir::sleep(1ms);
       auto handler = [&]() -> task<std::string> {
