@@ -201,7 +201,6 @@ std::string running_place() {
 }
 
 void refuse_in_run(const char* kind, std::string_view name) {
-  if (crashing) return;
   std::string text("durable run '");
   text.append(run_here->run_id()).append("': ").append(kind);
   if (!name.empty()) text.append(" '").append(name).append("'");

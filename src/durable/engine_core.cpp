@@ -173,11 +173,11 @@ durable_run& engine_core::start_run(const run_request& request, std::uint64_t pa
   const std::string made_id = request.id.empty() ? new_id() : request.id;
   start_record start;
   start.at = wall_now();
-  start.begins = request.delay > duration::zero()
-                     ? wall_time(saturating_add(time_point(start.at.time_since_epoch()),
-                                                request.delay)
-                                     .time_since_epoch())
-                     : start.at;
+  start.begins =
+      request.delay > duration::zero()
+          ? wall_time(saturating_add(time_point(start.at.time_since_epoch()), request.delay)
+                          .time_since_epoch())
+          : start.at;
   start.seed = host_.env().random();
   start.version = newest_version(request.handler);
   start.parent = parent;
@@ -193,7 +193,13 @@ durable_run& engine_core::start_run(const run_request& request, std::uint64_t pa
   record_head head;
   head.type = static_cast<std::uint16_t>(record_type::run_start);
   head.run = run.number();
-  const journal::appended at = journal_->append(head, payload.view());
+  journal::appended at{};
+  try {
+    at = journal_->append(head, payload.view());
+  } catch (...) {
+    break_down(std::current_exception());
+    throw;
+  }
   flusher_->wake();
   run.start_place = at.place;
   run.start_lsn = run.depends = at.lsn;
@@ -216,10 +222,9 @@ std::uint64_t engine_core::tell_run(durable_run& run, completion what) {
   } else {
     answer_record{what.at, what.answer.code, what.answer.text}.write(payload);
   }
-  const std::uint64_t lsn =
-      append(run, what.type, static_cast<std::uint16_t>(what.answer.how), what.command,
-             payload.view())
-          .lsn;
+  const std::uint64_t lsn = append(run, what.type, static_cast<std::uint16_t>(what.answer.how),
+                                   what.command, payload.view())
+                                .lsn;
   if (run.live != nullptr) {
     run.live->inbox.push_back(std::move(what));
     make_ready(run);
@@ -233,9 +238,8 @@ engine_core::told engine_core::resolve(std::string_view id, bool ok, std::string
   require_open(ok ? "resolve" : "reject");
   const std::optional<awakeable_ref> of = parse_awakeable_id(id, secret());
   if (!of)
-    raise(errc::unknown_awakeable,
-          "'" + std::string(id.substr(0, 64)) + "' is no awakeable of the journal '" + setup_.path +
-              "'");
+    raise(errc::unknown_awakeable, "'" + std::string(id.substr(0, 64)) +
+                                       "' is no awakeable of the journal '" + setup_.path + "'");
   durable_run* run = find(of->run);
   if (run == nullptr || run->ended() || !run->resolved.insert(of->command).second)
     return {false, journal_->last_lsn()};
@@ -263,6 +267,7 @@ bool engine_core::cancel(std::string_view id, std::string_view why) {
   completion what{record_type::cancel, 0, wall_now(), {}, {}};
   what.answer.how = command_answer::sort::cancelled;
   what.answer.text = why;
+  found->second->cancel_asked = true;
   tell_run(*found->second, std::move(what));
   return true;
 }

@@ -87,6 +87,7 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
 void step_job::ended(const outcome_view& how) {
   const std::shared_ptr<step_job> keep = shared_from_this();
   run_.live->jobs.erase(command_);
+  if (run_.state == durable::run_state::blocked) return engine_.step_lost(run_);
   if (!how.is_value()) {
     if (!asked_ || !how.is_cancelled()) return engine_.step_lost(run_);
     answer_.how = command_answer::sort::cancelled;

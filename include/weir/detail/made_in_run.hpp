@@ -9,13 +9,13 @@
 
 namespace weir::detail {
 
-/// errc::not_journaled: a durable run uses something outside of a step. Returns if the run is being
-/// destroyed, from where nothing gets out. REQUIRES: run_here.
-void refuse_in_run(const char* kind, std::string_view name = {});
+/// errc::not_journaled: a durable run uses something outside of a step. REQUIRES: run_here.
+[[noreturn]] void refuse_in_run(const char* kind, std::string_view name = {});
 
-/// The check of what can never belong to a run, because other threads have a part in it.
+/// The check of what can never belong to a run, because other threads have a part in it. From a run
+/// that is being destroyed nothing gets out anyway.
 inline void require_no_run(const char* kind, std::string_view name = {}) {
-  if (run_here != nullptr) [[unlikely]]
+  if (run_here != nullptr && !crashing) [[unlikely]]
     refuse_in_run(kind, name);
 }
 
