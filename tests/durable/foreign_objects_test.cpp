@@ -370,6 +370,35 @@ TEST(durable_foreign, events_of_the_loop_are_not_seen) {
   });
 }
 
+TEST(durable_foreign, destructors_of_a_run_that_stops_existing_say_nothing) {
+  simulated([]() -> task<> {
+    co_await weir::with_scope([](weir::scope& s) -> task<> {
+      auto agent = weir::spawn_agent<counter>(s, {.name = "outside"});
+      auto [to, from] = weir::channel<int>(2);
+      int destroyed = 0;
+      auto handler = [&, &to = to]() -> task<std::string> {
+        auto speak = [&] {
+          ++destroyed;
+          EXPECT_EQ(agent.cast(&counter::inc), weir::sent::stopped);
+          EXPECT_EQ(to.try_send(1), errc::queue_closed);
+        };
+        const auto last_words = weir::scope_exit(speak);
+        co_await weir::sleep(1h);
+        co_return "never";
+      };
+      const directory place;
+      auto use = [&](durable::engine& e) -> task<> {
+        (void)co_await e.start<std::string>("h", {.id = "r"});
+        co_await weir::sleep(1min);
+      };
+      co_await life(place, handler, use);
+      EXPECT_EQ(destroyed, 1);
+      EXPECT_EQ(agent.info().handled, 0U);
+      EXPECT_EQ(from.try_next(), std::nullopt);
+    });
+  });
+}
+
 TEST(durable_foreign, the_refusal_names_run_object_and_line) {
   simulated([]() -> task<> {
     weir::circuit_breaker cb({.name = "payments"});
