@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <weir/step.hpp>
 
+#include "toolkit/budget_core.hpp"
+
 namespace weir::detail {
 
 namespace {
@@ -43,6 +45,11 @@ errc code_of(const std::exception_ptr& error) {
   } catch (...) {
     return errc::terminal;
   }
+}
+
+void check_step(const retry_options& given) {
+  const retry_rules rules(given);
+  if (rules.budget != nullptr) rules.budget->require_outside_runs();
 }
 
 duration step_attempts::after_failure(outcome_base& out) {
