@@ -187,7 +187,7 @@ int run(const arguments& a) {
   s.dir = choose_dir(a);
   if (a.serve) return serve(s);
   s.orders = a.fast ? 20 : 64;
-  s.pace = a.fast ? 2ms : 140ms;
+  s.pace = a.fast ? 2ms : 180ms;
   s.hurry = a.fast ? 10 : 1;
   s.dies_at_payment = a.fast ? 6 : 26;
   const int code = play(s, a.fast);

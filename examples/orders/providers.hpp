@@ -25,8 +25,10 @@ class provider {
         hurry_(hurry),
         outage_at_(outage_at),
         governor_(4, {.name = name}),
-        breaker_({.name = name, .minimum_calls = 6, .window = 2000ms / hurry, .open_for = 1000ms / hurry}) {
-  }
+        breaker_({.name = name,
+                  .minimum_calls = 6,
+                  .window = 2000ms / hurry,
+                  .open_for = 1000ms / hurry}) {}
 
   /// Policies are read from the inside out: a call holds one of four permits, has 400 ms for
   /// everything, and is not even tried while the breaker is open.
@@ -43,7 +45,7 @@ class provider {
     ++calls_;
     const auto chance = weir::random();
     const auto usual = milliseconds(20 + static_cast<int>(chance % 60));
-    co_await weir::sleep((chance % 8 == 0 ? 600ms : usual) / hurry_);
+    co_await weir::sleep((chance % 8 == 0 ? 300ms : usual) / hurry_);
     const bool outage = outage_at_ > 0 && calls_ >= outage_at_ && calls_ < outage_at_ + 15;
     if (outage || weir::random() % 20 == 0) throw std::runtime_error(name_ + " does not answer");
     authorization a;

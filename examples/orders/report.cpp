@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <set>
 
 namespace shop {
 
@@ -13,9 +14,7 @@ namespace {
 using durable_info = weir::durable::run_info;
 
 /// What steps do, in contrast to what clerks and customers do.
-bool is_effect(const std::string& what) {
-  return what != "submit" && what != "answer" && what != "stumble";
-}
+bool is_effect(const std::string& what) { return what != "submit" && what != "answer"; }
 
 /// The runs that the journal knows. No handler is offered, so none of them can go on here: one that
 /// is not finished is listed as blocked.
@@ -32,6 +31,18 @@ std::string first_word(const std::string& text) { return text.substr(0, text.fin
 std::string after_first_word(const std::string& text) {
   const auto space = text.find(' ');
   return space == std::string::npos ? std::string() : text.substr(space + 1);
+}
+
+/// A worker that starts for the second time in one process was started again.
+int count_restarts(const std::vector<entry>& ledger) {
+  std::set<int> lives;
+  int starts = 0;
+  for (const entry& e : ledger) {
+    if (e.what != "start") continue;
+    lives.insert(e.life);
+    ++starts;
+  }
+  return starts - static_cast<int>(lives.size());
 }
 
 /// How an order of this story must end.
@@ -189,6 +200,7 @@ report examine(const settings& s) {
   r.orders = s.orders;
   const std::vector<entry> ledger = read_ledger(ledger_of(s.dir));
   const std::vector<durable_info> runs = weir::run(list_runs(s));
+  r.restarts = count_restarts(ledger);
   for (int number = 1; number <= s.orders; ++number) examined_order(number, ledger, r).check(runs);
   if (runs.size() != static_cast<std::size_t>(s.orders))
     r.problems.push_back("the journal has " + std::to_string(runs.size()) + " runs");
@@ -202,6 +214,7 @@ void print(const report& r, const settings& s, bool times) {
   // How many steps were in flight when the process died depends on the machine.
   if (times) {
     std::printf("steps repeated because of the crash: %d, with one effect each\n", r.repeated);
+    std::printf("workers started again by their supervisor: %d\n", r.restarts);
     print_times(r, s);
     std::printf("journal: %s\n", journal_of(s.dir).c_str());
   } else if (r.repeated > 0) {
@@ -216,14 +229,17 @@ void save_counts(const settings& s) {
   const weir::process_stats counted = weir::stats();
   std::ofstream out(counts_of(s));
   out << "second process: " << counted.counter("hedge", "hedge") << " hedges, "
-      << counted.counter("retry", "retry") << " retries, breaker of north opened "
-      << counted.counter("north", "opened") << " times, " << counted.counter("staff", "restart")
-      << " restarts by the supervisor\n";
+      << counted.counter("retry", "retry") << " retries, the breaker of north opened "
+      << counted.counter("north", "opened") << " times\n";
   using weir::cancel_kind;
-  out << "cancelled inside, by reason:";
+  out << "cancelled in it, by reason:";
+  const char* comma = " ";
   for (cancel_kind kind : {cancel_kind::user, cancel_kind::parent, cancel_kind::hedge_lost,
                            cancel_kind::timeout, cancel_kind::shutdown, cancel_kind::scope_ended})
-    out << ' ' << to_string(kind) << ' ' << counted.cancels(kind) << ';';
+    if (counted.cancels(kind) > 0) {
+      out << comma << counted.cancels(kind) << ' ' << to_string(kind);
+      comma = ", ";
+    }
   out << '\n';
 }
 

@@ -2,8 +2,8 @@
 // Who works in the shop: a clerk who takes orders, a desk that approves them, and two who write
 // down what happens. A supervisor starts them again when they fail; what they must not forget is in
 // the ledger and in the journal, not in their memory.
+#include <cstdio>
 #include <fstream>
-#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -17,6 +17,7 @@ namespace durable = weir::durable;
 // ------------------------------------------------------------------ the desk
 
 approval_desk::approval_desk(back_office* c, durable::engine* e) : c_(*c), engine_(*e) {
+  c_.book.enter("start", "desk");
   // Of what an earlier life was asked, it has to find out itself.
   for (const entry& line : read_ledger(c_.book.file()))
     if (line.what == "ask" && !line.again && !c_.book.has("answer", line.order))
@@ -91,9 +92,19 @@ weir::task<> write_audit_log(back_office& c) {
   }
 }
 
+/// A second listener, for whoever watches a shop that runs for ever.
+weir::task<> show_on_screen(back_office& c) {
+  auto listening = c.events.subscribe({.overflow = weir::overflow::drop_oldest});
+  while (auto item = co_await listening.next()) {
+    std::printf("%s %s\n", item->order.c_str(), item->what.c_str());
+    std::fflush(stdout);
+  }
+}
+
 weir::task<> work(back_office& c, durable::engine& e) {
   weir::supervisor staff({.name = "staff", .auto_shutdown = weir::auto_shutdown::any_significant});
   staff.add_task({.name = "audit"}, [&] { return write_audit_log(c); });
+  if (c.with.orders == 0) staff.add_task({.name = "screen"}, [&] { return show_on_screen(c); });
   staff.add_task({.name = "news"}, [&] { return tell_news(c, e); });
   c.desk = staff.add<approval_desk>({.name = "desk"}, &c, &e);
   // When the clerk has nothing left to do, the shop closes.
