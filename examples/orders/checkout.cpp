@@ -87,7 +87,8 @@ weir::task<receipt> checkout(back_office& c, order o) {
 // ------------------------------------------------------------------ what steps do to the world
 
 void back_office::did(std::string_view what, const order& o, std::string_view detail) {
-  if (book.enter(what, o.id, detail)) (void)events.try_emit({o.id, std::string(what)});
+  if (!book.enter(what, o.id, detail)) return;
+  (void)events.try_emit({o.id, std::string(what).append(" ").append(detail)});
 }
 
 void back_office::reserve(const order& o) { did("reserve", o, o.item); }
