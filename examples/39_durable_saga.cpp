@@ -26,17 +26,14 @@ task<> cancel_flight(std::string seat) {
   co_await weir::step("cancel", [&] { say("given back: " + seat); });
 }
 
-task<std::string> book_hotel(std::string town) {
-  auto body = [&](weir::scope& s) -> task<std::string> {
-    s.defer([&](weir::outcome_view end) -> task<> {
-      const bool lost = end.is_cancelled();
-      if (lost) co_await weir::step("withdraw", [&] { say("no hotel needed in " + town); });
-    });
-    co_await weir::sleep(2h);  // the hotel takes its time
-    if (town == "Paris") throw weir::terminal_error("no room in Paris");
-    co_return "room in " + town;
-  };
-  co_return co_await weir::with_scope(body);
+// The scope is that of the run: its defers run when the handler has ended, and own what they use.
+task<std::string> book_hotel(weir::scope& s, std::string town) {
+  s.defer([town](weir::outcome_view end) -> task<> {
+    if (end.is_cancelled()) co_await weir::step("free", [&] { say("no hotel in " + town); });
+  });
+  co_await weir::sleep(2h);  // the hotel takes its time
+  if (town == "Paris") throw weir::terminal_error("no room in Paris");
+  co_return "room in " + town;
 }
 
 task<> ask_for_a_review(std::string town) {
