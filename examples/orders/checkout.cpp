@@ -77,8 +77,13 @@ weir::task<receipt> checkout(back_office& c, order o) {
 
     if (o.cents > approval_above_cents && !co_await approval(c, o)) co_return;
     co_await weir::sleep(o.packing);
-    co_await weir::step("ship", [&] { c.ship(o); });
-    r.shipped = true;
+    // From here on there is no way back: a cancellation that comes now must not refund a parcel
+    // that has left.
+    auto hand_over = [&]() -> weir::task<> {
+      co_await weir::step("ship", [&] { c.ship(o); });
+      r.shipped = true;
+    };
+    co_await weir::shield(hand_over);
   };
   co_await weir::with_scope({.name = "checkout"}, work);
   co_return r;

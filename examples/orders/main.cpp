@@ -93,7 +93,7 @@ int watch_life(const settings& s, progress& line) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it does not outlive who watches it
     std::exit(live(s));
   }
-  const auto limit = std::chrono::steady_clock::now() + 100s;
+  const auto limit = std::chrono::steady_clock::now() + 50s;
   int status = 0;
   while (::waitpid(child, &status, WNOHANG) == 0) {
     if (std::chrono::steady_clock::now() > limit) {

@@ -20,7 +20,8 @@ approval_desk::approval_desk(back_office* c, durable::engine* e) : c_(*c), engin
   c_.book.enter("start", "desk");
   // Of what an earlier life was asked, it has to find out itself.
   for (const entry& line : read_ledger(c_.book.file()))
-    if (line.what == "ask" && !line.again && !c_.book.has("answer", line.order))
+    if (line.what == "ask" && !line.again && !c_.book.has("answer", line.order) &&
+        !c_.book.has("close", line.order))
       review({line.order, line.detail});
 }
 
@@ -37,13 +38,14 @@ void approval_desk::review(approval_request request) {
 weir::task<> approval_desk::decide(approval_request request, story s) {
   if (c_.book.enter("stumble", "desk")) throw std::runtime_error("the desk has lost its glasses");
   if (s == story::cancelled) {
-    // The customer calls: the order is cancelled, wherever it is, and undoes what it did.
+    // The customer calls: the order is cancelled, wherever it is, and undoes what it did. If this
+    // process dies before that is in the journal, the next desk does it again.
     engine_.cancel(request.order);
-  } else {
-    const bool yes = s == story::approved;
-    // The first answer counts; a second one, after a crash in between, changes nothing.
-    co_await engine_.resolve(request.awakeable, yes);
+    co_return;
   }
+  const bool yes = s == story::approved;
+  // Durable on return. The first answer counts; a second one, after a crash, changes nothing.
+  co_await engine_.resolve(request.awakeable, yes);
   c_.book.enter("answer", request.order);
 }
 
