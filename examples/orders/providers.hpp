@@ -6,6 +6,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 
@@ -71,7 +72,7 @@ class payments {
   /// at once if it fails; the first answer wins, and the loser is cancelled and joined. Both hedges
   /// and retries are paid from one budget, so that a broken provider is not flooded.
   weir::task<authorization> authorize(const order& o) {
-    int asked = 0;
+    std::size_t asked = 0;
     auto ask = [&] { return providers_[asked++ % 2].authorize(o); };
     auto hedged = weir::op(ask) | weir::hedge({.after = 120ms / hurry_, .budget = &budget_}) |
                   weir::retry({.attempts = 3, .base = 50ms / hurry_, .budget = &budget_});
