@@ -295,8 +295,8 @@ void recovery::keep_or_remove_next() {
 
 void recovery::remove_unfinished(const std::string& directory) {
   if (!files_.disk->exists(directory)) return;
-  for (const std::string& name : files_.disk->list(directory))
-    if (name.ends_with(unfinished)) files_.disk->unlink(directory + "/" + name);
+  for (std::string& name : files_.disk->list(directory))
+    if (name.ends_with(unfinished)) files_.disk->unlink(name.insert(0, directory + "/"));
 }
 
 void recovery::write_new_manifest() {
