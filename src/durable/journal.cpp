@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <system_error>
 #include <vector>
@@ -122,6 +123,7 @@ class journal::parts {
   std::uint64_t durable_lsn_ = 0;
   bool short_of_space_ = false;
 
+  std::once_flag failing_;
   std::optional<error> cause_;
   std::atomic<bool> broken_{false};
 };
@@ -175,8 +177,14 @@ journal::appended journal::parts::append(const record_head& head, std::string_vi
   kept.flags &= record_engine_flags;
   const std::uint64_t largest = std::min(inline_payload_max, options_.segment_bytes / 4);
   const std::uint64_t lsn = layout_->next_lsn();
-  if (payload.size() > largest) return {lsn, append_blob(kept, payload)};
-  return {lsn, layout_->append(*pending_, kept, payload)};
+  try {
+    if (payload.size() > largest) return {lsn, append_blob(kept, payload)};
+    return {lsn, layout_->append(*pending_, kept, payload)};
+  } catch (...) {
+    // Memory ran out in the middle of a frame, which must not be written so.
+    fail(std::current_exception());
+    throw error(*cause_);
+  }
 }
 
 record_place journal::parts::append_blob(const record_head& head, std::string_view payload) {
@@ -212,9 +220,12 @@ void journal::parts::commit(journal_batch& batch) {
   }
 }
 
+/// Both threads may fail; the first cause stays.
 void journal::parts::fail(const std::exception_ptr& cause) {
-  cause_.emplace(journal_error(files_.directory, cause));
-  broken_.store(true, std::memory_order_release);
+  std::call_once(failing_, [&] {
+    cause_.emplace(journal_error(files_.directory, cause));
+    broken_.store(true, std::memory_order_release);
+  });
 }
 
 void journal::parts::committed(std::unique_ptr<journal_batch> batch) noexcept {
