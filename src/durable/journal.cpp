@@ -63,7 +63,8 @@ void make_journal_directory(const journal_files& files) {
     raise(errc::invalid_argument, "journal '" + files.directory +
                                       "' is a file, or below one; give the path of a directory");
   }
-  files.sync_names(parent_of(files.directory));
+  // The manifest is the last thing that is made of a new journal; once it is there, so is the name.
+  if (!files.disk->exists(files.path(manifest_name))) files.sync_names(parent_of(files.directory));
 }
 
 std::unique_ptr<disk_lock> lock_journal(const journal_files& files) {
