@@ -12,7 +12,9 @@ namespace weir::detail {
 
 namespace {
 
-<<<<<<< HEAD
+/// Opens that a lost manifest knew of and of which nothing else tells: at most so many, we say.
+constexpr std::uint64_t lost_epochs = std::uint64_t{1} << 16;
+
 /// How many zeros `bytes` begins with, in steps of eight. Most of a journal's last segment is zero,
 /// so that eight words are looked at together.
 std::size_t zero_bytes(std::span<const std::byte> bytes) noexcept {
@@ -27,10 +29,6 @@ std::size_t zero_bytes(std::span<const std::byte> bytes) noexcept {
   while (i + word <= bytes.size() && load<std::uint64_t>(bytes.data() + i) == 0) i += word;
   return i;
 }
-=======
-/// Opens that a lost manifest knew of and of which nothing else tells: at most so many, we say.
-constexpr std::uint64_t lost_epochs = std::uint64_t{1} << 16;
->>>>>>> fb5cba54cc65bd54bdf4e922f2540fc3816094b6
 
 }  // namespace
 
