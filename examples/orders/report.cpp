@@ -228,9 +228,9 @@ void print(const report& r, const settings& s, bool times) {
 void save_counts(const settings& s) {
   const weir::process_stats counted = weir::stats();
   std::ofstream out(counts_of(s));
-  out << "second process: " << counted.counter("hedge", "hedge") << " hedges, "
-      << counted.counter("retry", "retry") << " retries, the breaker of north opened "
-      << counted.counter("north", "opened") << " times\n";
+  out << "second process: hedges " << counted.counter("hedge", "hedge") << ", retries "
+      << counted.counter("retry", "retry") << ", north's breaker opened "
+      << counted.counter("north", "opened") << '\n';
   using weir::cancel_kind;
   out << "cancelled in it, by reason:";
   const char* comma = " ";
