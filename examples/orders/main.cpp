@@ -87,7 +87,8 @@ class progress {
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
-/// Runs one process of the shop to its end, whatever that is; gives its wait status.
+/// Runs one process of the shop to its end, whatever that is; gives its wait status, -1 if it had
+/// to be stopped.
 int watch_life(const settings& s, progress& line) {
   const pid_t child = fork_flushed();
   if (child == 0) {
@@ -102,7 +103,7 @@ int watch_life(const settings& s, progress& line) {
                    s.dir.c_str());
       ::kill(child, SIGKILL);
       ::waitpid(child, &status, 0);
-      break;
+      return -1;  // neither exited nor killed as planned
     }
     std::this_thread::sleep_for(100ms / s.hurry);
     line.show(s);
