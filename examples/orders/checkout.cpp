@@ -43,8 +43,9 @@ std::string message_of(const std::exception_ptr& error) {
 std::string ending(const weir::outcome_view& end, const receipt& r) {
   if (end.is_value()) return r.shipped ? "shipped" : "refused";
   if (end.is_error()) return "failed " + message_of(end.error());
-  // The reason came down through scopes; the front of the chain is who asked for it.
-  return "cancelled " + std::string(to_string(end.reason().chain().front().kind));
+  // The reason came down through scopes; the front of the chain is who asked for it, and why.
+  const weir::cancel_reason origin = end.reason().chain().front();
+  return "cancelled " + std::string(to_string(origin.kind)) + ": " + origin.message;
 }
 
 }  // namespace

@@ -29,8 +29,7 @@ approval_desk::approval_desk(back_office* office, durable::engine* e)
 // The next request is looked at while this one is thought about, so the answer is a message to
 // itself. It dies with this life of the desk; the next one asks the ledger again.
 void approval_desk::review(approval_request request) {
-  const int number = std::stoi(request.order.substr(request.order.find('-') + 1));
-  const story s = story_of(number);
+  const story s = story_of(number_of(request.order));
   if (s == story::unanswered) return;
   weir::self<approval_desk>().cast_after(700ms / office_.with.hurry, &approval_desk::decide,
                                          std::move(request), s);
@@ -44,7 +43,7 @@ weir::task<> approval_desk::decide(approval_request request, story s) {
   if (s == story::cancelled) {
     // The customer calls: the order is cancelled, wherever it is, and undoes what it did. If this
     // process dies before that is in the journal, the next desk does it again.
-    engine_.cancel(request.order);
+    engine_.cancel(request.order, change_of_mind(number_of(request.order)));
     co_return;
   }
   const bool yes = s == story::approved;
