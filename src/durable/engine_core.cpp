@@ -275,7 +275,9 @@ bool engine_core::cancel(std::string_view id, std::string_view why) {
   return true;
 }
 
-bool cancel_run(engine_core& engine, const std::string& id) { return engine.cancel(id); }
+bool cancel_run(engine_core& engine, const std::string& id, std::string_view why) {
+  return engine.cancel(id, why);
+}
 
 // ------------------------------------------------------------------ looking
 

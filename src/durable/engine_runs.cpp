@@ -507,6 +507,7 @@ void engine_core::give_up(durable_run& run, command_wait& w) {
   gone.how = command_answer::sort::cancelled;
   gone.text = "cancelled";
   if (w.setup().kind != command_kind::call) {
+    if (run.has_answer(w.command)) return;
     const auto job = run.live->jobs.find(w.command);
     if (job == run.live->jobs.end()) return run.step_ended(w.command, std::move(gone));
     const in_loop outside(host_);
@@ -514,6 +515,7 @@ void engine_core::give_up(durable_run& run, command_wait& w) {
   }
   run_request request = *w.setup().request;
   if (request.id.empty() && request.idempotency.empty()) request.id = run.child_id(w.command);
+  if (run.has_answer(w.command)) return;
   durable_run* callee = attached(request);
   if (callee == nullptr || callee->ended() || callee->parent != run.number())
     return run.step_ended(w.command, std::move(gone));
