@@ -50,6 +50,7 @@ class limit_wait : public simple_wait<limit_wait>, public deadline_node {
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   void expired() noexcept override { complete(); }
+  bool fits_run() const noexcept override { return true; }
   void take() const noexcept {}
   const time_limit& limit() const noexcept { return limit_; }
 

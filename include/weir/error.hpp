@@ -71,7 +71,6 @@ enum class errc {
   not_journaled,
   unknown_awakeable,
   unknown_handler,
-  unknown_run,
   id_in_use,
   not_open,
   already_open,
@@ -105,6 +104,12 @@ class timeout_error : public error {
  public:
   timeout_error();
   explicit timeout_error(const std::string& what);
+};
+
+/// Failed for good: a step that raises it is not tried again, and whoever replays it gets it again.
+class terminal_error : public error {
+ public:
+  explicit terminal_error(const std::string& message);
 };
 
 /// A cancelled run was awaited by somebody who was not cancelled.

@@ -74,6 +74,7 @@ class future_wait : public simple_wait<future_wait> {
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;
+  bool fits_run() const noexcept override { return true; }
   bool failed() const noexcept { return !core_.get()->result().is_value(); }
   bool is_only_one() const noexcept { return next_ == this; }
 

@@ -50,6 +50,7 @@ class hedge_wait : public simple_wait<hedge_wait>, public deadline_node {
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   void expired() noexcept override;
+  bool fits_run() const noexcept override { return true; }
   void blockers(blocker_list& list) const override;
   void take() const noexcept {}
   void wake() noexcept;

@@ -77,6 +77,8 @@ class retry_run {
   ~retry_run() {
     if (listed_ != nullptr) leave_list();
   }
+  /// So many attempts have failed before, in an earlier life.
+  void go_on_after(std::int64_t made);
   void begin_attempt();
   /// How long to wait before the next attempt; negative: `out` is the result. An error of the
   /// predicate becomes the result.

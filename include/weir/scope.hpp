@@ -39,7 +39,8 @@ struct scope_options {
   weir::name name{};
   weir::failure failure = weir::failure::cancel_siblings;
   weir::errors errors = weir::errors::first;
-  duration grace = std::chrono::seconds(30);
+  /// How long cleanup may take; 30 s if nothing is said, in a durable run without limit.
+  std::optional<duration> grace{};
   std::int64_t max_children = unbounded;
 };
 
@@ -216,7 +217,8 @@ class scope : public context {
   std::size_t hidden_ = 0;
   std::uint64_t body_end_ = 0;  // the loop's step in which the body ended
   std::int64_t max_children_ = unbounded;
-  duration grace_ = std::chrono::seconds(30);
+  static constexpr duration usual_grace = std::chrono::seconds(30);
+  duration grace_ = usual_grace;
   weir::failure failure_ = failure::cancel_siblings;
   weir::errors errors_ = errors::first;
   bool guided_ = false;  // it is a guided_scope
@@ -246,6 +248,7 @@ class join_wait : public simple_wait<join_wait> {
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;
+  bool fits_run() const noexcept override { return true; }
   void take();
 
  protected:

@@ -27,6 +27,7 @@ class sleep_wait : public simple_wait<sleep_wait>, public timer_node {
   void arm();
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
+  bool fits_run() const noexcept override { return true; }
   void take() const noexcept {}
   void fired() noexcept { complete(); }
 };
@@ -44,6 +45,7 @@ class yield_wait : public simple_wait<yield_wait> {
   void arm() noexcept { complete(); }
   cancel_result withdraw() noexcept override { return cancel_result::done; }
   void describe(dump_line& line) const override;
+  bool fits_run() const noexcept override { return true; }
   void take() const noexcept {}
 };
 
@@ -57,6 +59,7 @@ class checkpoint_wait : public simple_wait<checkpoint_wait> {
   void arm() noexcept { complete(); }
   cancel_result withdraw() noexcept override { return cancel_result::done; }
   void describe(dump_line& line) const override;
+  bool fits_run() const noexcept override { return true; }
   void take() const noexcept {}
 };
 

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <mutex>
 #include <system_error>
+#include <unordered_map>
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -65,7 +66,14 @@ namespace {
 struct table {
   std::mutex mutex;
   std::vector<door_ref> doors;
+  std::unordered_map<std::uint32_t, door_ref> inner;  // the hosts of inner loops
   std::uint32_t next_serial = 0;
+
+  // 0 and the largest number are no loop: see permit.
+  std::uint32_t new_serial() noexcept {
+    if (++next_serial == ~std::uint32_t{0}) next_serial = 1;
+    return next_serial;
+  }
 };
 
 table& doors() {
@@ -79,9 +87,7 @@ door_ref door_table::add(std::string name, bool simulated, const void* clock,
                          std::uint32_t& index) {
   table& t = doors();
   const std::lock_guard lock(t.mutex);
-  // 0 and the largest number are no loop: see permit.
-  if (++t.next_serial == ~std::uint32_t{0}) t.next_serial = 1;
-  auto made = std::make_shared<door>(std::move(name), t.next_serial, simulated, clock);
+  auto made = std::make_shared<door>(std::move(name), t.new_serial(), simulated, clock);
   for (index = 0; index < t.doors.size(); ++index) {
     if (t.doors[index] == nullptr) {
       t.doors[index] = made;
@@ -110,7 +116,28 @@ door_ref door_table::find_serial(std::uint32_t serial) noexcept {
   const std::lock_guard lock(t.mutex);
   for (const door_ref& d : t.doors)
     if (d != nullptr && d->serial() == serial) return d;
-  return nullptr;
+  const auto host = t.inner.find(serial);
+  return host == t.inner.end() ? nullptr : host->second;
+}
+
+std::uint32_t door_table::add_inner(const door_ref& host) {
+  table& t = doors();
+  const std::lock_guard lock(t.mutex);
+  const std::uint32_t serial = t.new_serial();
+  t.inner.emplace(serial, host);
+  return serial;
+}
+
+void door_table::remove_inner(std::uint32_t serial) noexcept {
+  table& t = doors();
+  const std::lock_guard lock(t.mutex);
+  t.inner.erase(serial);
+}
+
+bool door_table::is_inner(std::uint32_t serial) noexcept {
+  table& t = doors();
+  const std::lock_guard lock(t.mutex);
+  return t.inner.contains(serial);
 }
 
 std::vector<door_ref> door_table::all() {

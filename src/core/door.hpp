@@ -75,10 +75,14 @@ using door_ref = std::shared_ptr<door>;
 struct door_table {
   static door_ref add(std::string name, bool simulated, const void* clock, std::uint32_t& index);
   static void remove(std::uint32_t index) noexcept;
-  /// Null if that loop has ended.
+  /// Null if that loop has ended. Of an inner loop `find_serial` gives the door of its host.
   static door_ref find(std::uint32_t index, std::uint32_t serial) noexcept;
   static door_ref find_serial(std::uint32_t serial) noexcept;
   static std::vector<door_ref> all();
+  /// The serial number of an inner loop, which has no door of its own but that of its host.
+  static std::uint32_t add_inner(const door_ref& host);
+  static void remove_inner(std::uint32_t serial) noexcept;
+  static bool is_inner(std::uint32_t serial) noexcept;
 };
 
 }  // namespace weir::detail

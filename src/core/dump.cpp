@@ -177,18 +177,15 @@ std::vector<fiber*> fibers_of(loop& here) {
   return found;
 }
 
-std::string dump_of(loop& here) {
-  std::string out = "loop '" + here.own_door().name() +
-                    "': " + std::to_string(here.own_door().scopes.get()) + " scopes, " +
-                    std::to_string(here.own_door().fibers.get()) + " fibers, " +
-                    std::to_string(here.own_door().timers.get()) + " timers\n";
-  if (here.root_scope() == nullptr) return out;
-  std::vector<place_in_tree> open{{here.root_scope(), 1}};
-  std::size_t lines = 0;
+namespace {
+
+/// False if there was no room for all of it.
+bool describe_tree(std::string& out, const scope& root, std::size_t& lines) {
+  std::vector<place_in_tree> open{{&root, 1}};
   while (!open.empty()) {
     const place_in_tree next = open.back();
     open.pop_back();
-    if (++lines > max_lines) return out + "  ... more than " + std::to_string(max_lines) + "\n";
+    if (++lines > max_lines) return false;
     if (region::kind(*next.at) == region_kind::fiber) {
       describe_fiber(out, static_cast<const fiber&>(*next.at), next.depth);
     } else if (region::kind(*next.at) == region_kind::stream) {
@@ -199,6 +196,33 @@ std::string dump_of(loop& here) {
     }
     push_below(open, next);
   }
+  return true;
+}
+
+}  // namespace
+
+std::string tree_of(loop& here) {
+  std::string out;
+  std::size_t lines = 0;
+  if (here.root_scope() != nullptr && !describe_tree(out, *here.root_scope(), lines))
+    out.append("  ... more than ").append(std::to_string(max_lines)).append("\n");
+  return out;
+}
+
+std::string dump_of(loop& here) {
+  std::string out = "loop '" + here.own_door().name() +
+                    "': " + std::to_string(here.own_door().scopes.get()) + " scopes, " +
+                    std::to_string(here.own_door().fibers.get()) + " fibers, " +
+                    std::to_string(here.own_door().timers.get()) + " timers\n";
+  if (here.root_scope() == nullptr) return out;
+  std::size_t lines = 0;
+  bool all = describe_tree(out, *here.root_scope(), lines);
+  for (loop* run = here.first_inner(); all && run != nullptr; run = run->next_inner()) {
+    out.append(" durable run '").append(run->seam()->run_id()).append("'\n");
+    const active_loop active(*run);
+    if (run->root_scope() != nullptr) all = describe_tree(out, *run->root_scope(), lines);
+  }
+  if (!all) out.append("  ... more than ").append(std::to_string(max_lines)).append("\n");
   return out;
 }
 

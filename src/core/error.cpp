@@ -68,7 +68,6 @@ constexpr meaning meanings[] = {
     {errc::not_journaled, "neither local to the run nor journaled"},
     {errc::unknown_awakeable, "no such awakeable"},
     {errc::unknown_handler, "no such handler"},
-    {errc::unknown_run, "no such run"},
     {errc::id_in_use, "the id belongs to a run of another handler"},
     {errc::not_open, "the engine is not open"},
     {errc::already_open, "the engine is open or was opened before"},
@@ -110,6 +109,8 @@ const char* error::what() const noexcept { return text_->c_str(); }
 
 timeout_error::timeout_error() : error(errc::timeout) {}
 timeout_error::timeout_error(const std::string& what) : error(errc::timeout, what) {}
+
+terminal_error::terminal_error(const std::string& message) : error(errc::terminal, message) {}
 
 namespace {
 

@@ -37,7 +37,7 @@ void loop::evict(const reason_ref& why) {
   strand* const running = std::exchange(current, nullptr);  // of the loop that crashes this one
   {
     const active_loop active(*this);
-    crashing = true;
+    const bool was_crashing = std::exchange(crashing, true);
     const std::vector<fiber*> all = fibers_of(*this);
     for (fiber* f : all) {
       f->retain();
@@ -56,7 +56,7 @@ void loop::evict(const reason_ref& why) {
       region::child_ended(region::scope_of(f), f);
     }
     for (fiber* f : all) f->release();
-    crashing = false;
+    crashing = was_crashing;
   }
   head_ = tail_ = nullptr;
   current = running;

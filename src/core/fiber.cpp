@@ -88,6 +88,7 @@ void require_future_home(const future_core& core) {
     return;
   const door_ref home = door_table::find_serial(core.home);
   if (home == nullptr) return;  // its loop has ended: whoever has it may look
+  require_same_run(core.home, "a future");
   raise(errc::wrong_loop,
         "future of loop '" + home->name() + "' used on " +
             (current_loop == nullptr ? std::string("a thread without a loop")
@@ -158,6 +159,8 @@ bool fiber_ended(fiber& f) {
   f.drop_operation();
   f.ended = true;
   loop::here()->own_door().fibers.add(-1);
+  if (run_here != nullptr) [[unlikely]]
+    run_here->fiber_ended(f);
   if (f.driven) static_cast<driven_fiber&>(f).finished();
   region::child_ended(region::scope_of(f), f);
   return false;

@@ -31,15 +31,40 @@ loop& require_fiber(const char* what) {
 }
 
 loop::loop(environment& env, std::string name)
-    : env_(env), budget_(env.budget()), turn_limit_(env.turn_limit()) {
+    : env_(env),
+      budget_(env.budget()),
+      turn_limit_(env.turn_limit()),
+      own_events_(std::make_unique<event_ring>()),
+      events_(own_events_.get()),
+      wheels_(std::make_unique<wheels>()) {
   door_ = door_table::add(std::move(name), env.simulated(), env.clock(), index_);
   serial_ = door_->serial();
+}
+
+loop::loop(environment& env, loop& host, run_seam& seam)
+    : env_(env),
+      budget_(env.budget()),
+      turn_limit_(env.turn_limit()),
+      index_(host.index_),
+      door_(host.door_),
+      events_(host.events_),
+      seam_(&seam),
+      host_(&host) {
+  serial_ = door_table::add_inner(door_);
+  previous_inner_ = host.last_inner_;
+  (host.last_inner_ == nullptr ? host.first_inner_ : host.last_inner_->next_inner_) = this;
+  host.last_inner_ = this;
 }
 
 // First nobody finds the door any more, then it closes, then what came too late is refused: whoever
 // is refused and looks again sees that the loop is gone.
 void loop::close() noexcept {
   if (std::exchange(closed_, true)) return;
+  if (host_ != nullptr) {
+    (previous_inner_ == nullptr ? host_->first_inner_ : previous_inner_->next_inner_) = next_inner_;
+    (next_inner_ == nullptr ? host_->last_inner_ : next_inner_->previous_inner_) = previous_inner_;
+    return door_table::remove_inner(serial_);
+  }
   door_table::remove(index_);
   *put_off_end_ = door_->messages.close();
   for (message* refused = put_off_; refused != nullptr;) {
@@ -71,6 +96,16 @@ void loop::run_ready() {
     run_strand(*take_ready());
   }
   now_read_ = false;
+}
+
+bool loop::drain(int limit) {
+  for (int i = 0; i < limit && head_ != nullptr; ++i) {
+    if (!stops_.empty()) request_stops();
+    run_strand(*take_ready());
+  }
+  now_read_ = false;
+  if (!stops_.empty()) request_stops();
+  return head_ == nullptr;
 }
 
 void loop::look_around(bool idle) {
@@ -120,10 +155,10 @@ bool loop::spin_for_messages() noexcept {
 }
 
 bool loop::fire_timers(chooser* order) noexcept {
-  if (timers_.size() + deadlines_.size() == 0) return false;
+  if (wheels_->timers.size() + wheels_->deadlines.size() == 0) return false;
   bool fired = false;
   const time_point pass = now();
-  while (timer_node* due = timers_.pop_due(ticks(pass), order)) {
+  while (timer_node* due = wheels_->timers.pop_due(ticks(pass), order)) {
     door_->timers.add(-1);
     fired = true;
     fire_sleep(*due);
@@ -131,7 +166,7 @@ bool loop::fire_timers(chooser* order) noexcept {
   // A deadline waits until what else happened at its instant has run: for an empty ready queue at
   // the same time, or (on a clock that moves by itself) for the next pass.
   if (nothing_ready() || pass > last_pass_) {
-    while (timer_node* due = deadlines_.pop_due(ticks(last_pass_))) {
+    while (timer_node* due = wheels_->deadlines.pop_due(ticks(last_pass_))) {
       auto& deadline = *static_cast<deadline_node*>(due);
       if (deadline.counted) door_->timers.add(-1);
       fired = true;
@@ -151,26 +186,31 @@ void loop::request_stops() noexcept {
 }
 
 void loop::arm_timer(timer_node& node, std::uint64_t when) noexcept {
-  timers_.arm(node, when);
+  if (seam_ != nullptr) return seam_->arm_timer(node, when, false);
+  wheels_->timers.arm(node, when);
   door_->timers.add(1);
 }
 void loop::cancel_timer(timer_node& node) noexcept {
-  timers_.cancel(node);
+  if (seam_ != nullptr) return seam_->cancel_timer(node);
+  wheels_->timers.cancel(node);
   door_->timers.add(-1);
 }
 void loop::arm_deadline(deadline_node& node, time_point when, std::uint32_t order) noexcept {
   node.order = order;
-  deadlines_.arm(node, ticks(when));
+  if (seam_ != nullptr) return seam_->arm_timer(node, ticks(when), true);
+  wheels_->deadlines.arm(node, ticks(when));
   door_->timers.add(1);
 }
 void loop::cancel_deadline(deadline_node& node) noexcept {
-  deadlines_.cancel(node);
+  if (seam_ != nullptr) return seam_->cancel_timer(node);
+  wheels_->deadlines.cancel(node);
   if (node.counted) door_->timers.add(-1);
 }
 void loop::arm_watch(deadline_node& node, time_point when) noexcept {
+  if (seam_ != nullptr) return;  // it only tells, and would be a command of the run
   node.counted = false;
   node.order = next_order();
-  deadlines_.arm(node, ticks(when));
+  wheels_->deadlines.arm(node, ticks(when));
 }
 
 void answer_due::expect() noexcept {
@@ -187,7 +227,7 @@ bool loop::can_wake() const noexcept {
 }
 
 time_point loop::next_timer() const noexcept {
-  const std::uint64_t next = std::min(timers_.next_look(), deadlines_.next_look());
+  const std::uint64_t next = std::min(wheels_->timers.next_look(), wheels_->deadlines.next_look());
   if (next >= ticks(time_point::max())) return time_point::max();
   return time_point(duration(static_cast<std::int64_t>(next)));
 }
@@ -200,7 +240,7 @@ void loop::look_at_late_answers() noexcept {
 }
 
 void loop::park() {
-  if (timers_.size() + deadlines_.size() == 0 && !root_overdue_at_) {
+  if (wheels_->timers.size() + wheels_->deadlines.size() == 0 && !root_overdue_at_) {
     if (!can_wake() && !has_messages()) return give_up();
     env_.park(*this, std::nullopt);
   } else {

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -15,6 +16,7 @@
 #include <weir/context.hpp>
 #include <weir/detail/fiber.hpp>
 #include <weir/detail/frame.hpp>
+#include <weir/detail/run_seam.hpp>
 #include <weir/detail/timer.hpp>
 #include <weir/events.hpp>
 
@@ -63,9 +65,14 @@ class suspend_list {
 ///    simulation makes its steps one by one, in an order of its own, by the same functions.
 /// 4. Deadlines fire one pass after the waits' timers of the same instant (see deadline_node).
 /// 5. A dead loop (see evict) runs nothing any more, and nothing of it reaches other loops.
+/// 6. A durable run has an inner loop: a world of its own (ready queue, clock, home) on the thread
+///    of its host, which makes its turns and shares door and events with it. It has no inbox and no
+///    timers; what it waits for goes through its seam.
 class loop {
  public:
   loop(environment& env, std::string name);
+  /// An inner loop. REQUIRES: the host outlives it.
+  loop(environment& env, loop& host, run_seam& seam);
   loop(const loop&) = delete;
   loop& operator=(const loop&) = delete;
   ~loop();
@@ -116,6 +123,8 @@ class loop {
     return first;
   }
   void run_strand(strand& s);
+  /// Of an inner loop: runs what is ready, at most `limit` strands. True: nothing is ready any more.
+  bool drain(int limit);
   /// Asks the std::stop_sources of what was cancelled; before that is unwound.
   void request_stops() noexcept;
   /// Delivers the oldest message; false if there is none.
@@ -141,6 +150,13 @@ class loop {
   /// message. Iterative, children before parents. REQUIRES: nothing of this loop runs.
   void evict(const reason_ref& why);
   bool dead() const noexcept { return dead_; }
+  /// Of an inner loop: its run; null for all others.
+  run_seam* seam() const noexcept { return seam_; }
+  loop* host() const noexcept { return host_; }
+  /// The inner loops of this one, in the order of their beginning.
+  loop* first_inner() const noexcept { return first_inner_; }
+  loop* next_inner() const noexcept { return next_inner_; }
+  std::string take_deadlock() noexcept { return std::exchange(deadlock_, {}); }
 
   time_point now() {
     if (!now_read_) {
@@ -180,9 +196,9 @@ class loop {
 
   void emit(std::string_view name, std::string_view object, std::uint64_t number = 0,
             scope_id scope = 0) noexcept {
-    events_.emit(now(), name, object, number, scope);
+    events_->emit(host_ == nullptr ? now() : host_->now(), name, object, number, scope);
   }
-  event_ring& events() noexcept { return events_; }
+  event_ring& events() noexcept { return *events_; }
   token_list& token_regions() noexcept { return tokens_; }
   suspend_list& suspends() noexcept { return suspends_; }
   /// The first timer's time, or one before it.
@@ -202,6 +218,11 @@ class loop {
   }
 
  private:
+  struct wheels {
+    timer_wheel timers{false};
+    timer_wheel deadlines{true};
+  };
+
   void close() noexcept;
   void run_ready();
   void run_special(special_strand& s);
@@ -252,9 +273,15 @@ class loop {
   suspend_list suspends_;
   std::uint64_t late_seen_ = 0;
   std::uint64_t steps_ = 0;
-  event_ring events_;
-  timer_wheel timers_{false};
-  timer_wheel deadlines_{true};
+  std::unique_ptr<event_ring> own_events_;
+  event_ring* events_;
+  std::unique_ptr<wheels> wheels_;  // an inner loop has none
+  run_seam* seam_ = nullptr;
+  loop* host_ = nullptr;
+  loop* first_inner_ = nullptr;
+  loop* last_inner_ = nullptr;
+  loop* previous_inner_ = nullptr;
+  loop* next_inner_ = nullptr;
 };
 
 /// The loop of this thread; null outside `run`.
@@ -269,18 +296,27 @@ inline loop* loop::here() noexcept { return current_loop; }
 class active_loop {
  public:
   explicit active_loop(loop& l) noexcept
-      : before_(std::exchange(current_loop, &l)), serial_(std::exchange(loop_serial, l.serial())) {}
+      : before_(std::exchange(current_loop, &l)),
+        serial_(std::exchange(loop_serial, l.serial())),
+        run_(std::exchange(run_here, l.seam())) {}
   active_loop(const active_loop&) = delete;
   active_loop& operator=(const active_loop&) = delete;
   ~active_loop() {
     current_loop = before_;
     loop_serial = serial_;
+    run_here = run_;
   }
 
  private:
   loop* before_;
   std::uint32_t serial_;
+  run_seam* run_;
 };
+
+/// What a run shares with nobody is used by others, or the other way round: errc::not_journaled if
+/// the loop with number `home`, or the running one, is that of a durable run. REQUIRES: it is not
+/// the running one.
+void require_same_run(std::uint32_t home, const std::string& what);
 
 /// True in destructors that run because a crash destroys their frames: nothing may get out.
 inline bool in_dead_world() noexcept { return current_loop != nullptr && current_loop->dead(); }

@@ -31,6 +31,10 @@ struct region {
   static region_kind kind(const context& c) noexcept { return c.kind_; }
   static bool forced(const context& c) noexcept { return c.forced_; }
   static bool entered(const context& c) noexcept { return c.entered_; }
+  /// Whether what is around `c` is cancelled, and `c` with it.
+  static bool cancelled_above(const context& c) noexcept {
+    return c.parent_ != nullptr && c.parent_->reason_ && !c.parent_->lenient_;
+  }
   static void make_shield(context& c) noexcept { c.shield_ = true; }
 
   static void enter(strand& s, context& c);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A strand's turn: the only place where frames are resumed and destroyed.
 #include <weir/detail/frame.hpp>
+#include <weir/detail/dump_line.hpp>
 #include <weir/detail/wait.hpp>
 
 #include <string>
@@ -129,6 +130,8 @@ bool give_up_turn_quietly(strand& s, frame& me, frame& child) {
 void give_up_turn(strand& s, wait& w) {
   if (s.destroying) fatal_destructor(s);
   if (s.special && loop::here() == nullptr) raise_nothing_wakes();
+  if (run_here != nullptr) [[unlikely]]
+    require_fits_run(w);
   if (region::cancelled(s)) {
     s.unwinding = true;
     return;
@@ -144,6 +147,8 @@ void give_up_turn(strand& s, wait& w) {
 bool prepare_park(strand& s, wait& w) {
   if (s.destroying) fatal_destructor(s);
   if (s.special && loop::here() == nullptr) raise_nothing_wakes();
+  if (run_here != nullptr) [[unlikely]]
+    require_fits_run(w);
   if (region::may_not_park(s)) {
     s.unwinding = true;
     return false;
@@ -156,6 +161,53 @@ void park_quietly(strand& s, wait& w) {
   w.belongs_to(s);
   s.parked = &w;
   region::arm_deadlines(s);
+}
+
+void require_fits_run(const wait& w) {
+  if (w.fits_run()) return;
+  std::string text("durable run '");
+  text.append(run_here->run_id()).append("': a wait for ");
+  {
+    dump_line line(text);
+    w.describe(line);
+  }
+  text.append(" at ").append(running_place());
+  text.append(
+      " is neither local to the run nor journaled, so it would not be the same when the run is "
+      "replayed; do it in a weir::step");
+  raise(errc::not_journaled, text);
+}
+
+std::string running_place() {
+  if (current == nullptr || current->leaf == nullptr) return "an unknown place";
+  const std::source_location& at = current->leaf->awaiting;
+  return std::string(at.file_name()).append(":").append(std::to_string(at.line()));
+}
+
+void refuse_in_run(const char* what) {
+  std::string text("durable run '");
+  text.append(run_here->run_id()).append("': ").append(what).append(" used at ");
+  text.append(running_place());
+  text.append(
+      " is shared with others, so what it says would not be the same when the run is replayed; "
+      "use it in a weir::step, or make one inside the run");
+  raise(errc::not_journaled, text);
+}
+
+void require_same_run(std::uint32_t home, const std::string& what) {
+  if (run_here == nullptr && !door_table::is_inner(home)) return;
+  std::string text = what;
+  if (run_here != nullptr) {
+    text.append(" of others used at ").append(running_place()).append(" in durable run '");
+    text.append(run_here->run_id());
+    text.append("'; what others do to it would not be the same when the run is replayed: use it in "
+                "a weir::step, or make one inside the run");
+  } else {
+    text.append(" of a durable run used outside of it at ").append(running_place());
+    text.append("; a run's own objects are for its fibers only, not for steps and not for others: "
+                "pass values");
+  }
+  raise(errc::not_journaled, text);
 }
 
 void cancel_if_asked(strand& s) {

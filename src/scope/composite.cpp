@@ -72,6 +72,8 @@ bool arms_wait::withdraw_armed() noexcept {
 bool arms_wait::try_arms() {
   winner_ = completed_ = leaving_ = 0;
   decided_ = cancelled_ = ended_ = false;
+  if (run_here != nullptr) [[unlikely]]
+    for (std::size_t i = 0; i < arm_count(); ++i) require_fits_run(arm_at(i));
   for (std::size_t i = 0; i < arm_count() && !decided_; ++i) {
     arm_link& link = link_at(i);
     // Started again after a withdrawal, an arm may hold its result from the time before.

@@ -23,6 +23,8 @@ struct stop_entry final : detail::entry {
 [[noreturn]] void raise_wrong_loop(const char* what, const context& c) {
   const scope& s = detail::region::scope_of(c);
   detail::loop* here = detail::loop::here();
+  detail::require_same_run(detail::region::loop_of(s).serial(),
+                           "scope '" + std::string(s.name()) + "'");
   const std::string at =
       here == nullptr ? "a thread without a loop" : "loop '" + here->own_door().name() + "'";
   detail::raise(errc::wrong_loop, std::string(what) + " on scope '" + std::string(s.name()) +

@@ -22,6 +22,7 @@ void home::settle(const object_name& whose, const char* across, bool needs_loop)
   const std::uint32_t here = current_loop_serial();
   if (here == 0 && needs_loop) raise_no_current_fiber(whose.kind);
   const door_ref lives = serial_ == 0 ? nullptr : door_table::find_serial(serial_);
+  require_same_run(serial_, text_of(whose));
   if (lives != nullptr) {
     std::string text = text_of(whose);
     text.append(" of loop '").append(lives->name()).append("' used ");

@@ -33,7 +33,7 @@ scope_setup::scope_setup(const scope_options& o, std::source_location where)
   if (o.max_children < 0)
     raise(errc::invalid_argument, "scope " + quoted(o.name.view()) +
                                       ": max_children is negative; give 0 or more, or unbounded");
-  if (o.grace < duration::zero())
+  if (o.grace && *o.grace < duration::zero())
     raise(errc::invalid_argument,
           "scope " + quoted(o.name.view()) + ": grace is negative; give 0 or more");
 }
@@ -49,7 +49,7 @@ scope::scope(detail::scope_setup&& setup, detail::region_kind kind)
       name_(std::move(setup.name)),
       site_(setup.site),
       max_children_(setup.options.max_children),
-      grace_(setup.options.grace),
+      grace_(setup.options.grace.value_or(loop_->seam() == nullptr ? usual_grace : duration::max())),
       failure_(setup.options.failure),
       errors_(setup.options.errors) {
   loop_->own_door().scopes.add(1);
@@ -144,6 +144,8 @@ detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
   f->retain();  // the scope's
   f->retain();  // handed over with the pointer
   loop_->own_door().fibers.add(1);
+  if (detail::run_seam* run = loop_->seam()) [[unlikely]]
+    run->fiber_begins(*f);
   loop_->push(*f);
   return f;
 }

@@ -99,6 +99,11 @@ retry_rules::retry_rules(const retry_options& given)
   delays.check("retry");
 }
 
+void retry_run::go_on_after(std::int64_t made) {
+  attempt_ = made;
+  for (std::int64_t i = 0; i < made; ++i) (void)delays_.next(rules_.delays);
+}
+
 void retry_run::begin_attempt() {
   if (++attempt_ == 1 && rules_.budget != nullptr)
     rules_.budget->first_attempt(loop::here()->now());

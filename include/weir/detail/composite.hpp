@@ -37,6 +37,7 @@ class arms_wait : public composite {
   void grace_over() noexcept override;
   void arm_completed(arm_link& arm) noexcept override;
   void blockers(blocker_list& list) const override;
+  bool fits_run() const noexcept override { return true; }
 
  protected:
   ~arms_wait() = default;

@@ -17,6 +17,7 @@ namespace detail {
 
 class wait;
 class loop;
+class run_seam;
 struct frame;
 
 /// A chain of frames that is resumed as one: its leaf frame and the wait it is parked on.
@@ -72,6 +73,8 @@ inline constinit thread_local strand* current = nullptr;
 inline constinit thread_local std::uint32_t loop_serial = 0;
 /// A crash destroys frames on this thread: nothing that their destructors send may get out.
 inline constinit thread_local bool crashing = false;
+/// The durable run whose code runs on this thread; null outside of runs and inside of steps.
+inline constinit thread_local run_seam* run_here = nullptr;
 inline std::uint32_t current_loop_serial() noexcept { return loop_serial; }
 
 inline constexpr std::uint8_t nesting_limit = 64;

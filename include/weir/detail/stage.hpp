@@ -153,6 +153,7 @@ class pull_wait : public composite {
   bool try_now();
   void arm();
   cancel_result withdraw() noexcept override;
+  bool fits_run() const noexcept override { return true; }
   void arm_completed(arm_link& link) noexcept override;
   bool failed() const noexcept { return error_ != nullptr; }
 

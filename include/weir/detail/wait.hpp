@@ -64,6 +64,9 @@ class wait {
   virtual void grace_over() noexcept {}
   /// What a dump says after "waits on".
   virtual void describe(dump_line& line) const = 0;
+  /// Whether a durable run may wait for it: it is local to the run, or journaled. Everything else is
+  /// refused before it is armed.
+  virtual bool fits_run() const noexcept { return false; }
   /// Who would have to go on for this to complete; to name the cycle of a deadlock.
   virtual void blockers(blocker_list&) const {}
 
@@ -109,6 +112,9 @@ class composite : public wait {
 
 /// Parks `s` on `w`, which is about to be armed. False if the strand may not park and unwinds.
 bool prepare_park(strand& s, wait& w);
+/// errc::not_journaled if a durable run is about to wait for something that would not be the same
+/// when it is replayed.
+void require_fits_run(const wait& w);
 /// As prepare_park, for a wait that cancellation does not end.
 void park_quietly(strand& s, wait& w);
 /// The budget is used up or the strand is cancelled: start `w` in a later turn, or unwind.

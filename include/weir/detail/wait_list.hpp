@@ -13,6 +13,7 @@ class linked_wait : public wait {
  public:
   static constexpr bool home_bound = true;  // as the list is
   linked_wait() noexcept = default;
+  bool fits_run() const noexcept override { return true; }
 
  protected:
   ~linked_wait() = default;

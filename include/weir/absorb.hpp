@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <utility>
+
+#include <weir/detail/run_seam.hpp>
+#include <weir/settle.hpp>
+
+namespace weir {
+
+namespace detail {
+
+/// Known to its run while it is entered, so that a cancellation of the run goes there.
+struct absorb_region final : plain_region {
+  absorb_region();
+  absorb_region(const absorb_region&) = delete;
+  absorb_region& operator=(const absorb_region&) = delete;
+  ~absorb_region();
+  void enter();
+  /// What is left to do about the cancellation depends on how the operation ended.
+  verdict judge(outcome_base& out);
+
+ private:
+  run_seam* run_;  // null outside of runs
+  bool known_ = false;
+};
+
+template <class T, class Op>
+struct absorb_coroutine {
+  static task<outcome<T>> run(Op op) {
+    absorb_region r;
+    outcome<T> out;
+    auto call = [&] {
+      r.enter();
+      return detail::as_task(op, r);
+    };
+    co_await detail::inside(r, out, call);
+    if (has_entries(r)) co_await detail::quietly(end_region(r, out));
+    if (!detail::apply_verdict(r.judge(out), out)) co_await keep_unwinding{};
+    co_return std::move(out);
+  }
+};
+
+}  // namespace detail
+
+/// How `op` ended, as a value, also if it ended because the run was cancelled: then the request is
+/// consumed and the run goes on uncancelled; a second cancel is a new event. While a fiber of the
+/// run is inside `absorb`, a cancel goes to the outermost absorbed operations only; if none of them
+/// ends by it, the run's root scope is cancelled. A cancel that comes while an earlier one is still
+/// being absorbed is the same request. Outside of a durable run it is `settle`.
+template <detail::operation Op>
+task<outcome<detail::result_t<Op>>> absorb(Op&& op) {
+  using plain = detail::held_t<Op>;
+  return detail::absorb_coroutine<detail::result_t<plain>, plain>::run(std::forward<Op>(op));
+}
+
+}  // namespace weir

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// What a durable run waits for that others answer: awakeables, signals; and its own promises.
+#pragma once
+
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/command.hpp>
+#include <weir/serde.hpp>
+#include <weir/task.hpp>
+
+namespace weir {
+
+/// A question to the world outside: hand out `id()`, and somebody answers it by
+/// `engine::resolve(id, value)` or `engine::reject(id, message)`.
+///
+/// Ensures: the id is the same when the run is replayed; the first answer counts, also one that
+/// comes before the wait. A rejection raises weir::terminal_error.
+/// Requires: made and awaited by fibers of a durable run, outside of steps; elsewhere
+/// errc::not_durable, errc::inside_step.
+template <class T>
+class awakeable {
+ public:
+  explicit awakeable(std::string_view name,
+                     std::source_location site = std::source_location::current())
+      : run_(&detail::require_run("awakeable")),
+        made_(run_->make_awakeable(name, site)),
+        name_(name) {}
+
+  const std::string& id() const noexcept { return made_.id; }
+  /// Any number of times.
+  [[nodiscard]] detail::pending<detail::answer_wait<T>> wait(
+      std::source_location site = std::source_location::current()) const {
+    detail::command_setup setup(detail::require_run("awakeable"), detail::command_kind::awakeable,
+                                site);
+    setup.name = name_;
+    setup.key = made_.key;
+    return detail::pending<detail::answer_wait<T>>(std::move(setup));
+  }
+
+ private:
+  detail::run_seam* run_;
+  detail::run_seam::awakeable_made made_;
+  std::string name_;
+};
+
+/// What others tell a run by `engine::signal(run_id, name, value)`. Signals of one name are kept in
+/// the order of their arrival, and each wait takes one.
+template <class T>
+class signal {
+ public:
+  explicit signal(std::string_view name) : name_(name) { (void)detail::require_run("signal"); }
+
+  [[nodiscard]] detail::pending<detail::answer_wait<T>> wait(
+      std::source_location site = std::source_location::current()) const {
+    detail::command_setup setup(detail::require_run("signal"), detail::command_kind::signal, site);
+    setup.name = name_;
+    return detail::pending<detail::answer_wait<T>>(std::move(setup));
+  }
+
+ private:
+  std::string name_;
+};
+
+/// A value that a fiber of the run sets once and any of its fibers may wait for, by name.
+template <class T>
+class promise {
+ public:
+  explicit promise(std::string_view name) : name_(name) { (void)detail::require_run("promise"); }
+
+  [[nodiscard]] detail::pending<detail::answer_wait<T>> wait(
+      std::source_location site = std::source_location::current()) const {
+    detail::command_setup setup(detail::require_run("promise"), detail::command_kind::promise,
+                                site);
+    setup.name = name_;
+    return detail::pending<detail::answer_wait<T>>(std::move(setup));
+  }
+  /// The value, if there is one. A rejected promise raises its weir::terminal_error.
+  std::optional<detail::stored_t<T>> peek() const {
+    const detail::command_answer* found = detail::require_run("promise").peek_promise(name_);
+    if (found == nullptr) return std::nullopt;
+    if (found->how != detail::command_answer::sort::value) detail::raise_answer(*found);
+    if constexpr (std::is_void_v<T>) {
+      return detail::void_value{};
+    } else {
+      return detail::decode<T>(found->text);
+    }
+  }
+  /// True if it was the first to settle it.
+  template <class U = T>
+  task<bool> resolve(const U& value,
+                     std::source_location site = std::source_location::current()) const {
+    return settle(name_, {detail::command_answer::sort::value, errc::terminal,
+                          detail::encode(static_cast<const T&>(value))},
+                  site);
+  }
+  template <class U = T>
+    requires std::is_void_v<U>
+  task<bool> resolve(std::source_location site = std::source_location::current()) const {
+    return settle(
+        name_, {detail::command_answer::sort::value, errc::terminal, detail::encode_void()}, site);
+  }
+  task<bool> reject(std::string_view message,
+                    std::source_location site = std::source_location::current()) const {
+    return settle(
+        name_, {detail::command_answer::sort::error, errc::terminal, std::string(message)}, site);
+  }
+
+ private:
+  static task<bool> settle(std::string name, detail::command_answer answer,
+                           std::source_location site) {
+    co_return detail::require_run("promise").settle_promise(name, std::move(answer), site);
+  }
+  std::string name_;
+};
+
+}  // namespace weir

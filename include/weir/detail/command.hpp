@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// The waits of a durable fiber that its journal answers: steps, calls, awakeables, signals.
+#pragma once
+
+#include <cstdint>
+#include <source_location>
+#include <string>
+#include <utility>
+
+#include <weir/detail/run_seam.hpp>
+#include <weir/detail/wait.hpp>
+#include <weir/serde.hpp>
+#include <weir/task.hpp>
+
+namespace weir {
+struct retry_options;
+namespace detail {
+
+/// The body of a step; it runs outside of the run, on the loop of the engine.
+class step_body {
+ public:
+  step_body(const step_body&) = delete;
+  step_body& operator=(const step_body&) = delete;
+  /// One attempt: gives the encoded result.
+  virtual task<std::string> attempt() = 0;
+
+ protected:
+  step_body() = default;
+  ~step_body() = default;
+};
+
+/// What a command is about; which parts are used depends on its kind.
+struct command_setup {
+  command_setup(run_seam& of, command_kind what, std::source_location where)
+      : run(&of), kind(what), site(where) {}
+  run_seam* run;
+  command_kind kind;
+  std::source_location site;
+  std::string name;                      // of the step, signal, promise
+  std::uint64_t key = 0;                 // of the awakeable
+  step_body* body = nullptr;             // outlives the wait
+  const retry_options* retry = nullptr;  // outlives the wait
+  run_request request;                   // of a call
+};
+
+/// Waits for the answer to a command. What it is linked to is the run's; a wait for a step or a call
+/// that is given up answers `later`: it goes on when the journal knows how that ended.
+class command_wait : public simple_wait<command_wait> {
+ public:
+  static constexpr bool home_bound = true;
+  using args = command_setup;
+
+  explicit command_wait(command_setup&& setup) : setup_(std::move(setup)) {}
+  bool try_now() { return setup_.run->poll(*this); }
+  void arm() { setup_.run->issue(*this); }
+  cancel_result withdraw() noexcept override { return setup_.run->withdraw(*this); }
+  bool fits_run() const noexcept override { return true; }
+  void describe(dump_line& line) const override;
+  bool failed() const noexcept { return answer_.how != command_answer::sort::value; }
+
+  // For the run.
+  const command_setup& setup() const noexcept { return setup_; }
+  command_setup& setup() noexcept { return setup_; }
+  /// The answer is kept for whoever awaits it; `arrived` also wakes them.
+  void set(command_answer answer) { answer_ = std::move(answer); }
+  void arrived(command_answer answer) {
+    answer_ = std::move(answer);
+    complete();
+  }
+  std::uint64_t command = 0;  // fiber and index, while it is issued
+  bool given_up = false;      // withdrawn, and waits for the confirmation
+  command_wait* before = nullptr;  // others who wait for the same
+  command_wait* after = nullptr;
+
+ protected:
+  ~command_wait() = default;
+  const std::string& value() const {
+    if (answer_.how != command_answer::sort::value) raise_answer(answer_);
+    return answer_.text;
+  }
+
+ private:
+  command_setup setup_;
+  command_answer answer_;
+};
+
+/// Gives the decoded answer.
+template <class T>
+class answer_wait : public command_wait {
+ public:
+  using result = T;
+  using command_wait::command_wait;
+  T take() const { return decode<T>(value()); }
+};
+
+}  // namespace detail
+}  // namespace weir

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/attempt.hpp>
+#include <weir/detail/command.hpp>
+#include <weir/retry.hpp>
+#include <weir/serde.hpp>
+
+namespace weir {
+
+struct step_options {
+  retry_options retry{};
+};
+
+namespace detail {
+
+template <class F>
+struct step_result {
+  using type = std::remove_cvref_t<std::invoke_result_t<F&>>;
+};
+template <class F>
+  requires is_task<std::remove_cvref_t<std::invoke_result_t<F&>>>
+struct step_result<F> {
+  using type = typename std::remove_cvref_t<std::invoke_result_t<F&>>::value_type;
+};
+
+/// Calls a step's function, plain or not, as a task.
+template <class T, class F>
+struct step_call {
+  static task<T> run(F& fn) {
+    using given = std::remove_cvref_t<std::invoke_result_t<F&>>;
+    if constexpr (is_task<given>) {
+      co_return co_await fn();
+    } else {
+      co_return fn();
+    }
+  }
+};
+
+template <class T, class F>
+class step_body_of final : public step_body {
+ public:
+  explicit step_body_of(F& fn) noexcept : fn_(fn) {}
+  task<std::string> attempt() override { return run(fn_); }
+
+ private:
+  static task<std::string> run(F& fn) {
+    using given = std::remove_cvref_t<std::invoke_result_t<F&>>;
+    if constexpr (is_task<given>) {
+      if constexpr (std::is_void_v<T>) {
+        co_await fn();
+        co_return encode_void();
+      } else {
+        const T value = co_await fn();
+        co_return encode(value);
+      }
+    } else if constexpr (std::is_void_v<T>) {
+      fn();
+      co_return encode_void();
+    } else {
+      co_return encode(fn());
+    }
+  }
+  F& fn_;
+};
+
+/// What an exception says.
+std::string message_of(const std::exception_ptr& error);
+
+/// The attempts of a step, wherever it runs: what is not worth another one, and what the error is
+/// when there is none left.
+class step_attempts {
+ public:
+  /// `made` attempts have failed before.
+  step_attempts(const retry_options& options, std::int64_t made)
+      : rules_(options), run_(rules_) {
+    if (made > 0) run_.go_on_after(made);
+  }
+  void begin() { run_.begin_attempt(); }
+  /// How long to wait before the next attempt; negative: `out` is the result.
+  duration after_failure(outcome_base& out);
+
+ private:
+  retry_rules rules_;
+  retry_run run_;
+};
+
+template <class T, class F>
+struct step_coroutine {
+  static task<T> journaled(run_seam& run, command_kind kind, std::string name, F fn,
+                           step_options options, std::source_location site) {
+    step_body_of<T, F> body(fn);
+    command_setup setup(run, kind, site);
+    setup.name = std::move(name);
+    setup.body = &body;
+    setup.retry = &options.retry;
+    pending<answer_wait<T>> answer(std::move(setup));
+    co_return co_await std::move(answer);
+  }
+  static task<T> plain(F fn, step_options options) {
+    step_attempts attempts(options.retry, 0);
+    outcome<T> out;
+    auto call = [&] { return step_call<T, F>::run(fn); };
+    for (;;) {
+      attempts.begin();
+      co_await detail::into(out, call);
+      if (out.is_value()) break;
+      const duration pause = attempts.after_failure(out);
+      if (pause < duration::zero()) break;
+      if (pause > duration::zero()) co_await sleep(pause);
+      out.reset();
+    }
+    co_await detail::finish_as(out);
+    co_return out.take();
+  }
+};
+
+template <class F>
+auto make_step(command_kind kind, const char* what, std::string_view name, F&& fn,
+               const step_options& options, std::source_location site) {
+  using plain = std::decay_t<F>;
+  static_assert(std::is_invocable_v<plain&>, "the function of a step takes no arguments");
+  using result = typename step_result<plain>::type;
+  if (is_empty_callable(fn)) raise_empty_job();
+  using coroutine = step_coroutine<result, plain>;
+  if (run_seam* run = run_outside_step(what))
+    return coroutine::journaled(*run, kind, std::string(name), std::forward<F>(fn), options, site);
+  return coroutine::plain(std::forward<F>(fn), options);
+}
+
+}  // namespace detail
+
+/// Does something once: what `fn` (a plain function or one that gives a task, without arguments)
+/// returns is recorded, and comes from the journal when the run is replayed.
+///
+/// `fn` runs at least once, on the loop of the engine, outside of the run: it may use everything
+/// that is not the run's own. A weir::terminal_error is recorded and raised again; any other error
+/// is tried again as `.retry` says, and after the last attempt it is a terminal_error with its
+/// message. An attempt that a crash cut short is repeated and does not count.
+/// Outside of a durable run it just runs `fn`, by the same rules. In a step: errc::inside_step.
+template <class F>
+auto step(std::string_view name, F&& fn, step_options options = {},
+          std::source_location site = std::source_location::current()) {
+  return detail::make_step(detail::command_kind::step, "step", name, std::forward<F>(fn), options,
+                           site);
+}
+
+/// As step, for what must not be done twice: if a crash leaves it unknown whether `fn` was done, it
+/// is not run again, and the error is errc::outcome_unknown. By default an error is not tried again
+/// either.
+template <class F>
+auto step_once(std::string_view name, F&& fn, step_options options = {.retry = {.attempts = 1}},
+               std::source_location site = std::source_location::current()) {
+  return detail::make_step(detail::command_kind::step_once, "step_once", name,
+                           std::forward<F>(fn), options, site);
+}
+
+}  // namespace weir
