@@ -278,7 +278,7 @@ TEST(durable_channel, streams_are_pulled_in_a_run) {
       "1,3,5");
 }
 
-TEST(durable_channel, governors_breakers_and_groups_made_in_the_run_are_its_own) {
+TEST(durable_channel, governors_and_groups_made_in_the_run_are_its_own) {
   survives(
       [](int) -> task<std::string> {
         weir::counting_governor g(2);

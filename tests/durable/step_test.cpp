@@ -17,10 +17,11 @@ struct parcel {
   bool operator==(const parcel&) const = default;
 };
 
+WEIR_DESCRIBE(parcel, to, grams, notes);
+
 int pid() { return static_cast<int>(::getpid()); }
 
 }  // namespace
-WEIR_DESCRIBE(parcel, to, grams, notes)
 
 TEST(durable_step, gives_what_its_body_gives_and_crashes_between_and_in_steps_change_nothing) {
   survives(

@@ -207,13 +207,14 @@ TEST(durable_timeout, that_fires_lets_journaled_cleanup_end_first) {
             co_return co_await nap(5h, 1);
           });
         };
+        std::string side = "value";
         try {
           (void)co_await weir::with_timeout(1h, work());
         } catch (const weir::timeout_error&) {
-          co_await give("after", 0);
-          co_return "late";
+          side = "late";
         }
-        co_return "value";
+        co_await give("after", 0);
+        co_return side;
       },
       "late");
 }
@@ -221,13 +222,14 @@ TEST(durable_timeout, that_fires_lets_journaled_cleanup_end_first) {
 TEST(durable_timeout, of_no_time_starts_nothing) {
   survives(
       [](int) -> task<std::string> {
+        std::string side = "value";
         try {
           (void)co_await weir::with_timeout(0s, give("never", 1));
         } catch (const weir::timeout_error&) {
-          co_await give("after", 0);
-          co_return "late";
+          side = "late";
         }
-        co_return "value";
+        co_await give("after", 0);
+        co_return side;
       },
       "late");
 }

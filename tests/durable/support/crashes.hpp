@@ -110,46 +110,41 @@ inline void check_effects(const lines& straight, const std::string& repeated, st
 }
 
 /// Dies in effect `k`, then lives to the end.
-template <class H>
-void one_crash(H handler, const std::string& want, const lines& straight, long k,
+inline void one_crash(const installer& handler, const std::string& want, const lines& straight, long k,
                weir::duration later, steps kind) {
   const stage on;
   EXPECT_EQ(life([&] {
               plan.at = k;
-              (void)ending(on, handler);
+              (void)ending_of_h(on, handler, 0ns);
             }),
             crashed);
   const lines first = ledger();
   if (first.empty()) return;
-  whole_life([&] { EXPECT_EQ(ending(on, handler, later), want); });
+  whole_life([&] { EXPECT_EQ(ending_of_h(on, handler, later), want); });
   check_effects(straight, first.back(), kind);
 }
 
 /// Every life but the last gets one step further.
-template <class H>
-void short_lives(H handler, const std::string& want, long effects, weir::duration later) {
+inline void short_lives(const installer& handler, const std::string& want, long effects, weir::duration later) {
   const stage on;
   int code = crashed;
   long lives = 0;
   for (; code == crashed && lives <= effects + 1; ++lives) {
     code = life([&] {
       plan.at = lives == 0 ? 0 : 1;
-      EXPECT_EQ(ending(on, handler, later * lives), want);
+      EXPECT_EQ(ending_of_h(on, handler, later * lives), want);
     });
   }
   EXPECT_EQ(code, 0) << "after " << lives << " lives for " << effects << " effects";
 }
 
-/// The handler, a callable `task<std::string>(int)`, ends with `want`: straight, with a crash in
-/// each of its steps, and when every life dies in the step after the one it got further.
-template <class H>
-void survives(H handler, const std::string& want, births born = at_once_and_late,
-              steps kind = steps::one_at_a_time) {
+inline void all_crashes(const installer& handler, const std::string& want, const births& born,
+                        steps kind) {
   lines straight;
   {
     const stage on;
     plan = {};
-    EXPECT_EQ(ending(on, handler), want);
+    EXPECT_EQ(ending_of_h(on, handler, 0ns), want);
     straight = ledger();
   }
   const long effects = static_cast<long>(straight.size());
@@ -163,6 +158,14 @@ void survives(H handler, const std::string& want, births born = at_once_and_late
     SCOPED_TRACE("short lives, each " + std::to_string(later / 1h) + " h later");
     if (effects > 1 && kind == steps::one_at_a_time) short_lives(handler, want, effects, later);
   }
+}
+
+/// The handler, a callable `task<std::string>(int)`, ends with `want`: straight, with a crash in
+/// each of its steps, and when every life dies in the step after the one it got further.
+template <class H>
+void survives(H handler, const std::string& want, const births& born = at_once_and_late,
+              steps kind = steps::one_at_a_time) {
+  all_crashes(as_h(handler), want, born, kind);
 }
 
 }  // namespace durable_test

@@ -18,6 +18,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -134,8 +135,7 @@ inline int parts_of_this_test() {
 
 /// Runs `f` in a child process. Returns 0 if it came to its end without a failed check, `crashed`
 /// if it died as planned, the number of a signal above 1000.
-template <class F>
-int life(F f) {
+inline int life(const std::function<void()>& f) {
   std::fflush(nullptr);
   const int parts = parts_of_this_test();
   const pid_t child = ::fork();
@@ -158,8 +158,7 @@ int life(F f) {
 }
 
 /// A life that dies in the effect of this name.
-template <class F>
-void life_that_dies_in(const std::string& name, F f) {
+inline void life_that_dies_in(const std::string& name, const std::function<void()>& f) {
   EXPECT_EQ(life([&] {
               plan.in = name;
               f();
@@ -168,10 +167,7 @@ void life_that_dies_in(const std::string& name, F f) {
 }
 
 /// A life that comes to its end; its failed checks are printed by itself.
-template <class F>
-void whole_life(F f) {
-  EXPECT_EQ(life(f), 0);
-}
+inline void whole_life(const std::function<void()>& f) { EXPECT_EQ(life(f), 0); }
 
 // ---------------------------------------------------------------------------------------- engines
 
@@ -184,9 +180,11 @@ inline durable::engine_options options_for(const stage& on) {
   return options;
 }
 
-/// One engine: `setup(e)` adds the handlers, it is opened, then `use(e)` is awaited.
-template <class Setup, class Use>
-task<> with_open_engine(durable::engine_options options, Setup setup, Use use) {
+/// What adds the handlers of a test to an engine, and what uses it once it is open.
+using installer = std::function<void(durable::engine&)>;
+using user = std::function<task<>(durable::engine&)>;
+
+inline task<> with_open_engine(durable::engine_options options, installer setup, user use) {
   auto body = [&](durable::engine& e) -> task<> {
     setup(e);
     co_await e.open();
@@ -196,21 +194,25 @@ task<> with_open_engine(durable::engine_options options, Setup setup, Use use) {
 }
 
 /// The same in a simulated process that is born `later` after day0.
-template <class Setup, class Use>
-void session(const stage& on, Setup setup, Use use, weir::duration later = 0ns) {
+inline void session(const stage& on, installer setup, user use, weir::duration later = 0ns) {
   sim::run({.seed = 1, .start_time = day0 + later},
-           with_open_engine(options_for(on), setup, use));
+           with_open_engine(options_for(on), std::move(setup), std::move(use)));
 }
 
-/// The same with one handler, "h".
-template <class H, class Use>
-void session_of(const stage& on, H handler, Use use, weir::duration later = 0ns) {
-  session(on, [&](durable::engine& e) { e.add("h", handler); }, use, later);
+/// Adds the handler under the name "h".
+template <class H>
+installer as_h(H handler) {
+  return [handler](durable::engine& e) { e.add("h", handler); };
+}
+
+/// A session with one handler, "h".
+template <class H>
+void session_of(const stage& on, H handler, user use, weir::duration later = 0ns) {
+  session(on, as_h(handler), std::move(use), later);
 }
 
 /// Waits (in virtual time) until something is true, at most about a virtual hour.
-template <class F>
-task<> until(F is_true) {
+inline task<> until(std::function<bool()> is_true) {
   for (int i = 0; i < 3'600'000 && !is_true(); ++i) co_await weir::sleep(1ms);
   EXPECT_TRUE(is_true());
 }
@@ -239,18 +241,20 @@ task<std::string> ending_of(R run) {
   }
 }
 
-/// Starts, or attaches to, run "r" of this handler (its input is 1) and gives its ending.
+/// Starts, or attaches to, run "r" of handler "h" (its input is 1) and gives its ending.
+inline std::string ending_of_h(const stage& on, const installer& setup, weir::duration later) {
+  std::string end;
+  auto use = [&](durable::engine& e) -> task<> {
+    auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
+    end = co_await ending_of(run);
+  };
+  session(on, setup, use, later);
+  return end;
+}
+
 template <class H>
 std::string ending(const stage& on, H handler, weir::duration later = 0ns) {
-  std::string end;
-  session_of(
-      on, handler,
-      [&](durable::engine& e) -> task<> {
-        auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
-        end = co_await ending_of(run);
-      },
-      later);
-  return end;
+  return ending_of_h(on, as_h(handler), later);
 }
 
 }  // namespace durable_test
