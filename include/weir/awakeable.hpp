@@ -102,7 +102,7 @@ class promise {
     requires std::is_void_v<U>
   task<bool> resolve(std::source_location site = std::source_location::current()) const {
     return settle(
-        name_, {detail::command_answer::sort::value, errc::terminal, detail::encode_void()}, site);
+        name_, {detail::command_answer::sort::value, errc::terminal, detail::encode<void>()}, site);
   }
   task<bool> reject(std::string_view message,
                     std::source_location site = std::source_location::current()) const {

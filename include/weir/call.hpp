@@ -69,24 +69,24 @@ inline task<std::string> begin_send(std::string_view handler, std::string input,
 template <class T = void, class In>
 [[nodiscard]] auto call(std::string_view handler, const In& input, call_options options = {},
                         std::source_location site = std::source_location::current()) {
-  return detail::make_call<T>(handler, detail::encode(input), options, site);
+  return detail::make_call<T>(handler, detail::encode_given(input), options, site);
 }
 /// Of a handler without input.
 template <class T = void>
 [[nodiscard]] auto call(std::string_view handler,
                         std::source_location site = std::source_location::current()) {
-  return detail::make_call<T>(handler, detail::encode_void(), {}, site);
+  return detail::make_call<T>(handler, detail::encode<void>(), {}, site);
 }
 
 /// Starts another handler as a durable run of its own and does not wait for it; gives its id.
 template <class In>
 task<std::string> send(std::string_view handler, const In& input, send_options options = {},
                        std::source_location site = std::source_location::current()) {
-  return detail::begin_send(handler, detail::encode(input), options, site);
+  return detail::begin_send(handler, detail::encode_given(input), options, site);
 }
 inline task<std::string> send(std::string_view handler,
                               std::source_location site = std::source_location::current()) {
-  return detail::begin_send(handler, detail::encode_void(), {}, site);
+  return detail::begin_send(handler, detail::encode<void>(), {}, site);
 }
 
 }  // namespace weir

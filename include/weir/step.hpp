@@ -55,14 +55,14 @@ class step_body_of final : public step_body {
     if constexpr (is_task<given>) {
       if constexpr (std::is_void_v<T>) {
         co_await fn();
-        co_return encode_void();
+        co_return encode<void>();
       } else {
         const T value = co_await fn();
         co_return encode(value);
       }
     } else if constexpr (std::is_void_v<T>) {
       fn();
-      co_return encode_void();
+      co_return encode<void>();
     } else {
       co_return encode(fn());
     }

@@ -7,48 +7,37 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <weir/disk.hpp>
 
+#include "durable/record.hpp"
+
 namespace weir::detail {
 
-/// What the log knows of a record besides its payload.
-struct record_head {
-  std::uint16_t type = 0;   // never 0
-  std::uint16_t flags = 0;  // the lower eight bits are the engine's, the upper ones the log's
-  std::uint64_t run = 0;
-  std::uint32_t fiber = 0;
-  std::uint32_t index = 0;
-};
-
-/// Where a record lies: the number of its segment and the offset in it, as one number that grows
-/// along the log.
-using record_place = std::uint64_t;
-
-/// Sees the records of a journal that is being opened, in order.
-class record_reader {
- public:
-  /// `payload` is valid during the call; of a record whose payload is kept in a blob it is the
-  /// payload, too.
-  virtual void see(const record_head& head, std::string_view payload, std::uint64_t lsn,
-                   record_place place) = 0;
-
- protected:
-  ~record_reader() = default;
-};
+struct log_batch;
 
 struct journal_options {
   std::string path;
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;
   bool sync = true;
   weir::disk* disk = nullptr;  // null: the machine's
+  /// The secret of a journal that is made; nullopt: from the system's generator.
+  std::optional<std::array<unsigned char, 16>> secret = std::nullopt;
 };
 
 /// A part of the journal on its way to the disk: made by `take`, written by `commit`, given back
 /// to `committed`.
-class journal_batch;
+class journal_batch {
+ private:
+  friend class journal;
+  explicit journal_batch(std::shared_ptr<log_batch> content) : content_(std::move(content)) {}
+
+  std::shared_ptr<log_batch> content_;  // shared with the journal, which may still be asked for it
+};
 
 /// Requires: all calls on one thread (the engine's loop), but `commit`, which may be called on
 /// another one, one batch at a time, in the order of `take`.

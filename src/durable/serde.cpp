@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Values as JSON: the writer, by hand, and the reader, over Boost's parser. Boost's own tree of
-// values is not used, because it has no exact doubles; ours keeps the text of numbers.
+// Reading JSON, over Boost's parser. Boost's own tree of values is not used, because it has no
+// exact doubles; ours keeps the text of numbers.
 #include <weir/serde.hpp>
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <system_error>
 
 // Compiled under another name, so that a program may link a Boost.JSON of its own.
@@ -16,131 +15,26 @@
 
 #include <weir/error.hpp>
 
+#include "durable/json_text.hpp"
+
 namespace weir {
 
 namespace {
 
 using detail::json_bytes_max;
-using detail::json_depth_max;
 using detail::json_node;
 
-constexpr std::string_view base64_digits =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-constexpr std::string_view base64_tag = "$base64";
-constexpr std::string_view float_tag = "$float";
-constexpr std::string_view not_finite[] = {"nan", "inf", "-inf"};
-
 enum kind : std::uint32_t { null, no, yes, number, string, key, array, object };
-
-std::uint32_t byte_at(std::string_view bytes, std::size_t i) {
-  return static_cast<unsigned char>(bytes[i]);
-}
-
-/// How many bytes the character at `i` has in UTF-8; 0 if there is none.
-std::size_t utf8_length(std::string_view bytes, std::size_t i) noexcept {
-  const std::uint32_t first = byte_at(bytes, i);
-  if (first < 0x80) return 1;
-  const std::size_t length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  if (length == 0 || first > 0xf4 || length > bytes.size() - i) return 0;
-  for (std::size_t k = 1; k < length; ++k)
-    if ((byte_at(bytes, i + k) & 0xc0) != 0x80) return 0;
-  const std::uint32_t second = byte_at(bytes, i + 1);
-  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool surrogate = first == 0xed && second >= 0xa0;
-  const bool too_high = first == 0xf4 && second >= 0x90;
-  return overlong || surrogate || too_high ? 0 : length;
-}
-
-std::string base64(std::string_view bytes) {
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t left = std::min<std::size_t>(bytes.size() - i, 3);
-    std::uint32_t bits = byte_at(bytes, i) << 16;
-    if (left > 1) bits |= byte_at(bytes, i + 1) << 8;
-    if (left > 2) bits |= byte_at(bytes, i + 2);
-    for (std::size_t k = 0; k < 4; ++k)
-      text += k <= left ? base64_digits[bits >> (18 - 6 * k) & 63] : '=';
-  }
-  return text;
-}
-
-/// Reads what `base64` writes into `bytes`; false for anything else.
-bool from_base64(std::string_view text, std::string& bytes) {
-  if (text.size() % 4 != 0) return false;
-  bytes.reserve(text.size() / 4 * 3);
-  for (std::size_t i = 0; i < text.size(); i += 4) {
-    std::string_view group = text.substr(i, 4);
-    if (i + 4 == text.size())
-      while (group.ends_with('=')) group.remove_suffix(1);
-    if (group.size() < 2) return false;
-    std::uint32_t bits = 0;
-    for (std::size_t k = 0; k < group.size(); ++k) {
-      const std::size_t digit = base64_digits.find(group[k]);
-      if (digit == std::string_view::npos) return false;
-      bits |= static_cast<std::uint32_t>(digit) << (18 - 6 * k);
-    }
-    const std::size_t length = group.size() - 1;
-    if ((bits & (0xffffffU >> (8 * length))) != 0) return false;
-    for (std::size_t k = 0; k < length; ++k)
-      bytes += static_cast<char>(bits >> (16 - 8 * k) & 0xff);
-  }
-  return true;
-}
-
-/// The way JSON writes a control character, a quotation mark or a backslash; else empty.
-std::string_view escaped(char c, std::array<char, 6>& room) {
-  switch (c) {
-    case '"':
-      return "\\\"";
-    case '\\':
-      return "\\\\";
-    case '\b':
-      return "\\b";
-    case '\f':
-      return "\\f";
-    case '\n':
-      return "\\n";
-    case '\r':
-      return "\\r";
-    case '\t':
-      return "\\t";
-    default:
-      break;
-  }
-  const auto code = static_cast<unsigned char>(c);
-  if (code >= 0x20) return {};
-  constexpr std::string_view digits = "0123456789abcdef";
-  room = {'\\', 'u', '0', '0', digits[code >> 4], digits[code & 15]};
-  return {room.data(), room.size()};
-}
-
-/// Gives `sink` the text between quotation marks, in pieces.
-template <class Sink>
-void quote(std::string_view utf8, Sink sink) {
-  sink("\"");
-  std::size_t plain = 0;
-  std::array<char, 6> room;
-  for (std::size_t i = 0; i < utf8.size(); ++i) {
-    const std::string_view escape = escaped(utf8[i], room);
-    if (escape.empty()) continue;
-    sink(utf8.substr(plain, i - plain));
-    sink(escape);
-    plain = i + 1;
-  }
-  sink(utf8.substr(plain));
-  sink("\"");
-}
 
 /// The beginning of a text that may be long, for an error.
 std::string shortened(std::string_view utf8, bool quoted) {
   constexpr std::size_t bytes_max = 40;
   const bool cut = utf8.size() > bytes_max;
   std::size_t length = cut ? bytes_max : utf8.size();
-  while (cut && length > 0 && (byte_at(utf8, length) & 0xc0) == 0x80) --length;
+  while (cut && length > 0 && (utf8[length] & 0xc0) == 0x80) --length;
   std::string text;
   if (quoted)
-    quote(utf8.substr(0, length), [&](std::string_view piece) { text.append(piece); });
+    detail::quote(utf8.substr(0, length), [&](std::string_view piece) { text.append(piece); });
   else
     text.append(utf8.substr(0, length));
   return cut ? text + "..." : text;
@@ -153,181 +47,7 @@ bool is_identifier(std::string_view name) {
   return !name.empty() && name.size() <= 40 && std::all_of(name.begin(), name.end(), word);
 }
 
-[[noreturn]] void raise_misuse(const char* what) {
-  detail::raise(errc::invalid_argument, std::string("json_writer: ") + what +
-                                            "; a serde::write must write exactly one value");
-}
-
 }  // namespace
-
-bool detail::is_utf8(std::string_view bytes) noexcept {
-  for (std::size_t i = 0; i < bytes.size();) {
-    const std::size_t length = utf8_length(bytes, i);
-    if (length == 0) return false;
-    i += length;
-  }
-  return true;
-}
-
-// The writer.
-
-void json_writer::append(std::string_view text) {
-  bytes_ += text.size();
-  if (bytes_ <= json_bytes_max)
-    text_.append(text);
-  else if (!text_.empty())
-    std::string().swap(text_);  // from here on the bytes are only counted, for the error
-}
-
-void json_writer::append_quoted(std::string_view utf8) {
-  quote(utf8, [this](std::string_view piece) { append(piece); });
-}
-
-void json_writer::before_value() {
-  if (object_[depth_]) {
-    if (!keyed_) raise_misuse("a value in an object without a key");
-    keyed_ = false;
-    return;
-  }
-  if (depth_ == 0 && comma_) raise_misuse("a second value");
-  if (comma_) append(",");
-  comma_ = true;
-}
-
-void json_writer::begin(bool object, char bracket) {
-  before_value();
-  if (depth_ == json_depth_max)
-    detail::raise(errc::too_large,
-                  "value too deep: it nests more than " + std::to_string(json_depth_max) +
-                      " levels as JSON; store it flat, such as a list of nodes with indices");
-  object_[++depth_] = object;
-  comma_ = false;
-  append({&bracket, 1});
-}
-
-void json_writer::end(bool object, char bracket) {
-  if (depth_ == 0 || object_[depth_] != object) raise_misuse("an end without its begin");
-  if (keyed_) raise_misuse("a key without a value");
-  --depth_;
-  comma_ = true;
-  append({&bracket, 1});
-}
-
-void json_writer::begin_array() { begin(false, '['); }
-void json_writer::end_array() { end(false, ']'); }
-void json_writer::begin_object() { begin(true, '{'); }
-void json_writer::end_object() { end(true, '}'); }
-
-void json_writer::key(std::string_view name) {
-  if (!object_[depth_] || keyed_) raise_misuse("a key where none is due");
-  if (!detail::is_utf8(name)) raise_misuse("a key that is not UTF-8");
-  if (comma_) append(",");
-  comma_ = true;
-  append_quoted(name);
-  append(":");
-  keyed_ = true;
-}
-
-void json_writer::null() {
-  before_value();
-  append("null");
-}
-
-void json_writer::boolean(bool value) {
-  before_value();
-  append(value ? "true" : "false");
-}
-
-namespace {
-
-/// The shortest text that reads back to the same value.
-template <class T>
-std::string_view shortest(T value, std::array<char, 32>& room) {
-  const auto [end, error] = std::to_chars(room.data(), room.data() + room.size(), value);
-  static_cast<void>(error);  // 24 characters are enough for every double
-  return {room.data(), static_cast<std::size_t>(end - room.data())};
-}
-
-std::string_view name_of_not_finite(double value) {
-  return std::isnan(value) ? not_finite[0] : value > 0 ? not_finite[1] : not_finite[2];
-}
-
-}  // namespace
-
-void json_writer::signed_number(std::int64_t value) {
-  std::array<char, 32> room;
-  before_value();
-  append(shortest(value, room));
-}
-
-void json_writer::unsigned_number(std::uint64_t value) {
-  std::array<char, 32> room;
-  before_value();
-  append(shortest(value, room));
-}
-
-void json_writer::number(double value) {
-  if (!std::isfinite(value)) return tagged(float_tag, name_of_not_finite(value));
-  std::array<char, 32> room;
-  before_value();
-  append(shortest(value, room));
-}
-
-void json_writer::number(float value) {
-  if (!std::isfinite(value)) return tagged(float_tag, name_of_not_finite(value));
-  std::array<char, 32> room;
-  before_value();
-  append(shortest(value, room));
-}
-
-void json_writer::string(std::string_view bytes) {
-  if (!detail::is_utf8(bytes)) return tagged(base64_tag, base64(bytes));
-  before_value();
-  append_quoted(bytes);
-}
-
-void json_writer::tagged(std::string_view tag, std::string_view text) {
-  begin_object();
-  key(tag);
-  string(text);
-  end_object();
-}
-
-std::string json_writer::take() {
-  if (depth_ != 0) raise_misuse("a begin without its end");
-  if (!comma_) raise_misuse("no value");
-  if (bytes_ > json_bytes_max)
-    detail::raise(errc::too_large, "value too large: it takes " + std::to_string(bytes_) + " of " +
-                                       std::to_string(json_bytes_max) +
-                                       " bytes as JSON; store it elsewhere, such as in a file, "
-                                       "and keep its name");
-  comma_ = false;
-  bytes_ = 0;
-  return std::exchange(text_, {});
-}
-
-void json_sorter::element() { starts_.push_back(out_.text_.size()); }
-
-void json_sorter::sort() {
-  if (starts_.size() < 2 || out_.bytes_ > json_bytes_max) return;
-  const std::size_t first = starts_.front();
-  const std::string before = out_.text_.substr(first);
-  std::vector<std::string_view> elements;
-  for (std::size_t i = 0; i < starts_.size(); ++i) {
-    // All but the first begin with the comma before them.
-    const std::size_t begin = starts_[i] - first + (i == 0 ? 0 : 1);
-    const std::size_t end = i + 1 == starts_.size() ? before.size() : starts_[i + 1] - first;
-    elements.push_back(std::string_view(before).substr(begin, end - begin));
-  }
-  std::sort(elements.begin(), elements.end());
-  out_.text_.resize(first);
-  for (const std::string_view each : elements) {
-    if (out_.text_.size() != first) out_.text_ += ',';
-    out_.text_.append(each);
-  }
-}
-
-// The reader.
 
 namespace {
 
@@ -497,8 +217,9 @@ namespace {
 /// Whether all of `text` is a `T`, then in `value`.
 template <class T>
 bool is_whole(std::string_view text, T& value) {
-  const char* const end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, value);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [last, error] = std::from_chars(begin, end, value);
   return error == std::errc() && last == end;
 }
 
@@ -533,10 +254,10 @@ Float json_value::as_floating() const {
     if (!is_whole(text(), value)) fail("a number in the range of its type");
     return value;
   }
-  const std::string_view name = tagged(float_tag, expected);
-  if (name == not_finite[0]) return std::numeric_limits<Float>::quiet_NaN();
-  if (name == not_finite[1]) return std::numeric_limits<Float>::infinity();
-  if (name == not_finite[2]) return -std::numeric_limits<Float>::infinity();
+  const std::string_view name = tagged(detail::float_tag, expected);
+  if (name == detail::float_nan) return std::numeric_limits<Float>::quiet_NaN();
+  if (name == detail::float_inf) return std::numeric_limits<Float>::infinity();
+  if (name == detail::float_minus_inf) return -std::numeric_limits<Float>::infinity();
   fail(expected);
 }
 
@@ -546,7 +267,7 @@ float json_value::as_float() const { return as_floating<float>(); }
 std::string json_value::as_string() const {
   if (is_string()) return std::string(text());
   std::string bytes;
-  if (!from_base64(tagged(base64_tag, "a string"), bytes)) fail("bytes as base64");
+  if (!detail::from_base64(tagged(detail::base64_tag, "a string"), bytes)) fail("bytes as base64");
   return bytes;
 }
 

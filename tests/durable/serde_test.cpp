@@ -59,6 +59,13 @@ void expect_exact(Bits bits) {
 enum class colour : std::int8_t { red = -1, green = 7 };
 enum plain_enum { none, some = 300 };
 
+struct hidden {
+  int weir = 0;
+  std::vector<hidden> visitor;
+  bool operator==(const hidden&) const = default;
+};
+WEIR_DESCRIBE(hidden, weir, visitor);
+
 }  // namespace
 
 struct in_global_namespace {
@@ -335,6 +342,8 @@ TEST(serde, arrays_pairs_and_tuples_are_arrays_of_their_size) {
   expect_form(std::tuple<>(), "[]");
   expect_form(std::tuple<bool, int, std::string>(true, 2, "x"), R"([true,2,"x"])");
   expect_form(std::tuple<shop::token>(shop::token(3)), "[3]");
+  expect_form(std::tuple<std::tuple<int>>(std::tuple<int>(3)), "[[3]]");
+  expect_form(std::tuple<std::optional<std::tuple<>>>(), "[null]");
   EXPECT_TRUE(contains(bad_data<decltype(std::array<int, 3>{})>("[1,2]"),
                        "expected an array of size 3, found an array of size 2"));
 }
@@ -416,6 +425,14 @@ TEST(serde, variants_are_the_index_and_the_value) {
   EXPECT_TRUE(contains(bad_data<variant>("[1,1]"), "at $[1]: expected a string"));
 }
 
+TEST(serde, variants_without_a_value_are_refused) {
+  std::variant<int, std::deque<int>> v;
+  const std::size_t too_many = std::deque<int>().max_size() + 1;
+  EXPECT_TRUE(holds<std::length_error>(thrown_by([&] { return v.emplace<1>(too_many); })));
+  ASSERT_TRUE(v.valueless_by_exception());
+  EXPECT_EQ(code_of(thrown_by([&] { return encode(v); })), errc::invalid_argument);
+}
+
 TEST(serde, durations_are_counts_and_times_are_since_the_epoch) {
   expect_form(1500ms, "1500");
   expect_form(std::chrono::nanoseconds::max(), "9223372036854775807");
@@ -434,6 +451,7 @@ TEST(serde, described_structs_are_objects_in_the_order_of_their_members) {
   EXPECT_EQ(decode<shop::order>(encode(o)), o);
   expect_form(shop::nothing(), "{}");
   EXPECT_EQ(encode(shop::outer{{3}}), R"({"in":{"n":3}})");
+  expect_form(hidden{1, {hidden{2, {}}}}, R"({"weir":1,"visitor":[{"weir":2,"visitor":[]}]})");
 }
 
 TEST(serde, described_structs_may_have_64_members) {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <source_location>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <weir/detail/run_seam.hpp>
@@ -83,6 +85,17 @@ class command_wait : public simple_wait<command_wait> {
   command_setup setup_;
   command_answer answer_;
 };
+
+/// A value that users give, as it is recorded: text is text, however it is given.
+template <class In>
+std::string encode_given(const In& value) {
+  if constexpr (std::is_convertible_v<const In&, std::string_view> &&
+                !std::is_same_v<In, std::string>) {
+    return encode(std::string(std::string_view(value)));
+  } else {
+    return encode(value);
+  }
+}
 
 /// Gives the decoded answer.
 template <class T>

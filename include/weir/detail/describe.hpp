@@ -34,6 +34,6 @@ concept described =
   WEIR_DETAIL_SCAN_0(WEIR_DETAIL_SCAN_0(WEIR_DETAIL_SCAN_0(__VA_ARGS__)))
 #define WEIR_DETAIL_SCAN_0(...) __VA_ARGS__
 #define WEIR_DETAIL_VISIT(type, member, ...) \
-  visitor(#member, &type::member);           \
+  weir_visitor(#member, &type::member);      \
   __VA_OPT__(WEIR_DETAIL_VISIT_AGAIN WEIR_DETAIL_PARENS(type, __VA_ARGS__))
 #define WEIR_DETAIL_VISIT_AGAIN() WEIR_DETAIL_VISIT

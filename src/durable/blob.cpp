@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "durable/blob.hpp"
+
+#include <openssl/evp.h>
+
+#include <cstring>
+#include <new>
+#include <span>
+
+#include "durable/journal_error.hpp"
+#include "durable/little_endian.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+constexpr std::size_t hash_bytes = 32;
+
+std::string hex(const std::array<unsigned char, hash_bytes>& hash) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * hash.size());
+  for (const unsigned char b : hash) text.append({digits[b >> 4], digits[b & 15]});
+  return text;
+}
+
+}  // namespace
+
+blob_name name_blob(std::string_view content) {
+  blob_name name{.hash = {}, .bytes = content.size()};
+  unsigned int size = 0;
+  // It fails only for want of memory.
+  if (EVP_Digest(content.data(), content.size(), name.hash.data(), &size, EVP_sha256(), nullptr) !=
+      1)
+    throw std::bad_alloc();
+  return name;
+}
+
+std::array<char, blob_name_bytes> encode(const blob_name& name) noexcept {
+  std::array<char, blob_name_bytes> payload{};
+  std::memcpy(payload.data(), name.hash.data(), hash_bytes);
+  store(std::as_writable_bytes(std::span(payload)).data() + hash_bytes, name.bytes);
+  return payload;
+}
+
+std::optional<blob_name> decode_blob_name(std::string_view payload) noexcept {
+  if (payload.size() != blob_name_bytes) return std::nullopt;
+  blob_name name;
+  std::memcpy(name.hash.data(), payload.data(), hash_bytes);
+  name.bytes = load<std::uint64_t>(std::as_bytes(std::span(payload)).data() + hash_bytes);
+  return name;
+}
+
+std::string blob_path(const journal_files& files, const blob_name& name) {
+  return files.path(blob_directory) + "/" + hex(name.hash);
+}
+
+void write_blob(const journal_files& files, const blob_name& name, std::string_view content) {
+  const std::string directory = files.path(blob_directory);
+  if (!files.disk->exists(directory)) {
+    files.disk->make_directory(directory);
+    files.sync_names(files.directory);
+  }
+  // Also if there is a file of this name: nobody knows whether it lasts.
+  write_whole(files, directory, hex(name.hash), std::as_bytes(std::span(content)));
+}
+
+void read_blob(const journal_files& files, const blob_name& name, std::string& into) {
+  const std::string path = blob_path(files, name);
+  if (!files.disk->exists(path)) raise_corrupt(path, 0, "the blob is missing");
+  const auto file = files.disk->open(path, open_mode::read);
+  const std::uint64_t size = file->size();
+  if (size != name.bytes)
+    raise_corrupt(
+        path, 0,
+        "the blob has " + std::to_string(size) + " bytes instead of " + std::to_string(name.bytes));
+  into.resize(static_cast<std::size_t>(size));
+  read_exactly(*file, std::as_writable_bytes(std::span(into)), 0);
+  if (name_blob(into) != name) raise_corrupt(path, 0, "the blob is not what its name says");
+}
+
+}  // namespace weir::detail

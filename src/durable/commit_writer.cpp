@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "durable/commit_writer.hpp"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include <weir/detail/message.hpp>
+
+#include "core/loop.hpp"
+#include "durable/engine_core.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+std::exception_ptr commit_to(journal& to, journal_batch& batch) noexcept {
+  try {
+    to.commit(batch);
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+class inline_writer final : public commit_writer {
+ public:
+  inline_writer(engine_core& engine, journal& to) noexcept : engine_(engine), journal_(to) {}
+  void write(std::unique_ptr<journal_batch> batch) override {
+    std::exception_ptr error = commit_to(journal_, *batch);
+    engine_.commit_done(std::move(batch), std::move(error));
+  }
+
+ private:
+  engine_core& engine_;
+  journal& journal_;
+};
+
+/// What the two sides share; one of them has the batch at any time.
+struct handover {
+  std::mutex mutex;
+  std::condition_variable work;
+  bool waiting = false;
+  bool stopping = false;
+  std::unique_ptr<journal_batch> batch;
+  std::exception_ptr error;
+  engine_core* engine;  // null once nobody wants to know any more; on the loop only
+};
+
+struct commit_message final : message {
+  explicit commit_message(std::shared_ptr<handover> h) : shared(std::move(h)) {}
+  void deliver(loop& here) noexcept override {
+    here.expect_answer(-1);
+    if (engine_core* engine = shared->engine)
+      engine->commit_done(std::move(shared->batch), std::move(shared->error));
+    delete this;
+  }
+  void refuse() noexcept override { delete this; }
+  std::shared_ptr<handover> shared;
+};
+
+class thread_writer final : public commit_writer {
+ public:
+  thread_writer(engine_core& engine, journal& to, loop& host)
+      : host_(host), shared_(std::make_shared<handover>()) {
+    shared_->engine = &engine;
+    thread_ = std::thread(
+        [shared = shared_, &to, door = host.shared_door()] { serve(shared, to, *door); });
+  }
+  ~thread_writer() override {
+    shared_->engine = nullptr;
+    {
+      const std::lock_guard lock(shared_->mutex);
+      shared_->stopping = true;
+    }
+    shared_->work.notify_one();
+    thread_.join();
+  }
+  void write(std::unique_ptr<journal_batch> batch) override {
+    host_.expect_answer(1);
+    {
+      const std::lock_guard lock(shared_->mutex);
+      shared_->batch = std::move(batch);
+      shared_->waiting = true;
+    }
+    shared_->work.notify_one();
+  }
+
+ private:
+  static void serve(const std::shared_ptr<handover>& shared, journal& to, door& home) {
+    std::unique_lock lock(shared->mutex);
+    for (;;) {
+      shared->work.wait(lock, [&] { return shared->waiting || shared->stopping; });
+      if (!shared->waiting) return;
+      shared->waiting = false;
+      lock.unlock();
+      shared->error = commit_to(to, *shared->batch);
+      home.post(*new commit_message(shared));
+      lock.lock();
+    }
+  }
+
+  loop& host_;
+  std::shared_ptr<handover> shared_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<commit_writer> commit_writer::make(engine_core& engine, journal& to, loop& host) {
+  if (host.env().simulated()) return std::make_unique<inline_writer>(engine, to);
+  return std::make_unique<thread_writer>(engine, to, host);
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include <weir/durable.hpp>
+
+#include "durable/engine_core.hpp"
+
+namespace weir::durable {
+
+std::string_view to_string(run_state state) noexcept {
+  constexpr std::string_view words[] = {"running",   "suspended", "blocked",
+                                        "completed", "failed",    "cancelled"};
+  return words[static_cast<std::size_t>(state)];
+}
+
+namespace {
+
+task<> serve(std::shared_ptr<weir::detail::engine_core> core) { co_await core->serve(); }
+
+}  // namespace
+
+engine::engine(scope& s, engine_options options, std::source_location site)
+    : core_(std::make_shared<weir::detail::engine_core>(weir::detail::engine_setup(options))),
+      service_(s.background(serve(core_), {.name = "durable engine"}, site)) {}
+
+engine::~engine() = default;
+
+void engine::add_handler(std::string_view name,
+                         std::shared_ptr<const weir::detail::handler_base> handler, int version) {
+  core_->add_handler(name, std::move(handler), version);
+}
+
+// The service must have begun: steps run in its scope.
+task<> engine::open() {
+  const std::shared_ptr<weir::detail::engine_core> core = core_;
+  co_await core->service_begun();
+  core->open();
+}
+
+task<> engine::close() {
+  core_->ask_to_close();
+  const child<void>& service = service_;
+  co_await service;
+}
+
+task<std::string> engine::begin(std::string_view handler, const start_options& options,
+                                std::string input) {
+  weir::detail::run_request request;
+  request.handler = handler;
+  request.input = std::move(input);
+  request.id = options.id;
+  request.key = options.key;
+  request.idempotency = options.idempotency;
+  struct coroutine {
+    static task<std::string> run(std::shared_ptr<weir::detail::engine_core> core,
+                                 weir::detail::run_request r) {
+      const auto begun = core->begin_run(std::move(r));
+      co_await core->durable(begun.lsn);
+      co_return begun.id;
+    }
+  };
+  return coroutine::run(core_, std::move(request));
+}
+
+task<bool> engine::answer(std::string_view id, bool ok, std::string text) {
+  struct coroutine {
+    static task<bool> run(std::shared_ptr<weir::detail::engine_core> core, std::string to,
+                          bool good, std::string value) {
+      const auto told = core->resolve(to, good, std::move(value));
+      co_await core->durable(told.lsn);
+      co_return told.first;
+    }
+  };
+  return coroutine::run(core_, std::string(id), ok, std::move(text));
+}
+
+task<bool> engine::tell(std::string_view id, std::string_view name, std::string value) {
+  struct coroutine {
+    static task<bool> run(std::shared_ptr<weir::detail::engine_core> core, std::string to,
+                          std::string what, std::string text) {
+      const auto told = core->signal(to, what, std::move(text));
+      co_await core->durable(told.lsn);
+      co_return told.first;
+    }
+  };
+  return coroutine::run(core_, std::string(id), std::string(name), std::move(value));
+}
+
+std::optional<run_info> engine::get(std::string_view id) const { return core_->get(id); }
+std::vector<run_info> engine::list(list_options options) const { return core_->list(options); }
+bool engine::cancel(std::string_view id) { return core_->cancel(id); }
+subscription<run_event> engine::events() { return core_->events(); }
+
+}  // namespace weir::durable

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: MIT
+// What users ask of an engine, and who waits for the journal.
+#include "durable/engine_core.hpp"
+
+#include <weir/detail/dump_line.hpp>
+
+#include "core/region.hpp"
+#include "durable/awakeable_id.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+constexpr std::int64_t events_kept = 1024;
+
+void require_option(bool good, const char* what) {
+  if (!good) raise(errc::invalid_argument, std::string("durable engine: ").append(what));
+}
+
+std::string idempotency_key(std::string_view handler, std::string_view key) {
+  return std::string(handler).append(1, '\0').append(key);
+}
+
+}  // namespace
+
+engine_setup::engine_setup(const durable::engine_options& options)
+    : path(options.path),
+      max_resume(options.max_resume),
+      retention(options.retention),
+      sync(options.sync == durable::sync::always),
+      segment_bytes(options.segment_bytes),
+      disk(options.disk),
+      max_live(options.max_live) {
+  require_option(!path.empty(), "path is empty; give the directory of the journal");
+  require_option(max_resume > 0, "max_resume is not positive");
+  require_option(max_live > 0, "max_live is not positive");
+  require_option(retention >= duration::zero(), "retention is negative");
+  require_option(segment_bytes >= 64 * 1024, "segment_bytes is less than 64 KiB");
+  require_option(options.encryption_key.empty(),
+                 "encryption_key is not supported yet; leave it empty");
+}
+
+engine_core::engine_core(engine_setup setup)
+    : setup_(std::move(setup)),
+      host_(require_fiber("durable::engine")),
+      events_({.capacity = events_kept}),
+      pump_(new work_strand(*this, &engine_core::work_on_runs, host_)),
+      flusher_(new work_strand(*this, &engine_core::flush, host_)) {}
+
+engine_core::~engine_core() {
+  if (alarm_.armed()) host_.cancel_deadline(alarm_);
+  runs_.clear();
+  writer_.reset();
+}
+
+// ------------------------------------------------------------------ handlers
+
+void engine_core::add_handler(std::string_view name, std::shared_ptr<const handler_base> handler,
+                              int version) {
+  require_option(!name.empty(), "add: the name of a handler is empty");
+  require_option(version >= 1, "add: the version of a handler is less than 1");
+  auto& versions = handlers_[std::string(name)];
+  if (!versions.emplace(static_cast<std::uint32_t>(version), std::move(handler)).second)
+    raise(errc::invalid_argument, "durable engine: there is a handler '" + std::string(name) +
+                                      "' of version " + std::to_string(version) + " already");
+  if (!open_) return;
+  for (const auto& [number, run] : runs_)
+    if (run->state == durable::run_state::blocked && run->live == nullptr && run->handler == name)
+      resume(*run);
+}
+
+const handler_base* engine_core::code_of(const durable_run& run) const {
+  const auto versions = handlers_.find(run.handler);
+  if (versions == handlers_.end()) return nullptr;
+  const auto found = versions->second.find(run.version);
+  return found == versions->second.end() ? nullptr : found->second.get();
+}
+
+std::uint32_t engine_core::newest_version(std::string_view handler) const {
+  const auto versions = handlers_.find(handler);
+  return versions == handlers_.end() ? 0 : versions->second.rbegin()->first;
+}
+
+// ------------------------------------------------------------------ starting
+
+void engine_core::require_open(const char* what) const {
+  if (run_here != nullptr) refuse_in_run("a durable::engine");
+  if (&host_ != loop::here()) {
+    raise(errc::wrong_loop, std::string(what) + ": the durable engine on '" + setup_.path +
+                                "' belongs to loop '" + host_.own_door().name() + "'");
+  }
+  if (broken_) std::rethrow_exception(failure_);
+  if (open_) return;
+  raise(errc::not_open, std::string(what) + ": the durable engine on '" + setup_.path + "' " +
+                            (opened_ ? "is closed" : "is not open; await open() first"));
+}
+
+durable_run* engine_core::attached(const run_request& request) {
+  durable_run* found = nullptr;
+  if (!request.id.empty()) {
+    const auto known = by_id_.find(request.id);
+    if (known != by_id_.end()) found = known->second;
+  }
+  if (found == nullptr && !request.idempotency.empty()) {
+    const auto known = by_idempotency_.find(idempotency_key(request.handler, request.idempotency));
+    if (known != by_idempotency_.end()) found = known->second;
+  }
+  return found;
+}
+
+errc engine_core::refuses(const run_request& request, std::string& problem) {
+  if (const durable_run* there = attached(request)) {
+    if (there->handler == request.handler) return errc{};
+    problem = "run '" + there->id + "' is one of handler '" + there->handler + "', not of '" +
+              request.handler + "'; give another id";
+    return errc::id_in_use;
+  }
+  if (!request.key.empty()) {
+    problem = "handler '" + request.handler + "' is no object's, so it has no key";
+    return errc::invalid_argument;
+  }
+  if (newest_version(request.handler) == 0) {
+    problem = "no handler '" + request.handler + "' was added to the durable engine on '" +
+              setup_.path + "'";
+    return errc::unknown_handler;
+  }
+  return errc{};
+}
+
+engine_core::begun engine_core::begin_run(run_request request) {
+  require_open("start");
+  std::string problem;
+  if (const errc refused = refuses(request, problem); refused != errc{}) raise(refused, problem);
+  if (durable_run* there = attached(request)) return {there->id, there->start_lsn};
+  if (journal_->short_of_space())
+    raise(errc::journal_full, "no space for the journal '" + setup_.path +
+                                  "': runs that have begun go on, new ones are refused until there "
+                                  "is room");
+  durable_run& made = start_run(request, 0, 0);
+  return {made.id, made.start_lsn};
+}
+
+std::string engine_core::new_id() {
+  for (;;) {
+    char text[20];
+    std::snprintf(text, sizeof text, "r-%016llx",
+                  static_cast<unsigned long long>(host_.env().random()));
+    if (!by_id_.contains(text)) return text;
+  }
+}
+
+durable_run& engine_core::make_run(std::uint64_t number, const start_record& from) {
+  auto made = std::make_unique<durable_run>(*this, number);
+  made->id = from.id;
+  made->handler = from.handler;
+  made->version = from.version;
+  made->seed = from.seed;
+  made->started = from.at;
+  made->begins = from.begins;
+  made->parent = from.parent;
+  made->parent_command = from.parent_command;
+  made->idempotency = from.idempotency;
+  last_number_ = std::max(last_number_, number);
+  durable_run& run = *runs_.emplace_hint(runs_.end(), number, std::move(made))->second;
+  by_id_.emplace(run.id, &run);
+  if (!run.idempotency.empty())
+    by_idempotency_.emplace(idempotency_key(run.handler, run.idempotency), &run);
+  return run;
+}
+
+durable_run& engine_core::start_run(const run_request& request, std::uint64_t parent,
+                                    std::uint64_t command) {
+  const std::string made_id = request.id.empty() ? new_id() : request.id;
+  start_record start;
+  start.at = wall_now();
+  start.begins = request.delay > duration::zero()
+                     ? wall_time(saturating_add(time_point(start.at.time_since_epoch()),
+                                                request.delay)
+                                     .time_since_epoch())
+                     : start.at;
+  start.seed = host_.env().random();
+  start.version = newest_version(request.handler);
+  start.parent = parent;
+  start.parent_command = command;
+  start.id = made_id;
+  start.handler = request.handler;
+  start.key = request.key;
+  start.idempotency = request.idempotency;
+  start.input = request.input;
+  payload_writer payload;
+  start.write(payload);
+  durable_run& run = make_run(last_number_ + 1, start);
+  record_head head;
+  head.type = static_cast<std::uint16_t>(record_type::run_start);
+  head.run = run.number();
+  const journal::appended at = journal_->append(head, payload.view());
+  flusher_->wake();
+  run.start_place = at.place;
+  run.start_lsn = run.depends = at.lsn;
+  resume(run);
+  return run;
+}
+
+void engine_core::start_sent(const run_request& request) {
+  if (attached(request) == nullptr) start_run(request, 0, 0);
+}
+
+// ------------------------------------------------------------------ telling runs something
+
+std::uint64_t engine_core::tell_run(durable_run& run, completion what) {
+  payload_writer payload;
+  if (what.type == record_type::signal) {
+    payload.time(what.at).text(what.name).text(what.answer.text);
+  } else if (what.type == record_type::fired) {
+    payload.time(what.at);
+  } else {
+    answer_record{what.at, what.answer.code, what.answer.text}.write(payload);
+  }
+  const std::uint64_t lsn =
+      append(run, what.type, static_cast<std::uint16_t>(what.answer.how), what.command,
+             payload.view())
+          .lsn;
+  if (run.live != nullptr) {
+    run.live->inbox.push_back(std::move(what));
+    make_ready(run);
+  } else {
+    resume(run);
+  }
+  return lsn;
+}
+
+engine_core::told engine_core::resolve(std::string_view id, bool ok, std::string text) {
+  require_open(ok ? "resolve" : "reject");
+  const std::optional<awakeable_ref> of = parse_awakeable_id(id, secret());
+  if (!of)
+    raise(errc::unknown_awakeable,
+          "'" + std::string(id.substr(0, 64)) + "' is no awakeable of the journal '" + setup_.path +
+              "'");
+  durable_run* run = find(of->run);
+  if (run == nullptr || run->ended() || !run->resolved.insert(of->command).second)
+    return {false, journal_->last_lsn()};
+  completion what{record_type::resolved, of->command, wall_now(), {}, {}};
+  what.answer.how = ok ? command_answer::sort::value : command_answer::sort::error;
+  what.answer.text = std::move(text);
+  return {true, tell_run(*run, std::move(what))};
+}
+
+engine_core::told engine_core::signal(std::string_view run_id, std::string_view name,
+                                      std::string value) {
+  require_open("signal");
+  const auto found = by_id_.find(run_id);
+  if (found == by_id_.end() || found->second->ended()) return {false, journal_->last_lsn()};
+  completion what{record_type::signal, 0, wall_now(), std::string(name), {}};
+  what.answer.how = command_answer::sort::value;
+  what.answer.text = std::move(value);
+  return {true, tell_run(*found->second, std::move(what))};
+}
+
+bool engine_core::cancel(std::string_view id, std::string_view why) {
+  require_open("cancel");
+  const auto found = by_id_.find(id);
+  if (found == by_id_.end() || found->second->ended()) return false;
+  completion what{record_type::cancel, 0, wall_now(), {}, {}};
+  what.answer.how = command_answer::sort::cancelled;
+  what.answer.text = why;
+  tell_run(*found->second, std::move(what));
+  return true;
+}
+
+bool cancel_run(engine_core& engine, const std::string& id) { return engine.cancel(id); }
+
+// ------------------------------------------------------------------ looking
+
+durable_run* engine_core::find(std::uint64_t number) noexcept {
+  const auto found = runs_.find(number);
+  return found == runs_.end() ? nullptr : found->second.get();
+}
+
+durable::run_info engine_core::info_of(const durable_run& run) const {
+  durable::run_info info;
+  info.id = run.id;
+  info.handler = run.handler;
+  info.version = static_cast<int>(run.version);
+  info.state = run.state;
+  info.message = run.message;
+  return info;
+}
+
+std::optional<durable::run_info> engine_core::get(std::string_view id) const {
+  const auto found = by_id_.find(id);
+  if (found == by_id_.end()) return std::nullopt;
+  return info_of(*found->second);
+}
+
+std::vector<durable::run_info> engine_core::list(const durable::list_options& options) const {
+  std::vector<durable::run_info> found;
+  for (const auto& [number, run] : runs_) {
+    if (options.state && run->state != *options.state) continue;
+    if (!options.handler.empty() && run->handler != options.handler) continue;
+    found.push_back(info_of(*run));
+  }
+  return found;
+}
+
+subscription<durable::run_event> engine_core::events() {
+  if (run_here != nullptr) refuse_in_run("a durable::engine");
+  return events_.subscribe({.overflow = overflow::drop_oldest});
+}
+
+void engine_core::emit(const durable_run& run) {
+  const in_loop outside(host_);
+  if (events_.subscribers() == 0) return;
+  (void)events_.try_emit(durable::run_event{run.id, run.state, run.message});
+}
+
+// ------------------------------------------------------------------ waiting
+
+bool lsn_wait::try_now() const noexcept {
+  return !engine_->running() || engine_->journal_->durable_lsn() >= lsn_;
+}
+void lsn_wait::arm() noexcept { engine_->lsn_waiters_.push_back(*this); }
+cancel_result lsn_wait::withdraw() noexcept {
+  engine_->lsn_waiters_.remove(*this);
+  return cancel_result::done;
+}
+void lsn_wait::describe(dump_line& line) const { line.add("the journal"); }
+void lsn_wait::take() const {
+  if (engine_->journal_ != nullptr && engine_->journal_->durable_lsn() >= lsn_) return;
+  if (engine_->broken_) std::rethrow_exception(engine_->failure_);
+  raise(errc::not_open, "the durable engine was closed before this was on the disk");
+}
+
+bool end_wait::try_now() const noexcept { return !engine_->running() || run_->final; }
+void end_wait::arm() noexcept {
+  waited_ = true;
+  run_->askers.push_back(*this);
+}
+cancel_result end_wait::withdraw() noexcept {
+  run_->askers.remove(*this);
+  return cancel_result::done;
+}
+void end_wait::describe(dump_line& line) const { line.add("durable run").add_name(run_->id); }
+
+command_answer end_wait::take() {
+  if (error_) std::rethrow_exception(error_);
+  if (engine_->broken_) std::rethrow_exception(engine_->failure_);
+  if (!engine_->open_) raise(errc::not_open, "the durable engine was closed before the run ended");
+  return engine_->late_result(*run_);
+}
+
+durable_run& engine_core::require_known(std::string_view id) {
+  const auto found = by_id_.find(id);
+  if (found != by_id_.end()) return *found->second;
+  raise(errc::invalid_argument,
+        "run '" + std::string(id) + "' is not known any more: its retention is over");
+}
+
+command_answer engine_core::late_result(durable_run& run) {
+  std::string payload;
+  const record_head head = journal_->read(run.end_place, payload);
+  const answer_record read = answer_record::read(payload);
+  command_answer how;
+  how.how = static_cast<command_answer::sort>(head.flags & 0xffU);
+  how.text = read.text;
+  return how;  // of an error always a terminal_error with its message
+}
+
+task<std::string> run_result(std::shared_ptr<engine_core> engine, std::string id) {
+  engine->require_open("result");
+  durable_run& run = engine->require_known(id);
+  const command_answer how = co_await engine->end_of(run);
+  if (how.how != command_answer::sort::value) raise_answer(how);
+  co_return how.text;
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+// The engine without its templates: runs, timers, the journal and who waits for it.
+#pragma once
+
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include <weir/broadcast.hpp>
+#include <weir/detail/wait_list.hpp>
+#include <weir/durable.hpp>
+#include <weir/event.hpp>
+
+#include "core/loop.hpp"
+#include "durable/commit_writer.hpp"
+#include "durable/journal.hpp"
+#include "durable/run_record.hpp"
+#include "durable/run.hpp"
+
+namespace weir::detail {
+
+/// Waits until a record is on the disk; the error of a journal that failed.
+class lsn_wait : public simple_wait<lsn_wait, linked_wait> {
+ public:
+  struct args {
+    engine_core* engine;
+    std::uint64_t lsn;
+  };
+  using result = void;
+  explicit lsn_wait(args&& a) noexcept : engine_(a.engine), lsn_(a.lsn) {}
+  bool try_now() const noexcept;
+  void arm() noexcept;
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  void take() const;
+
+ private:
+  friend class engine_core;
+  engine_core* engine_;
+  std::uint64_t lsn_;
+};
+
+/// Waits until the end of a run may be known.
+class end_wait : public simple_wait<end_wait, linked_wait> {
+ public:
+  struct args {
+    engine_core* engine;
+    durable_run* run;
+  };
+  using result = command_answer;
+  explicit end_wait(args&& a) noexcept : engine_(a.engine), run_(a.run) {}
+  bool try_now() const noexcept;
+  void arm() noexcept;
+  cancel_result withdraw() noexcept override;
+  void describe(dump_line& line) const override;
+  /// The original error of a run that ended meanwhile is thrown.
+  command_answer take();
+
+ private:
+  friend class engine_core;
+  engine_core* engine_;
+  durable_run* run_;
+  bool waited_ = false;
+  std::exception_ptr error_;
+};
+
+/// The options of an engine with their texts.
+struct engine_setup {
+  explicit engine_setup(const durable::engine_options& options);
+  std::string path;
+  std::int64_t max_resume;
+  duration retention;
+  bool sync;
+  std::int64_t segment_bytes;
+  weir::disk* disk;
+  std::int64_t max_live;
+};
+
+/// A strand of the host's loop that does a piece of the engine's work in each turn. If the engine
+/// ends while it is in the ready queue, it is an orphan, and ends at its turn.
+class work_strand final : public special_strand {
+ public:
+  using work = void (engine_core::*)();
+  work_strand(engine_core& engine, work what, loop& host) noexcept;
+  void wake() noexcept;
+  bool begin_turn() noexcept override;
+  void end_turn() noexcept override;
+  /// Its engine ends.
+  static void drop(work_strand* s) noexcept;
+  struct dropper {
+    void operator()(work_strand* s) const noexcept { drop(s); }
+  };
+
+ private:
+  engine_core* engine_;
+  work work_;
+};
+
+/// Invariants:
+/// 1. Everything is on the host's loop; another thread only writes batches (commit_writer).
+/// 2. A run is in `ready_` at most once (`listed`), if it has something to do and the engine runs.
+/// 3. At most `max_resume` runs are being replayed; the others wait in `resuming_`.
+/// 4. Once the journal has failed, nothing is appended and no run goes on; everybody who waits gets
+///    the error.
+class engine_core final : public std::enable_shared_from_this<engine_core>, private record_reader {
+ public:
+  explicit engine_core(engine_setup setup);
+  ~engine_core();
+
+  // The service.
+  task<> serve();
+  pending<gate_wait> service_begun() { return begun_.wait(); }
+  void ask_to_close() { closing_.set(); }
+
+  // What users call.
+  void add_handler(std::string_view name, std::shared_ptr<const handler_base> handler,
+                   int version);
+  void open();
+  struct begun {
+    std::string id;
+    std::uint64_t lsn;
+  };
+  begun begin_run(run_request request);
+  struct told {
+    bool first;
+    std::uint64_t lsn;
+  };
+  told resolve(std::string_view id, bool ok, std::string text);
+  told signal(std::string_view run, std::string_view name, std::string value);
+  bool cancel(std::string_view id, std::string_view why = {});
+  std::optional<durable::run_info> get(std::string_view id) const;
+  std::vector<durable::run_info> list(const durable::list_options& options) const;
+  subscription<durable::run_event> events();
+  durable_run& require_known(std::string_view id);
+  command_answer late_result(durable_run& run);
+  void require_open(const char* what) const;
+  pending<lsn_wait> durable(std::uint64_t lsn) { return pending<lsn_wait>({this, lsn}); }
+  pending<end_wait> end_of(durable_run& run) { return pending<end_wait>({this, &run}); }
+
+  // What runs call.
+  loop& host() noexcept { return host_; }
+  wall_time wall_now() { return host_.env().wall_now(); }
+  journal::appended append(durable_run& run, record_type type, std::uint16_t flags,
+                           std::uint64_t command, std::string_view payload);
+  /// Appends a completion and lets the run have it.
+  std::uint64_t tell_run(durable_run& run, completion what);
+  void start_timer(run_timer& t);
+  void stop_timer(run_timer& t) noexcept;
+  void start_step(durable_run& run, command_wait& w, const run_history::step_past& past);
+  /// The run does not wait for the step or call any more: it shall end, and the journal know it.
+  void give_up(durable_run& run, command_wait& w);
+  /// Starts the called run, or attaches to it.
+  void start_call(durable_run& run, command_wait& w);
+  /// Starts a run that nobody waits for, unless it is there.
+  void start_sent(const run_request& request);
+  /// Why such a run could not be started; errc{}: it could.
+  errc refuses(const run_request& request, std::string& problem);
+  durable_run* find(std::uint64_t number) noexcept;
+  const std::array<unsigned char, 16>& secret() const noexcept { return journal_->secret(); }
+  void make_ready(durable_run& run);
+  bool running() const noexcept { return open_ && !broken_; }
+
+  /// A step was cut short by the end of the engine or the failure of the journal.
+  void step_lost(durable_run& run) noexcept;
+
+  // What the writer calls.
+  void commit_done(std::unique_ptr<journal_batch> batch, std::exception_ptr error) noexcept;
+
+ private:
+  friend class lsn_wait;
+  friend class end_wait;
+  friend class step_job;
+
+  void see(const record_head& head, std::string_view payload, std::uint64_t lsn,
+           record_place place) override;
+  void see_start(const record_head& head, std::string_view payload, std::uint64_t lsn,
+                 record_place place);
+  void see_end(durable_run& run, const record_head& head, std::string_view payload,
+               std::uint64_t lsn, record_place place);
+  void recovered();
+  durable_run& make_run(std::uint64_t number, const start_record& from);
+  durable_run& start_run(const run_request& request, std::uint64_t parent, std::uint64_t command);
+  durable_run* attached(const run_request& request);
+  const handler_base* code_of(const durable_run& run) const;
+  std::uint32_t newest_version(std::string_view handler) const;
+  void resume(durable_run& run);
+  void begin_resumed();
+  run_history load(durable_run& run, std::string& input);
+  void work_on_runs();
+  void drive(durable_run& run);
+  void end_run(durable_run& run);
+  void block_run(durable_run& run, std::string why);
+  void stop_blocked(durable_run& run);
+  void replayed(durable_run& run);
+  void answer_call(durable_run& run, std::uint64_t command, const command_answer& how);
+  void park(durable_run& run);
+  void unpark(durable_run& run) noexcept;
+  void suspend_some();
+  void finish_durable_runs();
+  void emit(const durable_run& run);
+  durable::run_info info_of(const durable_run& run) const;
+  void flush();
+  void wake_durable() noexcept;
+  void break_down(std::exception_ptr error) noexcept;
+  void arm_alarm();
+  void fire_due();
+  task<> shut_down();
+  std::string new_id();
+
+  struct by_time {
+    bool operator()(const run_timer* a, const run_timer* b) const noexcept;
+  };
+  struct alarm_clock final : deadline_node {
+    explicit alarm_clock(engine_core& e) noexcept : of(e) {}
+    void expired() noexcept override { of.fire_due(); }
+    engine_core& of;
+  };
+
+  engine_setup setup_;
+  loop& host_;
+  scope* steps_ = nullptr;  // of the service, while it runs
+  bool open_ = false;
+  bool opened_ = false;  // ever
+  bool broken_ = false;
+  bool ended_ = false;
+  std::exception_ptr failure_;
+  event begun_;
+  event closing_;
+  std::map<std::string, std::map<std::uint32_t, std::shared_ptr<const handler_base>>, std::less<>>
+      handlers_;
+  std::unique_ptr<journal> journal_;
+  std::unique_ptr<commit_writer> writer_;
+  bool committing_ = false;
+  std::map<std::uint64_t, std::unique_ptr<durable_run>> runs_;
+  std::unordered_map<std::string_view, durable_run*> by_id_;
+  std::unordered_map<std::string, durable_run*> by_idempotency_;
+  std::uint64_t last_number_ = 0;
+  durable_run* last_seen_ = nullptr;  // during recovery
+  std::deque<durable_run*> ready_;
+  std::deque<durable_run*> resuming_;
+  std::int64_t replaying_ = 0;
+  std::int64_t live_ = 0;
+  std::size_t to_recover_ = 0;  // runs of the last life to be replayed: until then timers wait
+  std::list<durable_run*> parked_;  // longest first
+  std::deque<durable_run*> ending_;  // their ends are not durable yet
+  std::set<run_timer*, by_time> timers_;
+  alarm_clock alarm_{*this};
+  wait_list lsn_waiters_;
+  broadcast<durable::run_event> events_;
+  std::unique_ptr<work_strand, work_strand::dropper> pump_;
+  std::unique_ptr<work_strand, work_strand::dropper> flusher_;
+};
+
+}  // namespace weir::detail

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// The life of an engine: recovery, service, end.
+#include "durable/engine_core.hpp"
+
+#include <weir/context.hpp>
+#include <weir/time.hpp>
+
+#include "core/region.hpp"
+
+namespace weir::detail {
+
+void engine_core::open() {
+  if (run_here != nullptr) refuse_in_run("a durable::engine");
+  if (opened_)
+    raise(errc::already_open, "open: the durable engine on '" + setup_.path +
+                                  "' was opened before; make another one");
+  journal_options options;
+  options.path = setup_.path;
+  options.segment_bytes = static_cast<std::uint64_t>(setup_.segment_bytes);
+  options.sync = setup_.sync;
+  options.disk = setup_.disk;
+  auto opened = std::make_unique<journal>(std::move(options));
+  try {
+    opened->open(*this);
+  } catch (...) {
+    by_id_.clear();
+    by_idempotency_.clear();
+    runs_.clear();
+    last_seen_ = nullptr;
+    throw;
+  }
+  journal_ = std::move(opened);
+  writer_ = commit_writer::make(*this, *journal_, host_);
+  opened_ = open_ = true;
+  recovered();
+}
+
+// ------------------------------------------------------------------ recovery
+
+void engine_core::see(const record_head& head, std::string_view payload, std::uint64_t lsn,
+                      record_place place) {
+  const auto type = static_cast<record_type>(head.type);
+  if (type == record_type::run_start) return see_start(head, payload, lsn, place);
+  if (last_seen_ == nullptr || last_seen_->number() != head.run) last_seen_ = find(head.run);
+  if (last_seen_ == nullptr)
+    raise(errc::journal_corrupt, "the journal '" + setup_.path + "' has record " +
+                                     std::to_string(lsn) + " of run " + std::to_string(head.run) +
+                                     ", which it does not start");
+  durable_run& run = *last_seen_;
+  if (type == record_type::run_end) return see_end(run, head, payload, lsn, place);
+  run.places.push_back(place);
+  if (is_completion(type)) run.depends = lsn;
+  if (type == record_type::resolved)
+    run.resolved.insert(command_key(head.fiber, head.index));
+}
+
+void engine_core::see_start(const record_head& head, std::string_view payload, std::uint64_t lsn,
+                            record_place place) {
+  durable_run& run = make_run(head.run, start_record::read(payload));
+  run.start_place = place;
+  run.start_lsn = run.depends = lsn;
+  last_seen_ = &run;
+}
+
+void engine_core::see_end(durable_run& run, const record_head& head, std::string_view payload,
+                          std::uint64_t lsn, record_place place) {
+  run.end_lsn = lsn;
+  run.end_place = place;
+  run.final = true;
+  run.places = {};
+  run.resolved = {};
+  switch (static_cast<command_answer::sort>(head.flags & 0xffU)) {
+    case command_answer::sort::value:
+      run.state = durable::run_state::completed;
+      return;
+    case command_answer::sort::cancelled:
+      run.state = durable::run_state::cancelled;
+      break;
+    default:
+      run.state = durable::run_state::failed;
+  }
+  run.message = answer_record::read(payload).text;
+}
+
+void engine_core::recovered() {
+  last_seen_ = nullptr;
+  for (const auto& [number, run] : runs_) {
+    if (run->ended()) continue;
+    resume(*run);
+    if (!run->resuming) continue;  // it has not begun yet
+    run->recovering = true;
+    ++to_recover_;
+  }
+  arm_alarm();
+}
+
+// ------------------------------------------------------------------ service and end
+
+// Steps are children of the scope inside; what is left of the engine goes when they have ended.
+task<> engine_core::serve() {
+  const std::shared_ptr<engine_core> self = shared_from_this();
+  this_context().defer([self]() -> task<> { return self->shut_down(); });
+  scope_options how;
+  how.name = "durable steps";
+  how.failure = failure::isolate;
+  auto body = [this](scope& s) -> task<> {
+    steps_ = &s;
+    begun_.set();
+    co_await closing_.wait();
+    s.cancel(cancel_reason(cancel_kind::scope_ended, "the durable engine was closed"));
+    co_await yield();
+  };
+  const outcome<void> ended = co_await settle(with_scope(how, body));
+}
+
+task<> engine_core::shut_down() {
+  steps_ = nullptr;
+  while (running() && journal_ != nullptr &&
+         journal_->durable_lsn() < journal_->last_lsn()) {
+    flush();
+    if (!running()) break;
+    const outcome<void> written = co_await settle(durable(journal_->last_lsn()));
+    if (!written.is_value()) break;
+  }
+  open_ = false;
+  if (alarm_.armed()) host_.cancel_deadline(alarm_);
+  for (const auto& [number, run] : runs_) {
+    if (run->live != nullptr) run->evict("the durable engine was closed");
+    while (!run->askers.empty()) {
+      auto& asker = static_cast<end_wait&>(*run->askers.first());
+      run->askers.remove(asker);
+      asker.complete();
+    }
+  }
+  timers_.clear();
+  ready_.clear();
+  resuming_.clear();
+  parked_.clear();
+  if (journal_ != nullptr) wake_durable();
+  writer_.reset();
+  events_.close();
+  ended_ = true;
+}
+
+}  // namespace weir::detail

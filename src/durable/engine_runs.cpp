@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: MIT
+// How the engine lets runs go on: resuming, driving, ending, suspending, timers and calls.
+#include "durable/engine_core.hpp"
+
+#include "core/region.hpp"
+#include "durable/step_job.hpp"
+
+namespace weir::detail {
+
+// ------------------------------------------------------------------ work strands
+
+work_strand::work_strand(engine_core& engine, work what, loop& host) noexcept
+    : engine_(&engine), work_(what) {
+  top = host.root_scope();
+}
+
+void work_strand::wake() noexcept {
+  if (!queued) engine_->host().push(*this);
+}
+
+bool work_strand::begin_turn() noexcept {
+  strand* const self = std::exchange(current, nullptr);
+  if (engine_ != nullptr) (engine_->*work_)();
+  current = self;
+  return false;
+}
+
+void work_strand::end_turn() noexcept {
+  if (engine_ == nullptr) delete this;
+}
+
+void work_strand::drop(work_strand* s) noexcept {
+  if (s->queued && !in_dead_world()) {
+    s->engine_ = nullptr;
+  } else {
+    delete s;
+  }
+}
+
+// ------------------------------------------------------------------ the journal
+
+journal::appended engine_core::append(durable_run& run, record_type type, std::uint16_t flags,
+                                      std::uint64_t command, std::string_view payload) {
+  if (!running()) return {0, 0};
+  record_head head;
+  head.type = static_cast<std::uint16_t>(type);
+  head.flags = flags;
+  head.run = run.number();
+  head.fiber = fiber_of_key(command);
+  head.index = index_of_key(command);
+  try {
+    const journal::appended at = journal_->append(head, payload);
+    run.places.push_back(at.place);
+    if (is_completion(type)) run.depends = at.lsn;
+    flusher_->wake();
+    return at;
+  } catch (...) {
+    break_down(std::current_exception());
+    return {0, 0};
+  }
+}
+
+void engine_core::flush() {
+  if (journal_ == nullptr || broken_ || committing_) return;
+  try {
+    std::unique_ptr<journal_batch> batch = journal_->take();
+    if (batch == nullptr) return;
+    committing_ = true;
+    writer_->write(std::move(batch));
+  } catch (...) {
+    committing_ = false;
+    break_down(std::current_exception());
+  }
+}
+
+void engine_core::commit_done(std::unique_ptr<journal_batch> batch,
+                              std::exception_ptr error) noexcept {
+  committing_ = false;
+  if (error) return break_down(std::move(error));
+  journal_->committed(std::move(batch));
+  wake_durable();
+  finish_durable_runs();
+  flusher_->wake();
+}
+
+void engine_core::wake_durable() noexcept {
+  const in_loop outside(host_);
+  const std::uint64_t durable_now = journal_->durable_lsn();
+  for (linked_wait* w = lsn_waiters_.first(); w != nullptr;) {
+    auto& waiting = static_cast<lsn_wait&>(*w);
+    w = wait_list::after(*w);
+    if (waiting.lsn_ > durable_now && running()) continue;
+    lsn_waiters_.remove(waiting);
+    waiting.complete();
+  }
+}
+
+// Nothing is known about what was written: nothing goes on, and everybody hears of it.
+void engine_core::break_down(std::exception_ptr error) noexcept {
+  if (broken_) return;
+  broken_ = true;
+  failure_ = std::move(error);
+  host_.emit("journal_failed", setup_.path);
+  wake_durable();
+  const in_loop outside(host_);
+  for (const auto& [number, run] : runs_) {
+    while (!run->askers.empty()) {
+      auto& asker = static_cast<end_wait&>(*run->askers.first());
+      run->askers.remove(asker);
+      asker.complete();
+    }
+  }
+}
+
+// ------------------------------------------------------------------ resuming
+
+void engine_core::resume(durable_run& run) {
+  if (run.live != nullptr || run.resuming || run.ended() || !open_) return;
+  if (run.begins > run.started && run.places.empty() && run.begins > wall_now()) {
+    if (run.alarm != nullptr) return;
+    run.alarm = std::make_unique<run_timer>();
+    run.alarm->run = &run;
+    run.alarm->when = static_cast<std::uint64_t>(run.begins.time_since_epoch().count());
+    run.alarm->order = run.start_place;
+    return start_timer(*run.alarm);
+  }
+  if (run.alarm != nullptr) {
+    stop_timer(*run.alarm);
+    run.alarm.reset();
+  }
+  run.resuming = true;
+  resuming_.push_back(&run);
+  pump_->wake();
+}
+
+void engine_core::begin_resumed() {
+  while (replaying_ < setup_.max_resume && !resuming_.empty()) {
+    durable_run& run = *resuming_.front();
+    resuming_.pop_front();
+    ++replaying_;
+    try {
+      const handler_base* code = code_of(run);
+      if (code == nullptr) {
+        block_run(run, "no handler '" + run.handler + "' of version " +
+                           std::to_string(run.version) + " was added");
+        continue;
+      }
+      std::string input;
+      run_history history = load(run, input);
+      run.state = durable::run_state::running;
+      run.message.clear();
+      ++live_;
+      run.begin(*code, std::move(input), std::move(history));
+      emit(run);
+      make_ready(run);
+    } catch (...) {
+      block_run(run, message_of(std::current_exception()));
+    }
+  }
+}
+
+run_history engine_core::load(durable_run& run, std::string& input) {
+  run_history past;
+  std::string payload;
+  journal_->read(run.start_place, payload);
+  input = start_record::read(payload).input;
+  for (const record_place place : run.places) {
+    const record_head head = journal_->read(place, payload);
+    const std::uint64_t key = command_key(head.fiber, head.index);
+    const auto type = static_cast<record_type>(head.type);
+    if (type == record_type::command) {
+      const command_record c = command_record::read(payload);
+      past.commands.insert_or_assign(
+          key, run_history::command{static_cast<command_kind>(head.flags & 0xffU),
+                                    std::string(c.name), c.digest, c.number, place});
+    } else if (type == record_type::attempt) {
+      run_history::step_past& step = past.steps[key];
+      ++step.failed;
+      step.open = false;
+    } else if (type == record_type::intent) {
+      past.steps[key].open = true;
+    } else if (is_completion(type)) {
+      completion what{type, key, {}, {}, {}};
+      what.answer.how = static_cast<command_answer::sort>(head.flags & 0xffU);
+      payload_reader in(payload);
+      if (type == record_type::signal) {
+        what.at = in.time();
+        what.name = in.text();
+        what.answer.text = in.text();
+      } else if (type == record_type::fired) {
+        what.at = in.time();
+      } else {
+        const answer_record read = answer_record::read(payload);
+        what.at = read.at;
+        what.answer.code = read.code;
+        what.answer.text = read.text;
+      }
+      past.completions.push_back(std::move(what));
+    }
+  }
+  return past;
+}
+
+// ------------------------------------------------------------------ driving
+
+void engine_core::make_ready(durable_run& run) {
+  if (run.listed) return;
+  run.listed = true;
+  unpark(run);
+  ready_.push_back(&run);
+  pump_->wake();
+}
+
+void engine_core::work_on_runs() {
+  if (!running() || (steps_ != nullptr && steps_->cancel_requested())) return;
+  const in_loop outside(host_);
+  begin_resumed();
+  if (!ready_.empty()) {
+    durable_run& run = *ready_.front();
+    ready_.pop_front();
+    run.listed = false;
+    if (run.live != nullptr && run.state != durable::run_state::blocked) drive(run);
+  }
+  const bool can_resume = replaying_ < setup_.max_resume && !resuming_.empty();
+  if (!ready_.empty() || can_resume) pump_->wake();
+}
+
+void engine_core::drive(durable_run& run) {
+  const durable_run::progress how = run.drive();
+  if (run.resuming && (!run.live->replaying || how == durable_run::progress::blocked))
+    replayed(run);
+  switch (how) {
+    case durable_run::progress::more:
+      return make_ready(run);
+    case durable_run::progress::parked:
+      return park(run);
+    case durable_run::progress::ended:
+      return end_run(run);
+    case durable_run::progress::blocked:
+      return stop_blocked(run);
+  }
+}
+
+void engine_core::replayed(durable_run& run) {
+  run.resuming = false;
+  --replaying_;
+  if (!std::exchange(run.recovering, false)) return;
+  if (--to_recover_ == 0) arm_alarm();
+}
+
+void engine_core::end_run(durable_run& run) {
+  run.outcome = run.take_result();
+  --live_;
+  payload_writer payload;
+  answer_record{wall_now(), run.outcome->code, run.outcome->text}.write(payload);
+  const journal::appended at = append(run, record_type::run_end,
+                                      static_cast<std::uint16_t>(run.outcome->how), 0,
+                                      payload.view());
+  if (at.lsn == 0) return;
+  run.end_lsn = at.lsn;
+  run.end_place = at.place;
+  run.places = {};
+  run.resolved = {};
+  ending_.push_back(&run);
+  for (const durable_run::caller& c : std::exchange(run.callers, {})) {
+    durable_run* waiting = find(c.run);
+    if (waiting == nullptr || waiting->ended()) continue;
+    if (waiting->live == nullptr) {
+      resume(*waiting);
+    } else if (waiting->live->issued.contains(c.command) && !waiting->live->replaying) {
+      answer_call(*waiting, c.command, *run.outcome);
+    }
+  }
+}
+
+void engine_core::answer_call(durable_run& run, std::uint64_t command,
+                              const command_answer& how) {
+  completion what{record_type::answer, command, wall_now(), {}, how};
+  what.answer.code = errc::terminal;
+  tell_run(run, std::move(what));
+}
+
+void engine_core::finish_durable_runs() {
+  const std::uint64_t durable_now = journal_->durable_lsn();
+  while (!ending_.empty() && ending_.front()->end_lsn <= durable_now) {
+    durable_run& run = *ending_.front();
+    ending_.pop_front();
+    run.final = true;
+    switch (run.outcome->how) {
+      case command_answer::sort::value:
+        run.state = durable::run_state::completed;
+        break;
+      case command_answer::sort::cancelled:
+        run.state = durable::run_state::cancelled;
+        run.message = run.outcome->text;
+        break;
+      default:
+        run.state = durable::run_state::failed;
+        run.message = run.outcome->text;
+    }
+    run.outcome.reset();
+    const in_loop outside(host_);
+    while (!run.askers.empty()) {
+      auto& asker = static_cast<end_wait&>(*run.askers.first());
+      run.askers.remove(asker);
+      asker.error_ = run.error;
+      asker.complete();
+    }
+    run.error = nullptr;
+    emit(run);
+  }
+}
+
+// ------------------------------------------------------------------ blocked, parked, suspended
+
+void engine_core::block_run(durable_run& run, std::string why) {
+  run.state = durable::run_state::blocked;
+  run.message = std::move(why);
+  if (run.resuming) replayed(run);
+  emit(run);
+  host_.emit("run_blocked", run.id);
+}
+
+// Its steps refer to its frames: they end first.
+void engine_core::stop_blocked(durable_run& run) {
+  if (!run.live->jobs.empty()) {
+    const auto jobs = run.live->jobs;
+    for (const auto& [key, job] : jobs) job->cancel();
+    return;
+  }
+  run.evict("the run is blocked");
+  --live_;
+  emit(run);
+  host_.emit("run_blocked", run.id);
+}
+
+void engine_core::step_lost(durable_run& run) noexcept {
+  if (run.state == durable::run_state::blocked && run.live->jobs.empty()) {
+    run.evict("the run is blocked");
+    --live_;
+  }
+}
+
+void engine_core::park(durable_run& run) {
+  unpark(run);
+  run.parked_at = parked_.insert(parked_.end(), &run);
+  if (live_ > setup_.max_live) suspend_some();
+}
+
+void engine_core::unpark(durable_run& run) noexcept {
+  if (!run.parked_at) return;
+  parked_.erase(*run.parked_at);
+  run.parked_at.reset();
+}
+
+// Those who have been parked longest; their next timer wakes them again.
+void engine_core::suspend_some() {
+  for (auto at = parked_.begin(); at != parked_.end() && live_ > setup_.max_live;) {
+    durable_run& run = **at;
+    ++at;
+    if (!run.may_be_evicted()) continue;
+    const run_timer* first = nullptr;
+    for (const auto& [key, t] : run.live->timers)
+      if (first == nullptr || by_time()(t.get(), first)) first = t.get();
+    std::unique_ptr<run_timer> alarm;
+    if (first != nullptr) {
+      alarm = std::make_unique<run_timer>();
+      alarm->run = &run;
+      alarm->when = first->when;
+      alarm->order = first->order;
+    }
+    unpark(run);
+    run.evict("suspended to save memory");
+    --live_;
+    run.state = durable::run_state::suspended;
+    run.alarm = std::move(alarm);
+    if (run.alarm != nullptr) start_timer(*run.alarm);
+    emit(run);
+  }
+}
+
+// ------------------------------------------------------------------ timers
+
+bool engine_core::by_time::operator()(const run_timer* a, const run_timer* b) const noexcept {
+  if (a->when != b->when) return a->when < b->when;
+  if (a->limit != b->limit) return !a->limit;  // a value wins over a limit
+  if (a->order != b->order) return a->order < b->order;
+  return a < b;
+}
+
+void engine_core::start_timer(run_timer& t) {
+  if (t.started) return;
+  t.started = true;
+  const bool first = timers_.insert(&t).first == timers_.begin();
+  if (first) arm_alarm();
+}
+
+void engine_core::stop_timer(run_timer& t) noexcept {
+  if (!std::exchange(t.started, false)) return;
+  const bool first = *timers_.begin() == &t;
+  timers_.erase(&t);
+  if (first) arm_alarm();
+}
+
+void engine_core::arm_alarm() {
+  if (alarm_.armed()) host_.cancel_deadline(alarm_);
+  if (timers_.empty() || to_recover_ > 0 || !running()) return;
+  const auto now = static_cast<std::uint64_t>(wall_now().time_since_epoch().count());
+  const std::uint64_t when = (*timers_.begin())->when;
+  const auto left = static_cast<std::int64_t>(when > now ? when - now : 0);
+  host_.arm_deadline(alarm_, saturating_add(host_.now(), duration(left)), host_.next_order());
+}
+
+// Sleeps of one instant fire together; a limit fires when what they woke has run.
+void engine_core::fire_due() {
+  if (!running()) return;
+  const wall_time now = wall_now();
+  const auto ticks_now = static_cast<std::uint64_t>(now.time_since_epoch().count());
+  bool fired = false;
+  while (!timers_.empty() && (*timers_.begin())->when <= ticks_now) {
+    run_timer& t = **timers_.begin();
+    if (t.limit && fired) break;
+    t.started = false;
+    timers_.erase(timers_.begin());
+    fired = true;
+    if (t.of == nullptr) {
+      durable_run& run = *t.run;
+      run.alarm.reset();
+      resume(run);
+      continue;
+    }
+    const bool limit = t.limit;
+    tell_run(*t.run, completion{record_type::fired, t.command, now, {}, {}});
+    if (limit) break;
+  }
+  arm_alarm();
+}
+
+// ------------------------------------------------------------------ steps and calls
+
+void engine_core::start_step(durable_run& run, command_wait& w,
+                             const run_history::step_past& past) {
+  if (past.open) {
+    command_answer unknown;
+    unknown.how = command_answer::sort::error;
+    unknown.code = errc::outcome_unknown;
+    unknown.text = "step_once '" + w.setup().name + "' of run '" + run.id +
+                   "' was under way when the process died; whether it was done is not known";
+    return run.step_ended(w.command, std::move(unknown));
+  }
+  const in_loop outside(host_);
+  auto job = std::make_shared<step_job>(*this, run, w, past);
+  run.live->jobs.emplace(w.command, job);
+  job->start(*steps_);
+}
+
+void engine_core::start_call(durable_run& run, command_wait& w) {
+  run_request request = w.setup().request;
+  if (request.id.empty() && request.idempotency.empty()) request.id = run.child_id(w.command);
+  std::string problem;
+  const errc refused = refuses(request, problem);
+  if (refused != errc{}) {
+    command_answer no;
+    no.how = command_answer::sort::error;
+    no.code = refused;
+    no.text = problem;
+    return run.step_ended(w.command, std::move(no));
+  }
+  durable_run* callee = attached(request);
+  if (callee == nullptr) callee = &start_run(request, run.number(), w.command);
+  if (callee->ended())
+    return answer_call(run, w.command, callee->outcome ? *callee->outcome : late_result(*callee));
+  callee->callers.push_back({run.number(), w.command});
+}
+
+void engine_core::give_up(durable_run& run, command_wait& w) {
+  command_answer gone;
+  gone.how = command_answer::sort::cancelled;
+  gone.text = "cancelled";
+  if (w.setup().kind != command_kind::call) {
+    const auto job = run.live->jobs.find(w.command);
+    if (job == run.live->jobs.end()) return run.step_ended(w.command, std::move(gone));
+    const in_loop outside(host_);
+    return job->second->cancel();
+  }
+  run_request request = w.setup().request;
+  if (request.id.empty() && request.idempotency.empty()) request.id = run.child_id(w.command);
+  durable_run* callee = attached(request);
+  if (callee == nullptr || callee->ended() || callee->parent != run.number())
+    return run.step_ended(w.command, std::move(gone));
+  bool waits = false;
+  for (const durable_run::caller& c : callee->callers)
+    waits = waits || (c.run == run.number() && c.command == w.command);
+  if (!waits) callee->callers.push_back({run.number(), w.command});
+  completion what{record_type::cancel, 0, wall_now(), {}, {}};
+  what.answer.how = command_answer::sort::cancelled;
+  what.answer.text = "the run that called it was cancelled";
+  tell_run(*callee, std::move(what));
+}
+
+}  // namespace weir::detail

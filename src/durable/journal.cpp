@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+#include "durable/journal.hpp"
+
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include <weir/error.hpp>
+
+#include "durable/journal_error.hpp"
+#include "durable/log_batch.hpp"
+#include "durable/log_writer.hpp"
+#include "durable/record_files.hpp"
+#include "durable/recovery.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+constexpr std::uint64_t segment_bytes_min = std::uint64_t{64} << 10;
+constexpr std::uint64_t segment_bytes_max = (std::uint64_t{1} << 32) - frame_alignment;
+constexpr std::uint64_t inline_payload_max = std::uint64_t{64} << 10;
+
+void check(const journal_options& options) {
+  if (options.path.empty())
+    raise(errc::invalid_argument, "the path of a journal is empty; give it a directory");
+  if (options.segment_bytes < segment_bytes_min || options.segment_bytes > segment_bytes_max)
+    raise(errc::invalid_argument, "journal '" + options.path + "': segment_bytes is " +
+                                      std::to_string(options.segment_bytes) +
+                                      "; give at least 64 KiB and less than 4 GiB");
+}
+
+journal_secret make_secret() {
+  journal_secret secret{};
+  if (RAND_bytes(secret.data(), static_cast<int>(secret.size())) != 1)
+    raise(errc::journal_failed, "the system's generator gives no random bytes");
+  return secret;
+}
+
+std::string parent_of(const std::string& path) {
+  const std::size_t end = path.find_last_not_of('/');
+  if (end == std::string::npos) return "/";
+  const std::size_t slash = path.find_last_of('/', end);
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+void make_journal_directory(const journal_files& files) {
+  try {
+    files.disk->make_directory(files.directory);
+  } catch (const std::system_error& e) {
+    if (e.code() != std::errc::file_exists && e.code() != std::errc::not_a_directory) throw;
+    raise(errc::invalid_argument, "journal '" + files.directory +
+                                      "' is a file, or below one; give the path of a directory");
+  }
+  files.sync_names(parent_of(files.directory));
+}
+
+std::unique_ptr<disk_lock> lock_journal(const journal_files& files) {
+  try {
+    return files.disk->lock(files.path(lock_name));
+  } catch (const std::system_error& e) {
+    if (e.code() != std::errc::resource_unavailable_try_again) throw;
+    raise(errc::journal_locked, "journal '" + files.directory +
+                                    "' is in use by another engine or process; close that one "
+                                    "first, or give another path");
+  }
+}
+
+}  // namespace
+
+/// Invariants: `pending_` and `layout_` belong to the loop, `writer_` to whoever commits. `cause_`
+/// is written once, before `broken_` is set.
+class journal::parts {
+ public:
+  explicit parts(journal_options options)
+      : options_(std::move(options)),
+        files_{options_.disk != nullptr ? options_.disk : &real_disk(), options_.path,
+               options_.sync},
+        reader_(files_) {}
+
+  void open(record_reader& reader);
+  appended append(const record_head& head, std::string_view payload);
+  std::unique_ptr<journal_batch> take();
+  void commit(journal_batch& batch);
+  void committed(std::unique_ptr<journal_batch> batch) noexcept;
+  record_head read(record_place place, std::string& payload);
+
+  const journal_secret& secret() const noexcept { return state_.secret; }
+  std::uint64_t last_lsn() const noexcept { return layout_ ? layout_->next_lsn() - 1 : 0; }
+  std::uint64_t durable_lsn() const noexcept { return durable_lsn_; }
+  bool short_of_space() const noexcept { return short_of_space_; }
+
+ private:
+  void start(const recovered& state);
+  void require_usable() const;
+  record_place append_blob(const record_head& head, std::string_view payload);
+  bool read_from(const log_batch& batch, record_place place, record_head& head,
+                 std::string& payload) const;
+  void fail(const std::exception_ptr& cause);
+
+  journal_options options_;
+  journal_files files_;
+  std::unique_ptr<disk_lock> lock_;
+  recovered state_;
+  std::optional<log_layout> layout_;
+  std::optional<log_writer> writer_;
+  record_files reader_;
+
+  std::shared_ptr<log_batch> pending_;
+  std::shared_ptr<log_batch> out_;        // taken and not yet given back
+  std::unique_ptr<journal_batch> spare_;  // given back, to be used again
+  std::uint64_t durable_lsn_ = 0;
+  bool short_of_space_ = false;
+
+  std::optional<error> cause_;
+  std::atomic<bool> broken_{false};
+};
+
+void journal::parts::open(record_reader& reader) {
+  if (lock_ != nullptr)
+    raise(errc::already_open, "journal '" + files_.directory + "' was opened before");
+  check(options_);
+  try {
+    make_journal_directory(files_);
+    auto lock = lock_journal(files_);
+    recovery r(files_, options_.segment_bytes, options_.secret ? *options_.secret : make_secret());
+    start(r.run(reader));
+    lock_ = std::move(lock);
+  } catch (...) {
+    throw error(journal_error(files_.directory, std::current_exception()));
+  }
+}
+
+void journal::parts::start(const recovered& state) {
+  state_ = state;
+  durable_lsn_ = state.next_lsn - 1;
+  layout_.emplace(log_layout::start{.segment = state.segment,
+                                    .offset = state.offset,
+                                    .capacity = state.capacity,
+                                    .next_lsn = state.next_lsn,
+                                    .segment_bytes = options_.segment_bytes & ~std::uint64_t{7},
+                                    .epoch = state.epoch,
+                                    .secret = state.secret});
+  writer_.emplace(
+      files_, log_writer::start{.file = files_.disk->open(files_.path(segment_name(state.segment)),
+                                                          open_mode::read_write),
+                                .segment = state.segment,
+                                .capacity = state.capacity,
+                                .segment_bytes = options_.segment_bytes & ~std::uint64_t{7}});
+  pending_ = std::make_shared<log_batch>();
+}
+
+void journal::parts::require_usable() const {
+  if (broken_.load(std::memory_order_acquire)) throw error(*cause_);
+  if (!layout_) raise(errc::not_open, "journal '" + files_.directory + "' is not open; open it");
+}
+
+journal::appended journal::parts::append(const record_head& head, std::string_view payload) {
+  require_usable();
+  record_head kept = head;
+  kept.flags &= record_engine_flags;
+  const std::uint64_t largest = std::min(inline_payload_max, options_.segment_bytes / 4);
+  const std::uint64_t lsn = layout_->next_lsn();
+  if (payload.size() > largest) return {lsn, append_blob(kept, payload)};
+  return {lsn, layout_->append(*pending_, kept, payload)};
+}
+
+record_place journal::parts::append_blob(const record_head& head, std::string_view payload) {
+  record_head kept = head;
+  kept.flags |= record_is_blob;
+  const blob_name name = name_blob(payload);
+  if (pending_->find(name) == nullptr) pending_->blobs.push_back({name, std::string(payload)});
+  const auto encoded = encode(name);
+  return layout_->append(*pending_, kept, {encoded.data(), encoded.size()});
+}
+
+std::unique_ptr<journal_batch> journal::parts::take() {
+  require_usable();
+  if (out_ != nullptr || pending_->empty()) return nullptr;
+  layout_->close_frame(*pending_);
+  std::unique_ptr<journal_batch> batch = std::move(spare_);
+  if (batch == nullptr) batch.reset(new journal_batch(std::make_shared<log_batch>()));
+  std::swap(batch->content_, pending_);
+  out_ = batch->content_;
+  out_->durable_lsn = durable_lsn_;
+  return batch;
+}
+
+void journal::parts::commit(journal_batch& batch) {
+  require_usable();
+  try {
+    log_batch& content = *batch.content_;
+    content.seal(state_.epoch, layout_->seed());
+    writer_->write(content);
+  } catch (...) {
+    fail(std::current_exception());
+    throw error(*cause_);
+  }
+}
+
+void journal::parts::fail(const std::exception_ptr& cause) {
+  cause_.emplace(journal_error(files_.directory, cause));
+  broken_.store(true, std::memory_order_release);
+}
+
+void journal::parts::committed(std::unique_ptr<journal_batch> batch) noexcept {
+  durable_lsn_ = out_->last_lsn;
+  short_of_space_ = out_->short_of_space;
+  out_->clear();
+  out_ = nullptr;
+  spare_ = std::move(batch);
+}
+
+record_head journal::parts::read(record_place place, std::string& payload) {
+  if (!layout_) raise(errc::not_open, "journal '" + files_.directory + "' is not open; open it");
+  record_head head;
+  if (read_from(*pending_, place, head, payload)) return head;
+  if (out_ != nullptr && read_from(*out_, place, head, payload)) return head;
+  try {
+    return reader_.read(place, layout_->seed(), payload);
+  } catch (...) {
+    throw error(journal_error(files_.directory, std::current_exception()));
+  }
+}
+
+/// False if the batch does not hold the place.
+bool journal::parts::read_from(const log_batch& batch, record_place place, record_head& head,
+                               std::string& payload) const {
+  const auto bytes = batch.find(place);
+  if (!bytes) return false;
+  const auto record = decode_record(*bytes, layout_->seed());
+  if (!record) record_files::raise_no_record(files_, place);
+  head = record->head;
+  head.flags &= record_engine_flags;
+  payload = record->payload;
+  if ((record->head.flags & record_is_blob) == 0) return true;
+  if (const auto name = decode_blob_name(payload))
+    if (const log_batch::blob* found = batch.find(*name)) payload = found->content;
+  return true;
+}
+
+// ------------------------------------------------------------------ the public face
+
+journal::journal(journal_options options) : parts_(std::make_unique<parts>(std::move(options))) {}
+journal::~journal() = default;
+
+void journal::open(record_reader& reader) { parts_->open(reader); }
+const journal_secret& journal::secret() const noexcept { return parts_->secret(); }
+journal::appended journal::append(const record_head& head, std::string_view payload) {
+  return parts_->append(head, payload);
+}
+std::uint64_t journal::last_lsn() const noexcept { return parts_->last_lsn(); }
+std::uint64_t journal::durable_lsn() const noexcept { return parts_->durable_lsn(); }
+std::unique_ptr<journal_batch> journal::take() { return parts_->take(); }
+void journal::commit(journal_batch& batch) { parts_->commit(batch); }
+void journal::committed(std::unique_ptr<journal_batch> batch) noexcept {
+  parts_->committed(std::move(batch));
+}
+record_head journal::read(record_place place, std::string& payload) {
+  return parts_->read(place, payload);
+}
+bool journal::short_of_space() const noexcept { return parts_->short_of_space(); }
+
+}  // namespace weir::detail

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "durable/journal_error.hpp"
+
+#include <cerrno>
+#include <system_error>
+
+namespace weir::detail {
+
+void raise_corrupt(const std::string& file, std::uint64_t offset, const std::string& why) {
+  raise(errc::journal_corrupt, "journal corrupt: '" + file + "' at offset " +
+                                   std::to_string(offset) + ": " + why +
+                                   "; nothing was changed, restore the file from a copy");
+}
+
+bool is_no_space(const std::exception& e) noexcept {
+  const auto* system = dynamic_cast<const std::system_error*>(&e);
+  if (system == nullptr || system->code().category() != std::generic_category()) return false;
+  return system->code() == std::errc::no_space_on_device ||
+         system->code() == std::errc::file_too_large || system->code().value() == EDQUOT;
+}
+
+error journal_error(const std::string& directory, const std::exception_ptr& cause) {
+  const std::string name = "journal '" + directory + "'";
+  try {
+    std::rethrow_exception(cause);
+  } catch (const error& e) {
+    return e;
+  } catch (const std::exception& e) {
+    if (is_no_space(e))
+      return {errc::journal_full,
+              name + " has no space: " + e.what() + "; free some on its disk and open it again"};
+    return {errc::journal_failed,
+            name + " failed: " + e.what() + "; see to its disk and open it again"};
+  } catch (...) {
+    return {errc::journal_failed, name + " failed for an unknown reason; open it again"};
+  }
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+// The world of a run: its clock, its chance, its fibers and its commands.
+#include "durable/engine_core.hpp"
+#include "durable/run.hpp"
+
+#include "core/region.hpp"
+#include "durable/awakeable_id.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+/// Spreads a number over all bits (the last steps of splitmix64).
+std::uint64_t mix(std::uint64_t z) noexcept {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------ clock and chance
+
+time_point run_environment::now() { return time_point(run_.clock().time_since_epoch()); }
+wall_time run_environment::wall_now() { return run_.clock(); }
+std::uint64_t run_environment::random() { return run_.next_number(); }
+bool run_environment::simulated() const noexcept { return run_.host().env().simulated(); }
+void run_environment::frame_failed(const std::exception_ptr& error) noexcept {
+  run_.host().env().frame_failed(error);
+}
+
+// Numbers of one fiber do not depend on what others draw.
+std::uint64_t durable_run::next_number() {
+  live_run::fiber_record& f = running_fiber();
+  const std::uint64_t stream = mix(seed + 0x9e3779b97f4a7c15U * (f.id + std::uint64_t{1}));
+  return mix(stream + 0x9e3779b97f4a7c15U * ++f.numbers);
+}
+
+loop& durable_run::host() noexcept { return engine_.host(); }
+
+live_run::live_run(durable_run& run, loop& host) : env(run), inner(env, host, run) {}
+
+// ------------------------------------------------------------------ fibers
+
+live_run::fiber_record& durable_run::running_fiber() {
+  if (current == nullptr) return live->outside;
+  const auto found = live->fibers.find(region::fiber_of(*current->top));
+  return found == live->fibers.end() ? live->outside : found->second;
+}
+
+// A fiber is known by the way to it: who spawned it, and as which of its children. So the numbers of
+// others do not change when one spawns more.
+void durable_run::fiber_begins(fiber& f) {
+  live_run::fiber_record& parent = running_fiber();
+  auto number = static_cast<std::uint32_t>(
+      mix((static_cast<std::uint64_t>(parent.id) << 32 | ++parent.children) ^ 0x5bd1e995U));
+  while (number == 0 || !live->fiber_ids.insert(number).second) ++number;
+  live->fibers[&f].id = number;
+}
+
+void durable_run::fiber_ended(fiber& f) noexcept {
+  if (live == nullptr) return;
+  live->fibers.erase(&f);  // its number stays taken
+}
+
+// ------------------------------------------------------------------ commands
+
+namespace {
+
+std::string text_of(command_kind kind, std::string_view name) {
+  std::string text(to_string(kind));
+  if (!name.empty()) text.append(" '").append(name).append("'");
+  return text;
+}
+
+std::string place_of(std::source_location site) {
+  return std::string(site.file_name()).append(":").append(std::to_string(site.line()));
+}
+
+}  // namespace
+
+void durable_run::block(std::string why) {
+  if (state == durable::run_state::blocked) return;
+  state = durable::run_state::blocked;
+  message = std::move(why);
+}
+
+bool durable_run::matches(const run_history::command& was, command_kind kind,
+                          std::string_view name, std::uint64_t digest, std::uint64_t key,
+                          std::source_location site) {
+  if (was.kind == kind && was.name == name && was.digest == digest) return true;
+  std::string text("the code does not match the journal: command ");
+  text.append(std::to_string(index_of_key(key))).append(" of this fiber was ");
+  text.append(text_of(was.kind, was.name)).append(" and is ").append(text_of(kind, name));
+  if (was.kind == kind && was.name == name) text.append(" with another input");
+  text.append(" now, at ").append(place_of(site));
+  block(std::move(text));
+  return false;
+}
+
+durable_run::issued_command durable_run::command(command_kind kind, std::string_view name,
+                                                 std::uint64_t digest, std::uint64_t number,
+                                                 std::source_location site,
+                                                 std::optional<run_request> sends) {
+  if (state == durable::run_state::blocked) return {};
+  live_run::fiber_record& f = running_fiber();
+  const std::uint64_t key = command_key(f.id, ++f.commands);
+  const auto was = live->history.commands.find(key);
+  if (was != live->history.commands.end()) {
+    if (!matches(was->second, kind, name, digest, key, site)) return {};
+    const issued_command known{key, was->second.number, was->second.place};
+    live->history.commands.erase(was);
+    return known;
+  }
+  live_run::fresh_command made{key, kind, std::string(name), digest, number, std::move(sends)};
+  if (!live->replaying) return {key, number, record(made)};
+  live->fresh.push_back(std::move(made));
+  return {key, number, 0};
+}
+
+// A run that is sent for is started before the command is known, so that none is lost in between; it
+// is found by its id if that was done before.
+record_place durable_run::record(const live_run::fresh_command& c) {
+  if (c.sends) engine_.start_sent(*c.sends);
+  payload_writer payload;
+  command_record{c.name, c.digest, c.number}.write(payload);
+  return engine_
+      .append(*this, record_type::command, static_cast<std::uint16_t>(c.kind), c.key,
+              payload.view())
+      .place;
+}
+
+// ------------------------------------------------------------------ timers
+
+void durable_run::arm_timer(timer_node& node, std::uint64_t when, bool limit) noexcept {
+  const issued_command c =
+      command(limit ? command_kind::limit : command_kind::timer, {}, 0, when,
+              current != nullptr && current->leaf != nullptr ? current->leaf->awaiting
+                                                             : std::source_location());
+  if (c.key == 0) return;
+  auto made = std::make_unique<run_timer>();
+  made->run = this;
+  made->of = &node;
+  made->command = c.key;
+  made->when = c.number;
+  made->order = c.place;
+  made->limit = limit;
+  node.next = made.get();
+  node.when = c.number;
+  run_timer& t = *live->timers.emplace(c.key, std::move(made)).first->second;
+  if (!live->replaying) engine_.start_timer(t);
+}
+
+void durable_run::cancel_timer(timer_node& node) noexcept {
+  auto& t = static_cast<run_timer&>(*std::exchange(node.next, nullptr));
+  engine_.stop_timer(t);
+  live->timers.erase(t.command);
+}
+
+// ------------------------------------------------------------------ waits
+
+bool durable_run::poll(command_wait& w) {
+  const command_setup& setup = w.setup();
+  if (setup.kind == command_kind::awakeable) {
+    const live_run::cell& cell = live->awakeables[setup.key];
+    if (!cell.answer) return false;
+    w.set(*cell.answer);
+    return true;
+  }
+  if (setup.kind == command_kind::promise) {
+    const command_answer* settled = peek_promise(setup.name);
+    if (settled == nullptr) return false;
+    w.set(*settled);
+    return true;
+  }
+  if (setup.kind == command_kind::signal) {
+    live_run::signal_box& box = live->signals[setup.name];
+    if (box.kept.empty() || !box.waiting.empty()) return false;
+    w.set(std::move(box.kept.front()));
+    box.kept.pop_front();
+    return true;
+  }
+  return false;
+}
+
+void durable_run::issue(command_wait& w) {
+  const command_setup& setup = w.setup();
+  w.given_up = false;
+  switch (setup.kind) {
+    case command_kind::awakeable:
+      live->awakeables[setup.key].waiting.push_back(&w);
+      ++live->journaled_waits;
+      return;
+    case command_kind::promise:
+      live->promises[setup.name].waiting.push_back(&w);
+      return;
+    case command_kind::signal: {
+      const issued_command c = command(setup.kind, setup.name, 0, 0, setup.site);
+      w.command = c.key;
+      live->signals[setup.name].waiting.push_back(&w);
+      ++live->journaled_waits;
+      return;
+    }
+    default:
+      break;
+  }
+  const bool calls = setup.kind == command_kind::call;
+  const issued_command c = command(setup.kind, setup.name,
+                                   calls ? digest_of(setup.request.input) : 0, 0, setup.site);
+  w.command = c.key;
+  if (c.key == 0) return;
+  live->issued.emplace(c.key, &w);
+  if (!live->replaying) start(w);
+}
+
+void durable_run::remove_waiter(std::deque<command_wait*>& from, command_wait& w) noexcept {
+  std::erase(from, &w);
+}
+
+// A wait for a step or a call ends when the journal knows how that ended; all others at once.
+cancel_result durable_run::withdraw(command_wait& w) noexcept {
+  const command_setup& setup = w.setup();
+  if (setup.kind == command_kind::awakeable) {
+    remove_waiter(live->awakeables[setup.key].waiting, w);
+    --live->journaled_waits;
+    return cancel_result::done;
+  }
+  if (setup.kind == command_kind::promise) {
+    remove_waiter(live->promises[setup.name].waiting, w);
+    return cancel_result::done;
+  }
+  if (setup.kind == command_kind::signal) {
+    remove_waiter(live->signals[setup.name].waiting, w);
+    --live->journaled_waits;
+    return cancel_result::done;
+  }
+  if (live->evicting || w.command == 0) {
+    live->issued.erase(w.command);
+    return cancel_result::done;
+  }
+  if (!std::exchange(w.given_up, true) && !live->replaying) engine_.give_up(*this, w);
+  return cancel_result::later;
+}
+
+// ------------------------------------------------------------------ awakeables and promises
+
+run_seam::awakeable_made durable_run::make_awakeable(std::string_view name,
+                                                     std::source_location site) {
+  const issued_command c = command(command_kind::awakeable, name, 0, 0, site);
+  return {c.key, awakeable_id({number_, c.key}, engine_.secret())};
+}
+
+void durable_run::settle_cell(live_run::cell& cell, command_answer answer) {
+  if (cell.answer) return;
+  cell.answer = std::move(answer);
+  while (!cell.waiting.empty()) {
+    command_wait* first = cell.waiting.front();
+    cell.waiting.pop_front();
+    if (first->setup().kind == command_kind::awakeable) --live->journaled_waits;
+    first->arrived(*cell.answer);
+  }
+}
+
+bool durable_run::settle_promise(std::string_view name, command_answer answer,
+                                 std::source_location site) {
+  (void)command(command_kind::promise, name, digest_of(answer.text), 0, site);
+  live_run::cell& cell = live->promises[std::string(name)];
+  if (cell.answer) return false;
+  settle_cell(cell, std::move(answer));
+  return true;
+}
+
+const command_answer* durable_run::peek_promise(std::string_view name) const {
+  const auto found = live->promises.find(name);
+  return found == live->promises.end() || !found->second.answer ? nullptr
+                                                                 : &*found->second.answer;
+}
+
+// ------------------------------------------------------------------ absorb
+
+void durable_run::enter_absorb(scope& region) { live->absorbs.push_back(&region); }
+
+void durable_run::leave_absorb(scope& left, bool consumed) noexcept {
+  if (live == nullptr) return;
+  std::erase(live->absorbs, &left);
+  if (live->evicting || live->absorbing == 0 || !live->cancelling) return;
+  if (region::reason(left).get() != live->cancelling.get()) return;
+  if (consumed) live->absorbed = true;
+  if (--live->absorbing > 0) return;
+  const reason_ref why = std::move(live->cancelling);
+  live->cancelling = reason_ref();
+  if (live->absorbed) {
+    (void)command(command_kind::absorb, {}, 0, 0, std::source_location());
+    return;
+  }
+  region::cancel(*live->root_scope, why, false);
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Records in memory on their way to the disk, laid out as they will lie in the segments.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "durable/blob.hpp"
+#include "durable/frame.hpp"
+#include "durable/record.hpp"
+
+namespace weir::detail {
+
+/// Invariants: `bytes` is what will be written, in the order of the log. Each extent is a part of
+/// it that goes to one segment, without a gap, and reaches to the begin of the next; all but the
+/// first begin their segment, with its header. Frames lie inside of extents; their headers are
+/// empty until `seal`.
+struct log_batch {
+  struct extent {
+    std::uint64_t segment;
+    std::uint64_t offset;
+    std::size_t begin;  // in `bytes`
+  };
+  struct frame {
+    std::size_t begin;  // in `bytes`
+    frame_head head;
+  };
+  struct blob {
+    blob_name name;
+    std::string content;
+  };
+
+  std::vector<std::byte> bytes;
+  std::vector<extent> extents;
+  std::vector<frame> frames;
+  std::vector<blob> blobs;
+  std::uint64_t last_lsn = 0;
+  std::uint64_t durable_lsn = 0;  // when the batch was taken
+  bool short_of_space = false;    // what the writer found out
+
+  bool empty() const noexcept { return frames.empty(); }
+  /// Keeps the memory, unless it is a lot.
+  void clear() noexcept;
+  std::span<const std::byte> bytes_of(std::size_t extent) const noexcept;
+  /// From a place to the end of its extent; nothing if the place is not in here.
+  std::optional<std::span<const std::byte>> find(record_place place) const noexcept;
+  const blob* find(const blob_name& name) const noexcept;
+  /// Writes the headers of all frames.
+  void seal(std::uint64_t epoch, std::uint32_t seed) noexcept;
+};
+
+/// Where the log ends, and how it goes on: puts records into frames and frames into segments.
+class log_layout {
+ public:
+  struct start {
+    std::uint64_t segment = 0;
+    std::uint64_t offset = 0;    // a multiple of frame_alignment
+    std::uint64_t capacity = 0;  // of this segment; later ones have segment_bytes
+    std::uint64_t next_lsn = 1;
+    std::uint64_t segment_bytes = 0;
+    std::uint64_t epoch = 0;
+    journal_secret secret{};
+  };
+
+  explicit log_layout(const start& at);
+
+  /// Requires: a record of this size fits into a new segment.
+  record_place append(log_batch& batch, const record_head& head, std::string_view payload);
+  /// Ends the frame that was begun, because the batch is leaving.
+  void close_frame(log_batch& batch);
+  std::uint64_t next_lsn() const noexcept { return at_.next_lsn; }
+  std::uint32_t seed() const noexcept { return seed_; }
+
+ private:
+  bool fits(std::size_t record) const noexcept;
+  void open_frame(log_batch& batch, std::size_t record);
+  void begin_segment(log_batch& batch);
+
+  start at_;  // `offset` is the end of the last closed frame
+  std::uint32_t seed_;
+  std::size_t frame_bytes_ = 0;  // of the open frame so far; 0: none is open
+};
+
+}  // namespace weir::detail

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Brings batches to the disk.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <weir/disk.hpp>
+
+#include "durable/journal_files.hpp"
+#include "durable/log_batch.hpp"
+
+namespace weir::detail {
+
+/// Invariants: a segment is begun (its header is written) only after all of the one before it was
+/// synced, so a header proves that what precedes its first LSN was durable. A record is written
+/// only after its blob lasts. A file that a batch goes to has its name on the disk.
+/// Threads: one at a time; it shares nothing with who makes the batches.
+class log_writer {
+ public:
+  struct start {
+    std::unique_ptr<disk_file> file;  // of the last segment
+    std::uint64_t segment;
+    std::uint64_t capacity;
+    std::uint64_t segment_bytes;  // of those to come
+  };
+
+  log_writer(const journal_files& files, start at);
+
+  /// Writes a batch that was sealed, syncs it, and prepares the next segment if it is time.
+  /// After an error nothing is known about the end of the log.
+  void write(log_batch& batch);
+
+ private:
+  void write_blobs(const log_batch& batch);
+  void next_segment();
+  /// Does a part of it. False for want of space.
+  bool prepare(std::uint64_t at_most);
+
+  const journal_files& files_;
+  start at_;
+  std::unique_ptr<segment_maker> next_;  // being made
+  bool next_ready_ = false;
+};
+
+}  // namespace weir::detail

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "durable/record_files.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "durable/blob.hpp"
+#include "durable/frame.hpp"
+#include "durable/journal_error.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+constexpr std::size_t open_max = 16;
+/// Most records are smaller, so that one call reads them.
+constexpr std::size_t read_at_first = 1024;
+
+}  // namespace
+
+record_head record_files::read(record_place place, std::uint32_t seed, std::string& payload) {
+  std::size_t n = load_bytes(place, read_at_first);
+  const std::uint64_t size = record_size(std::span(buffer_).first(n));
+  if (size > n && size <= frame_bytes_max) n = load_bytes(place, static_cast<std::size_t>(size));
+  const auto record = decode_record(std::span(buffer_).first(n), seed);
+  if (!record) raise_no_record(files_, place);
+  record_head head = record->head;
+  head.flags &= record_engine_flags;
+  payload = record->payload;
+  if ((record->head.flags & record_is_blob) == 0) return head;
+  const auto name = decode_blob_name(payload);
+  if (!name) raise_no_record(files_, place);
+  read_blob(files_, *name, payload);
+  return head;
+}
+
+void record_files::raise_no_record(const journal_files& files, record_place place) {
+  raise_corrupt(files.path(segment_name(segment_of(place))), offset_of(place),
+                "no intact record begins here");
+}
+
+std::size_t record_files::load_bytes(record_place place, std::size_t n) {
+  if (buffer_.size() < n) buffer_.resize(n);
+  return read_up_to(open(segment_of(place)), std::span(buffer_).first(n), offset_of(place));
+}
+
+disk_file& record_files::open(std::uint64_t segment) {
+  const auto found = std::find_if(open_.begin(), open_.end(),
+                                  [&](const opened& o) { return o.segment == segment; });
+  if (found != open_.end()) return *found->file;
+  opened added{segment, files_.disk->open(files_.path(segment_name(segment)), open_mode::read)};
+  if (open_.size() < open_max) {
+    open_.push_back(std::move(added));
+    return *open_.back().file;
+  }
+  opened& slot = open_[oldest_++ % open_max];
+  slot = std::move(added);
+  return *slot.file;
+}
+
+}  // namespace weir::detail

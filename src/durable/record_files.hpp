@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Single records read from the disk, long after they were written.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <weir/disk.hpp>
+
+#include "durable/journal_files.hpp"
+#include "durable/record.hpp"
+
+namespace weir::detail {
+
+/// Keeps a few segments open.
+class record_files {
+ public:
+  explicit record_files(const journal_files& files) : files_(files) {}
+
+  /// A record that is damaged, or a place where none begins, is errc::journal_corrupt.
+  record_head read(record_place place, std::uint32_t seed, std::string& payload);
+  [[noreturn]] static void raise_no_record(const journal_files& files, record_place place);
+
+ private:
+  struct opened {
+    std::uint64_t segment;
+    std::unique_ptr<disk_file> file;
+  };
+  disk_file& open(std::uint64_t segment);
+  /// So many bytes from a place on, fewer at the end of the file.
+  std::size_t load_bytes(record_place place, std::size_t n);
+
+  const journal_files& files_;
+  std::vector<opened> open_;
+  std::size_t oldest_ = 0;
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace weir::detail

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+#include "durable/recovery.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "durable/blob.hpp"
+#include "durable/journal_error.hpp"
+#include "durable/little_endian.hpp"
+
+namespace weir::detail {
+
+recovery::recovery(const journal_files& files, std::uint64_t segment_bytes,
+                   const journal_secret& secret)
+    : files_(files), segment_bytes_(segment_bytes), secret_(secret) {}
+
+recovered recovery::run(record_reader& reader) {
+  manifest_ = read_manifest(files_);
+  find_segments();
+  if (segments_.empty()) {
+    if (files_.disk->exists(files_.path(manifest_name)))
+      raise_corrupt(files_.path(manifest_name), 0, "there are no segments beside it");
+    create();
+  } else {
+    check_segments();
+    adopt();
+    read_segments(reader);
+    check_end();
+    // A manifest is written when the name of the first segment lasts; without one it may not.
+    if (!manifest_ && next_lsn_ == 1) create();
+    repair();
+  }
+  write_new_manifest();
+  const segment& last = segments_[begun_ - 1];
+  return {.epoch = epoch_ + 1,
+          .secret = secret_,
+          .next_lsn = next_lsn_,
+          .segment = last.number,
+          .offset = end_,
+          .capacity = last.header->bytes & ~std::uint64_t{frame_alignment - 1}};
+}
+
+// ------------------------------------------------------------------ which segments there are
+
+void recovery::find_segments() {
+  for (const std::string& name : files_.disk->list(files_.directory)) {
+    if (const auto number = segment_number(name)) segments_.push_back(look_at(*number));
+    if (name.ends_with(unfinished)) unfinished_.push_back(name);
+  }
+}
+
+recovery::segment recovery::look_at(std::uint64_t number) {
+  segment s{.number = number, .path = files_.path(segment_name(number)), .header = {}};
+  const auto file = files_.disk->open(s.path, open_mode::read);
+  std::array<std::byte, segment_header_bytes> bytes{};
+  (void)read_up_to(*file, bytes, 0);
+  s.header = decode_segment_header(bytes);
+  s.blank = is_blank(bytes);
+  return s;
+}
+
+void recovery::check_segments() const {
+  const std::uint64_t first = manifest_ ? manifest_->first_segment : 1;
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    const segment& s = segments_[i];
+    if (s.number != first + i)
+      raise_corrupt(s.path, 0, "'" + segment_name(first + i) + "' is missing before it");
+    const bool last = i + 1 == segments_.size();
+    if (s.header) {
+      check_header(s);
+    } else if (i == 0 || (!last && (!s.blank || segments_[i + 1].header))) {
+      // The first is complete before it has its name, and others are begun one after the other.
+      raise_corrupt(s.path, 0, "the header of the segment is damaged");
+    }
+  }
+}
+
+void recovery::check_header(const segment& s) const {
+  const segment_header& h = *s.header;
+  if (h.version != journal_version)
+    raise_corrupt(s.path, 8,
+                  "format version " + std::to_string(h.version) + ", this weir reads version " +
+                      std::to_string(journal_version));
+  if (h.key_id != 0)
+    raise(errc::wrong_key, "journal '" + files_.directory + "' is encrypted with key " +
+                               std::to_string(h.key_id) + "; give the engine that key");
+  if (h.number != s.number) raise_corrupt(s.path, 16, "the header is of another segment");
+  const journal_secret& ours = manifest_ ? manifest_->secret : segments_.front().header->secret;
+  if (h.secret != ours) raise_corrupt(s.path, 40, "the segment is of another journal");
+}
+
+/// Takes over what manifest and headers say.
+void recovery::adopt() {
+  const segment_header& first = *segments_.front().header;
+  secret_ = first.secret;
+  seed_ = checksum_seed(secret_);
+  next_lsn_ = manifest_ ? manifest_->first_lsn : 1;
+  proven_ = manifest_ ? manifest_->durable_lsn : 0;
+  while (begun_ < segments_.size() && segments_[begun_].header) ++begun_;
+}
+
+// ------------------------------------------------------------------ what the log says
+
+void recovery::read_segments(record_reader& reader) {
+  for (std::size_t i = 0; i < begun_; ++i) {
+    const segment& s = segments_[i];
+    if (s.header->first_lsn != next_lsn_) {
+      const segment& before = segments_[i == 0 ? 0 : i - 1];
+      raise_corrupt(before.path, i == 0 ? 32 : end_,
+                    "the records from " + std::to_string(next_lsn_) + " on are not there, and '" +
+                        segment_name(s.number) + "' begins with " +
+                        std::to_string(s.header->first_lsn));
+    }
+    if (s.header->epoch < epoch_) raise_corrupt(s.path, 24, "the epoch is lower than before");
+    read_segment(s, reader);
+  }
+}
+
+void recovery::read_segment(const segment& s, record_reader& reader) {
+  const auto file = files_.disk->open(s.path, open_mode::read);
+  window_.look_at(*file);
+  epoch_ = s.header->epoch;
+  proven_ = std::max(proven_, s.header->first_lsn - 1);
+  unproven_ = 0;
+  end_ = segment_header_bytes;
+  for (;;) {
+    frame_head head;
+    const auto frame = next_frame(s, end_, head);
+    if (frame.empty()) return;
+    note_proof(end_, head);
+    see_records(s, end_, frame, head, reader);
+    epoch_ = head.epoch;
+    next_lsn_ = head.end_lsn();
+    end_ += head.bytes;
+    if (next_lsn_ <= proven_ + 1) unproven_ = end_;
+  }
+}
+
+std::span<const std::byte> recovery::next_frame(const segment& s, std::uint64_t offset,
+                                                frame_head& head) {
+  const auto found = peek_frame(window_.at(offset, frame_header_bytes));
+  if (!found || found->segment != static_cast<std::uint32_t>(s.number)) return {};
+  if (offset + found->bytes > s.header->bytes) return {};
+  head = *found;
+  const auto frame = window_.at(offset, head.bytes);
+  if (frame.size() < head.bytes || !checksum_fits(frame, seed_)) return {};
+  // What is left of an earlier life of this place may even have the LSN that comes next.
+  if (head.epoch < epoch_) return {};
+  if (head.first_lsn != next_lsn_)
+    raise_corrupt(s.path, offset,
+                  "record " + std::to_string(head.first_lsn) + " stands where " +
+                      std::to_string(next_lsn_) + " should");
+  return frame;
+}
+
+/// All frames of a batch carry the same durable LSN, which is the last one before the batch.
+void recovery::note_proof(std::uint64_t offset, const frame_head& head) noexcept {
+  proven_ = std::max(proven_, head.durable_lsn);
+  if (head.durable_lsn + 1 == head.first_lsn) unproven_ = offset;
+}
+
+void recovery::see_records(const segment& s, std::uint64_t offset, std::span<const std::byte> frame,
+                           const frame_head& head, record_reader& reader) {
+  record_cursor cursor(frame);
+  record_view record;
+  for (std::uint64_t i = 0; i < head.records; ++i) {
+    const std::uint64_t at = offset + cursor.offset();
+    if (!cursor.next(record)) raise_corrupt(s.path, at, "the frame does not hold its records");
+    const bool is_blob = (record.head.flags & record_is_blob) != 0;
+    record.head.flags &= record_engine_flags;
+    if (is_blob) {
+      const auto name = decode_blob_name(record.payload);
+      if (!name) raise_corrupt(s.path, at, "the record does not name its blob");
+      read_blob(files_, *name, blob_);
+      record.payload = blob_;
+    }
+    reader.see(record.head, record.payload, head.first_lsn + i, make_place(s.number, at));
+  }
+  if (!cursor.at_end())
+    raise_corrupt(s.path, offset + cursor.offset(), "the frame holds more than its records");
+}
+
+// ------------------------------------------------------------------ where it ends
+
+void recovery::check_end() {
+  const segment& last = segments_[begun_ - 1];
+  const remains rest = examine(last, end_);
+  used_end_ = rest.used_end;
+  if (rest.proves_loss || proven_ >= next_lsn_)
+    raise_corrupt(last.path, end_,
+                  "record " + std::to_string(next_lsn_) + " was on the disk and is damaged");
+  for (std::size_t i = begun_; i < segments_.size(); ++i)
+    if (examine(segments_[i], segment_header_bytes).proves_loss)
+      raise_corrupt(segments_[i].path, 0, "the header of the segment is damaged");
+}
+
+recovery::remains recovery::examine(const segment& s, std::uint64_t from) {
+  constexpr std::size_t at_once = std::size_t{64} << 10;
+  const auto file = files_.disk->open(s.path, open_mode::read);
+  window_.look_at(*file);
+  remains found{.proves_loss = false, .used_end = from};
+  for (std::uint64_t offset = from;;) {
+    const auto bytes = window_.at(offset, at_once);
+    if (bytes.empty()) return found;
+    std::size_t i = 0;
+    while (i + 8 <= bytes.size() && load<std::uint64_t>(bytes.data() + i) == 0) i += 8;
+    offset += i;
+    if (i == bytes.size()) continue;
+    found.used_end = offset + 8;
+    if (proves_loss(s, offset)) found.proves_loss = true;
+    offset += 8;
+  }
+}
+
+bool recovery::proves_loss(const segment& s, std::uint64_t offset) {
+  const auto head = peek_frame(window_.at(offset, frame_header_bytes));
+  if (!head || head->segment != static_cast<std::uint32_t>(s.number)) return false;
+  if (head->durable_lsn < next_lsn_) return false;
+  const auto frame = window_.at(offset, head->bytes);
+  return frame.size() == head->bytes && checksum_fits(frame, seed_);
+}
+
+// ------------------------------------------------------------------ what is written
+
+/// A journal of one segment without records.
+void recovery::create() {
+  segment s{.number = 1, .path = files_.path(segment_name(1)), .header = segment_header{}};
+  s.header->number = 1;
+  s.header->epoch = epoch_;
+  s.header->first_lsn = 1;
+  s.header->secret = secret_;
+  s.header->bytes = static_cast<std::uint32_t>(segment_bytes_);
+  std::array<std::byte, segment_header_bytes> bytes{};
+  encode(*s.header, bytes);
+  segment_maker maker(files_, s.number, segment_bytes_);
+  maker.begin_with(bytes);
+  maker.step(segment_bytes_);
+  segments_.resize(std::min<std::size_t>(segments_.size(), 1));
+  if (segments_.empty()) segments_.emplace_back();
+  segments_.front() = s;
+  begun_ = 1;
+  end_ = used_end_ = segment_header_bytes;
+}
+
+void recovery::repair() {
+  remove_rest();
+  const segment& last = segments_[begun_ - 1];
+  const auto file = files_.disk->open(last.path, open_mode::read_write);
+  rewrite(*file, unproven_, end_);
+  const std::uint64_t size = file->size();
+  write_zeros(*file, end_, std::min(used_end_, size));
+  if (size < last.header->bytes) {
+    file->preallocate(last.header->bytes);
+    write_zeros(*file, std::max(size, end_), last.header->bytes);
+  }
+  files_.sync_file(*file);
+}
+
+void recovery::rewrite(disk_file& file, std::uint64_t from, std::uint64_t to) {
+  window_.look_at(file);
+  while (from < to) {
+    const auto n =
+        static_cast<std::size_t>(std::min<std::uint64_t>(to - from, file_window::capacity));
+    const auto bytes = window_.at(from, n);
+    if (bytes.empty()) raise_corrupt(file.path(), from, "the file has become shorter");
+    write_all(file, bytes, from);
+    from += bytes.size();
+  }
+}
+
+/// A segment that holds nothing is made anew when it is needed: nobody knows whether its name
+/// lasts.
+void recovery::remove_rest() {
+  for (std::size_t i = begun_; i < segments_.size(); ++i) files_.disk->unlink(segments_[i].path);
+  for (const std::string& name : unfinished_) {
+    const std::string path = files_.path(name);
+    if (files_.disk->exists(path)) files_.disk->unlink(path);
+  }
+  segments_.resize(begun_);
+  files_.sync_names(files_.directory);
+}
+
+void recovery::write_new_manifest() {
+  if (manifest_) epoch_ = std::max(epoch_, manifest_->epoch);
+  const manifest m{.epoch = epoch_ + 1,
+                   .first_segment = segments_.front().number,
+                   .first_lsn = segments_.front().header->first_lsn,
+                   .durable_lsn = next_lsn_ - 1,
+                   .secret = secret_,
+                   .segment_bytes = segment_bytes_};
+  write_manifest(files_, m);
+}
+
+}  // namespace weir::detail

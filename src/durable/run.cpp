@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+// How a run goes on: replay, delivery, its end.
+#include "durable/run.hpp"
+
+#include <cstdio>
+
+#include <weir/time.hpp>
+
+#include "core/dump_tree.hpp"
+#include "core/region.hpp"
+#include "durable/engine_core.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+constexpr int strands_per_turn = 64;
+constexpr std::uint32_t root_fiber = 1;
+
+}  // namespace
+
+durable_run::~durable_run() {
+  if (live != nullptr) evict("the engine has ended");
+}
+
+void durable_run::begin(const handler_base& code, std::string input, run_history history) {
+  live = std::make_unique<live_run>(*this, host());
+  live->history = std::move(history);
+  live->clock = std::max(started, begins);
+  live->fiber_ids.insert(root_fiber);
+  const in_loop in_run(live->inner);
+  scope_options how;
+  const std::string& name = id;
+  how.name = name;
+  how.failure = failure::isolate;  // its error is the run's
+  live->root_scope.emplace(scope_setup(how, std::source_location::current()), region_kind::scope);
+  auto* root = scope::make(code.invoke(std::move(input)));
+  live->root = core_ref::adopt(live->root_scope->adopt(
+      root, {.name = "handler"}, std::source_location::current(), scope::launch::hidden));
+  live->inner.set_root(*live->root_scope, *root);
+  live->fibers[root].id = root_fiber;
+}
+
+durable_run::progress durable_run::drive() {
+  const in_loop in_run(live->inner);
+  for (int turns = 0;; ++turns) {
+    if (turns == strands_per_turn) return progress::more;
+    for (int i = 0; !live->inner.drain(1);) {
+      if (state == durable::run_state::blocked) return progress::blocked;
+      if (++i == strands_per_turn) return progress::more;
+    }
+    if (state == durable::run_state::blocked) return progress::blocked;
+    if (static_cast<fiber*>(live->root.get())->ended) {
+      if (live->replaying && !go_live()) return progress::blocked;
+      return progress::ended;
+    }
+    if (!live->history.completions.empty()) {
+      completion next = std::move(live->history.completions.front());
+      live->history.completions.pop_front();
+      if (!deliver(std::move(next))) return progress::blocked;
+    } else if (live->replaying) {
+      if (!go_live()) return progress::blocked;
+    } else if (!live->inbox.empty()) {
+      completion next = std::move(live->inbox.front());
+      live->inbox.pop_front();
+      (void)deliver(std::move(next));
+    } else if (waits_for_journal()) {
+      return progress::parked;
+    } else {
+      fail_deadlocked();
+    }
+  }
+}
+
+void durable_run::block_missing(const run_history::command& left) {
+  std::string text("the code does not match the journal: the journal has ");
+  text.append(to_string(left.kind)).append(" '").append(left.name);
+  text.append("', which the code does not do any more");
+  block(std::move(text));
+}
+
+// The commands that were under way are started now, in the order in which they were issued.
+bool durable_run::go_live() {
+  if (!live->history.commands.empty()) {
+    block_missing(live->history.commands.begin()->second);
+    return false;
+  }
+  live->replaying = false;
+  for (const live_run::fresh_command& c : live->fresh) {
+    const record_place place = record(c);
+    const auto timer = live->timers.find(c.key);
+    if (timer != live->timers.end()) timer->second->order = place;
+  }
+  live->fresh.clear();
+  live->fresh.shrink_to_fit();
+  std::vector<run_timer*> timers;
+  for (const auto& [key, t] : live->timers) timers.push_back(t.get());
+  for (run_timer* t : timers) engine_.start_timer(*t);
+  std::vector<command_wait*> waits;
+  for (const auto& [key, w] : live->issued) waits.push_back(w);
+  for (command_wait* w : waits) {
+    if (w->given_up) {
+      engine_.give_up(*this, *w);
+    } else {
+      start(*w);
+    }
+  }
+  return true;
+}
+
+bool durable_run::waits_for_journal() const noexcept {
+  return !live->timers.empty() || !live->issued.empty() || live->journaled_waits > 0;
+}
+
+void durable_run::fail_deadlocked() {
+  if (!live->deadlock.empty()) return block("deadlocked, and a wait of it refuses to end");
+  live->deadlock = "deadlock: every fiber of the run waits for another one, and nothing journaled is "
+                   "pending\n" +
+                   tree_of(live->inner);
+  live->inner.cancel_everything("deadlock", true);
+}
+
+bool durable_run::deliver(completion next) {
+  live->clock = std::max(live->clock, next.at);
+  live->inner.clock_moved();
+  if (live->replaying && next.command != 0 && live->history.commands.contains(next.command)) {
+    block_missing(live->history.commands.at(next.command));
+    return false;
+  }
+  switch (next.type) {
+    case record_type::cancel:
+      deliver_cancel(next);
+      break;
+    case record_type::fired: {
+      const auto found = live->timers.find(next.command);
+      if (found == live->timers.end()) break;
+      timer_node& node = *found->second->of;
+      const bool limit = found->second->limit;
+      engine_.stop_timer(*found->second);
+      node.next = nullptr;
+      live->timers.erase(found);
+      if (limit) {
+        static_cast<deadline_node&>(node).expired();
+      } else {
+        fire_sleep(node);
+      }
+      break;
+    }
+    case record_type::answer: {
+      const auto found = live->issued.find(next.command);
+      if (found == live->issued.end()) break;
+      command_wait* w = found->second;
+      live->issued.erase(found);
+      w->arrived(std::move(next.answer));
+      break;
+    }
+    case record_type::resolved:
+      settle_cell(live->awakeables[next.command], std::move(next.answer));
+      break;
+    case record_type::signal: {
+      live_run::signal_box& box = live->signals[next.name];
+      if (box.waiting.empty()) {
+        box.kept.push_back(std::move(next.answer));
+        break;
+      }
+      command_wait* first = box.waiting.front();
+      box.waiting.pop_front();
+      --live->journaled_waits;
+      first->arrived(std::move(next.answer));
+      break;
+    }
+    default:
+      break;
+  }
+  return true;
+}
+
+// Those absorbed operations that are not inside another one get it; without any, the whole run.
+void durable_run::deliver_cancel(const completion& what) {
+  if (live->cancelling) return;  // the same request
+  cancel_reason why(cancel_kind::user, what.answer.text);
+  why.source = live->root_scope->id();
+  why.when = live->inner.now();
+  reason_ref reason = make_reason(std::move(why));
+  std::vector<scope*> outermost;
+  for (scope* s : live->absorbs) {
+    bool inside = region::reason(*s) || false;
+    for (context* c = region::parent(*s); c != nullptr && !inside; c = region::parent(*c))
+      for (scope* other : live->absorbs) inside = inside || c == other;
+    if (!inside) outermost.push_back(s);
+  }
+  if (outermost.empty()) return region::cancel(*live->root_scope, reason, false);
+  live->cancelling = reason;
+  live->absorbing = outermost.size();
+  live->absorbed = false;
+  for (scope* s : outermost) region::cancel(*s, reason, false);
+}
+
+void durable_run::evict(const char* why) {
+  live->evicting = true;
+  cancel_reason reason(cancel_kind::evicted, why);
+  reason.when = live->inner.now();
+  {
+    strand* const before = std::exchange(current, nullptr);
+    live->inner.evict(make_reason(std::move(reason)));
+    current = before;
+  }
+  {
+    const in_loop in_run(live->inner);
+    live->root = core_ref();
+    live->root_scope.reset();
+  }
+  for (const auto& [key, t] : live->timers) engine_.stop_timer(*t);
+  live.reset();
+}
+
+command_answer durable_run::take_result() {
+  auto& root = static_cast<fiber_of<std::string>&>(static_cast<fiber&>(*live->root.get()));
+  command_answer how;
+  if (!live->deadlock.empty()) {
+    how.how = command_answer::sort::error;
+    how.code = errc::deadlock;
+    how.text = std::move(live->deadlock);
+    error = std::make_exception_ptr(weir::error(errc::deadlock, how.text));
+  } else if (root.out.is_value()) {
+    how.how = command_answer::sort::value;
+    how.text = root.out.take();
+  } else if (root.out.is_error()) {
+    how.how = command_answer::sort::error;
+    error = root.out.error();
+    how.text = message_of(error);
+  } else {
+    how.how = command_answer::sort::cancelled;
+    how.text = root.out.is_cancelled() ? root.out.reason().message : std::string();
+  }
+  {
+    const in_loop in_run(live->inner);
+    live->root = core_ref();
+    live->root_scope.reset();
+  }
+  live.reset();
+  return how;
+}
+
+// ------------------------------------------------------------------ what a run starts
+
+void durable_run::start(command_wait& w) {
+  const std::uint64_t key = w.command;
+  if (w.setup().kind == command_kind::call) return engine_.start_call(*this, w);
+  const auto past = live->history.steps.find(key);
+  engine_.start_step(*this, w,
+                     past == live->history.steps.end() ? run_history::step_past{} : past->second);
+}
+
+// The id follows from the command, so that it is the same when the run is replayed. What cannot be
+// started is recorded as well: `number` is the code of the error then.
+std::string durable_run::send(run_request request, std::source_location site) {
+  live_run::fiber_record& f = running_fiber();
+  if (request.id.empty()) request.id = child_id(command_key(f.id, f.commands + 1));
+  const std::string handler_name = request.handler;
+  const std::string made = request.id;
+  const std::uint64_t digest = digest_of(request.input);
+  std::string problem;
+  const errc refused = engine_.refuses(request, problem);
+  const bool good = refused == errc{};
+  const issued_command c =
+      command(command_kind::send, handler_name, digest, static_cast<std::uint64_t>(refused), site,
+              good ? std::optional(std::move(request)) : std::nullopt);
+  if (c.key != 0 && c.number != 0) {
+    if (problem.empty()) problem = "send to '" + handler_name + "' was refused";
+    raise(static_cast<errc>(c.number), problem);
+  }
+  return made;
+}
+
+std::string durable_run::child_id(std::uint64_t key) const {
+  char text[24];
+  std::snprintf(text, sizeof text, ".%x.%u", fiber_of_key(key), index_of_key(key));
+  return id + text;
+}
+
+void durable_run::step_ended(std::uint64_t command, command_answer answer) {
+  completion what{record_type::answer, command, engine_.wall_now(), {}, std::move(answer)};
+  engine_.tell_run(*this, std::move(what));
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+// One durable run: what the engine knows of it, and its world while it is in memory.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <weir/detail/command.hpp>
+#include <weir/detail/handler.hpp>
+#include <weir/detail/run_seam.hpp>
+#include <weir/detail/timer.hpp>
+#include <weir/detail/wait_list.hpp>
+#include <weir/durable.hpp>
+#include <weir/future.hpp>
+#include <weir/scope.hpp>
+
+#include "core/loop.hpp"
+#include "durable/journal.hpp"
+#include "durable/run_record.hpp"
+
+namespace weir::detail {
+
+class durable_run;
+class engine_core;
+class step_job;
+
+/// Makes a loop the one of this thread for a while, in which nothing of it runs: to go into a run,
+/// and from there back to the host.
+class in_loop {
+ public:
+  explicit in_loop(loop& l) noexcept : active_(l), before_(std::exchange(current, nullptr)) {}
+  in_loop(const in_loop&) = delete;
+  in_loop& operator=(const in_loop&) = delete;
+  ~in_loop() { current = before_; }
+
+ private:
+  active_loop active_;
+  strand* before_;
+};
+
+/// Something that happened to a run, as its journal has it.
+struct completion {
+  record_type type;
+  std::uint64_t command = 0;
+  wall_time at{};
+  std::string name;  // of a signal
+  command_answer answer;
+};
+
+/// A timer of a run. It is linked to the node in the run's frame while both exist.
+struct run_timer : timer_node {
+  durable_run* run = nullptr;
+  timer_node* of = nullptr;   // null: it wakes a run that is not in memory
+  std::uint64_t command = 0;  // `when` is the wall time in nanoseconds
+  std::uint64_t order = 0;    // among equal times: the place of its command in the journal
+  bool limit = false;
+  bool started = false;  // the engine has it
+};
+
+/// What the journal says of a run that is being replayed.
+struct run_history {
+  struct command {
+    command_kind kind;
+    std::string name;
+    std::uint64_t digest;
+    std::uint64_t number;
+    record_place place;
+  };
+  struct step_past {
+    std::int64_t failed = 0;  // attempts
+    bool open = false;        // an intent without an end
+  };
+  std::unordered_map<std::uint64_t, command> commands;  // that were not repeated yet
+  std::unordered_map<std::uint64_t, step_past> steps;
+  std::deque<completion> completions;  // that were not delivered yet
+};
+
+/// Clock and chance of a run: the time of what was last delivered, numbers from its seed.
+class run_environment final : public environment {
+ public:
+  explicit run_environment(durable_run& run) noexcept : run_(run) {}
+  time_point now() override;
+  wall_time wall_now() override;
+  std::uint64_t random() override;
+  void park(loop&, std::optional<time_point>) override {}
+  const void* clock() const noexcept override { return this; }
+  bool simulated() const noexcept override;
+  void frame_failed(const std::exception_ptr& error) noexcept override;
+
+ private:
+  durable_run& run_;
+};
+
+/// The world of a run that is in memory: its loop, its fibers and what they wait for.
+struct live_run {
+  explicit live_run(durable_run& run, loop& host);
+  live_run(const live_run&) = delete;
+  live_run& operator=(const live_run&) = delete;
+
+  struct fiber_record {
+    std::uint32_t id = 0;
+    std::uint32_t commands = 0;
+    std::uint32_t children = 0;
+    std::uint32_t numbers = 0;  // random ones
+  };
+  struct signal_box {
+    std::deque<command_answer> kept;
+    std::deque<command_wait*> waiting;
+  };
+  struct cell {  // an awakeable or a promise
+    std::optional<command_answer> answer;
+    std::deque<command_wait*> waiting;
+  };
+
+  run_environment env;
+  loop inner;
+  std::optional<scope> root_scope;
+  core_ref root;
+  wall_time clock{};
+  fiber_record outside;  // what is done while no fiber runs
+  std::unordered_map<const fiber*, fiber_record> fibers;
+  std::unordered_set<std::uint32_t> fiber_ids;
+  std::map<std::uint64_t, command_wait*> issued;  // steps and calls
+  std::map<std::uint64_t, std::shared_ptr<step_job>> jobs;
+  std::unordered_map<std::uint64_t, std::unique_ptr<run_timer>> timers;
+  std::map<std::string, signal_box, std::less<>> signals;
+  std::unordered_map<std::uint64_t, cell> awakeables;
+  std::map<std::string, cell, std::less<>> promises;
+  std::vector<scope*> absorbs;
+  std::size_t absorbing = 0;  // of them, how many the present cancellation went to
+  bool absorbed = false;
+  reason_ref cancelling;
+  std::size_t journaled_waits = 0;  // for awakeables and signals
+  run_history history;
+  std::deque<completion> inbox;
+  struct fresh_command {
+    std::uint64_t key;
+    command_kind kind;
+    std::string name;
+    std::uint64_t digest;
+    std::uint64_t number;
+    std::optional<run_request> sends;
+  };
+  std::vector<fresh_command> fresh;  // issued during the replay, not in the journal
+  bool replaying = true;
+  bool evicting = false;
+  std::string deadlock;
+};
+
+/// A run, from its start until it is forgotten.
+///
+/// Invariants:
+/// 1. `live` exists while its frames are in memory. Its strands run only in `drive`, in which its
+///    inner loop is the loop of the thread.
+/// 2. Completions are delivered in the order of the journal, one at a time, and what they wake is
+///    run until nothing is ready before the next one: so a replay takes the same course.
+/// 3. While replaying, nothing is appended and nothing is started: commands are compared with the
+///    journal. Those that it does not have were lost with its tail, or are new; they are appended
+///    when the replay has found all others again. Afterwards every command is appended when it is
+///    issued.
+/// 4. What leaves the process (the start of a step, a result) waits until `depends` is durable.
+class durable_run final : public run_seam {
+ public:
+  enum class progress { parked, more, ended, blocked };
+
+  durable_run(engine_core& engine, std::uint64_t number) : engine_(engine), number_(number) {}
+  ~durable_run();
+
+  // What the engine and the recovery set.
+  std::string id;
+  std::string handler;
+  std::string idempotency;
+  std::uint32_t version = 1;
+  std::uint64_t seed = 0;
+  wall_time started{};
+  wall_time begins{};
+  std::uint64_t parent = 0;
+  std::uint64_t parent_command = 0;
+  durable::run_state state = durable::run_state::suspended;
+  std::string message;
+  record_place start_place = 0;
+  record_place end_place = 0;
+  std::uint64_t start_lsn = 0;
+  std::uint64_t end_lsn = 0;  // 0: it has not ended
+  std::uint64_t depends = 0;  // the LSN of the last record that its future depends on
+  std::vector<record_place> places;  // of all records but start and end
+  std::unordered_set<std::uint64_t> resolved;  // awakeables that have an answer
+  bool cancel_asked = false;
+  bool final = false;  // its end is durable, and everybody may know
+  std::exception_ptr error;  // the original one, until the end is durable
+  std::optional<command_answer> outcome;  // how it ended, until the end is durable
+  wait_list askers;  // who wait for its end
+  std::unique_ptr<live_run> live;
+  std::unique_ptr<run_timer> alarm;  // wakes it while it is not in memory
+  struct caller {
+    std::uint64_t run;
+    std::uint64_t command;
+  };
+  std::vector<caller> callers;  // runs that wait for its end
+  bool resuming = false;        // waits for its turn to be replayed, or is being replayed
+  bool recovering = false;      // from the last life
+  bool listed = false;  // in the engine's queue of runs that have something to do
+  std::optional<std::list<durable_run*>::iterator> parked_at;
+
+  std::uint64_t number() const noexcept { return number_; }
+  engine_core& engine() noexcept { return engine_; }
+  bool ended() const noexcept { return end_lsn != 0; }
+
+  /// Makes its world, and its root fiber in it. REQUIRES: not live.
+  void begin(const handler_base& code, std::string input, run_history history);
+  /// Goes on until nothing is ready and nothing is to be delivered, or for as long as is polite.
+  progress drive();
+  /// Destroys its world: no defer, no catch, nothing is recorded.
+  void evict(const char* why);
+  /// Nothing of it runs outside (steps), so it may be evicted.
+  bool may_be_evicted() const noexcept { return live != nullptr && live->jobs.empty(); }
+  /// How its root ended. REQUIRES: drive said `ended`.
+  command_answer take_result();
+  /// The answer to a step that ran.
+  void step_ended(std::uint64_t command, command_answer answer);
+  /// The id of a run that this one starts, if nobody has given it another.
+  std::string child_id(std::uint64_t key) const;
+
+  // As the seam of its code.
+  std::string_view run_id() const noexcept override { return id; }
+  void fiber_begins(fiber& f) override;
+  void fiber_ended(fiber& f) noexcept override;
+  void arm_timer(timer_node& node, std::uint64_t when, bool limit) noexcept override;
+  void cancel_timer(timer_node& node) noexcept override;
+  bool poll(command_wait& w) override;
+  void issue(command_wait& w) override;
+  cancel_result withdraw(command_wait& w) noexcept override;
+  awakeable_made make_awakeable(std::string_view name, std::source_location site) override;
+  bool settle_promise(std::string_view name, command_answer answer,
+                      std::source_location site) override;
+  const command_answer* peek_promise(std::string_view name) const override;
+  std::string send(run_request request, std::source_location site) override;
+  void enter_absorb(scope& region) override;
+  void leave_absorb(scope& region, bool consumed) noexcept override;
+
+  std::uint64_t next_number();  // of its random ones
+  wall_time clock() const noexcept { return live->clock; }
+  loop& host() noexcept;
+
+ private:
+  struct issued_command {
+    std::uint64_t key = 0;  // 0: it does not match, and the run is blocked
+    std::uint64_t number = 0;
+    record_place place = 0;
+  };
+  live_run::fiber_record& running_fiber();
+  issued_command command(command_kind kind, std::string_view name, std::uint64_t digest,
+                         std::uint64_t number, std::source_location site,
+                         std::optional<run_request> sends = std::nullopt);
+  record_place record(const live_run::fresh_command& c);
+  void block_missing(const run_history::command& left);
+  bool matches(const run_history::command& was, command_kind kind, std::string_view name,
+               std::uint64_t digest, std::uint64_t key, std::source_location site);
+  void block(std::string why);
+  bool deliver(completion next);
+  void deliver_cancel(const completion& what);
+  bool go_live();
+  bool waits_for_journal() const noexcept;
+  void fail_deadlocked();
+  void start(command_wait& w);
+  void settle_cell(live_run::cell& cell, command_answer answer);
+  void remove_waiter(std::deque<command_wait*>& from, command_wait& w) noexcept;
+
+  engine_core& engine_;
+  std::uint64_t number_;
+};
+
+}  // namespace weir::detail

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "durable/run_record.hpp"
+
+#include <weir/error.hpp>
+
+namespace weir::detail {
+
+std::string_view payload_reader::take(std::size_t n) {
+  if (rest_.size() < n)
+    raise(errc::journal_corrupt,
+          "a record of the journal is shorter than its kind; it was written by another version of "
+          "weir, or is damaged");
+  const std::string_view taken = rest_.substr(0, n);
+  rest_.remove_prefix(n);
+  return taken;
+}
+
+std::uint64_t payload_reader::number() {
+  const std::string_view bytes = take(8);
+  std::uint64_t n = 0;
+  for (std::size_t i = 8; i-- > 0;) n = n << 8 | static_cast<unsigned char>(bytes[i]);
+  return n;
+}
+
+std::uint32_t payload_reader::small() {
+  const std::string_view bytes = take(4);
+  std::uint32_t n = 0;
+  for (std::size_t i = 4; i-- > 0;) n = n << 8 | static_cast<unsigned char>(bytes[i]);
+  return n;
+}
+
+wall_time payload_reader::time() {
+  return wall_time(duration(static_cast<std::int64_t>(number())));
+}
+
+std::string_view payload_reader::text() { return take(small()); }
+
+void start_record::write(payload_writer& out) const {
+  out.time(at).time(begins).number(seed).small(version).number(parent).number(parent_command);
+  out.text(id).text(handler).text(key).text(idempotency).text(input);
+}
+
+start_record start_record::read(std::string_view payload) {
+  payload_reader in(payload);
+  start_record r;
+  r.at = in.time();
+  r.begins = in.time();
+  r.seed = in.number();
+  r.version = in.small();
+  r.parent = in.number();
+  r.parent_command = in.number();
+  r.id = in.text();
+  r.handler = in.text();
+  r.key = in.text();
+  r.idempotency = in.text();
+  r.input = in.text();
+  return r;
+}
+
+void command_record::write(payload_writer& out) const { out.number(digest).number(number).text(name); }
+
+command_record command_record::read(std::string_view payload) {
+  payload_reader in(payload);
+  command_record r;
+  r.digest = in.number();
+  r.number = in.number();
+  r.name = in.text();
+  return r;
+}
+
+void answer_record::write(payload_writer& out) const {
+  out.time(at).small(static_cast<std::uint32_t>(code)).text(text);
+}
+
+answer_record answer_record::read(std::string_view payload) {
+  payload_reader in(payload);
+  answer_record r;
+  r.at = in.time();
+  r.code = static_cast<errc>(in.small());
+  r.text = in.text();
+  return r;
+}
+
+std::uint64_t digest_of(std::string_view text) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 0x100000001b3U;
+  }
+  return hash;
+}
+
+}  // namespace weir::detail

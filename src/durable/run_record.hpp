@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// What the records of an engine say. docs/journal-format.md lists their payloads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <weir/detail/run_seam.hpp>
+#include <weir/duration.hpp>
+
+namespace weir::detail {
+
+enum class record_type : std::uint16_t {
+  run_start = 1,
+  run_end = 2,
+  cancel = 3,     // of a run, asked for from outside
+  command = 4,    // the run did something; flags: command_kind
+  attempt = 5,    // of a step: it failed and will be tried again
+  intent = 6,     // of a step_once: it is about to begin
+  answer = 7,     // to a step or a call; flags: command_answer::sort
+  fired = 8,      // a timer
+  resolved = 9,   // an awakeable; flags: command_answer::sort
+  signal = 10,
+};
+
+/// Whether it tells the run something: those are replayed in order, and what the run does next
+/// depends on them.
+constexpr bool is_completion(record_type type) noexcept {
+  switch (type) {
+    case record_type::cancel:
+    case record_type::answer:
+    case record_type::fired:
+    case record_type::resolved:
+    case record_type::signal:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Writes the parts of a payload one after the other: numbers little-endian, texts with their
+/// length.
+class payload_writer {
+ public:
+  payload_writer& number(std::uint64_t n) {
+    for (int i = 0; i < 8; ++i) bytes_.push_back(static_cast<char>(n >> (8 * i) & 0xffU));
+    return *this;
+  }
+  payload_writer& small(std::uint32_t n) {
+    for (int i = 0; i < 4; ++i) bytes_.push_back(static_cast<char>(n >> (8 * i) & 0xffU));
+    return *this;
+  }
+  payload_writer& time(wall_time t) {
+    return number(static_cast<std::uint64_t>(t.time_since_epoch().count()));
+  }
+  payload_writer& text(std::string_view s) {
+    small(static_cast<std::uint32_t>(s.size()));
+    bytes_.append(s);
+    return *this;
+  }
+  std::string_view view() const noexcept { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+/// Reads them again; a payload that is too short is errc::journal_corrupt.
+class payload_reader {
+ public:
+  explicit payload_reader(std::string_view bytes) noexcept : rest_(bytes) {}
+  std::uint64_t number();
+  std::uint32_t small();
+  wall_time time();
+  std::string_view text();
+
+ private:
+  std::string_view take(std::size_t n);
+  std::string_view rest_;
+};
+
+/// The parts of run_start.
+struct start_record {
+  wall_time at{};
+  wall_time begins{};  // later than `at` if it is delayed
+  std::uint64_t seed = 0;
+  std::uint32_t version = 1;
+  std::uint64_t parent = 0;  // the run that waits for it, 0: none
+  std::uint64_t parent_command = 0;
+  std::string_view id;
+  std::string_view handler;
+  std::string_view key;
+  std::string_view idempotency;
+  std::string_view input;
+
+  void write(payload_writer& out) const;
+  static start_record read(std::string_view payload);
+};
+
+/// The parts of command.
+struct command_record {
+  std::string_view name;
+  std::uint64_t digest = 0;  // of the input
+  std::uint64_t number = 0;  // a timer: when; a call or send: the run that it starts
+
+  void write(payload_writer& out) const;
+  static command_record read(std::string_view payload);
+};
+
+/// The parts of answer, resolved and run_end: when, the code of an error, and a value or message.
+struct answer_record {
+  wall_time at{};
+  errc code = errc::terminal;
+  std::string_view text;
+
+  void write(payload_writer& out) const;
+  static answer_record read(std::string_view payload);
+};
+
+/// Fiber and index of a command as one number.
+constexpr std::uint64_t command_key(std::uint32_t fiber, std::uint32_t index) noexcept {
+  return static_cast<std::uint64_t>(fiber) << 32 | index;
+}
+constexpr std::uint32_t fiber_of_key(std::uint64_t key) noexcept {
+  return static_cast<std::uint32_t>(key >> 32);
+}
+constexpr std::uint32_t index_of_key(std::uint64_t key) noexcept {
+  return static_cast<std::uint32_t>(key);
+}
+
+/// 64 bits of a text (FNV-1a), to notice that it has changed.
+std::uint64_t digest_of(std::string_view text) noexcept;
+
+}  // namespace weir::detail

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "durable/step_job.hpp"
+
+#include <weir/context.hpp>
+#include <weir/local.hpp>
+#include <weir/time.hpp>
+
+#include "durable/engine_core.hpp"
+#include "scope/run_seam.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+/// Marks the code in it as the body of a step.
+struct step_region final : local_region_base {
+  struct setup {};
+  explicit step_region(setup) : local_region_base(&step_key, this, "step") {}
+};
+
+}  // namespace
+
+step_job::step_job(engine_core& engine, durable_run& run, command_wait& w,
+                   const run_history::step_past& past)
+    : engine_(engine),
+      run_(run),
+      command_(w.command),
+      depends_(run.depends),
+      body_(*w.setup().body),
+      retry_(*w.setup().retry),
+      once_(w.setup().kind == command_kind::step_once),
+      site_(w.setup().site),
+      failed_(past.failed) {}
+
+void step_job::start(scope& in) {
+  fiber* f = scope::make(work(shared_from_this()));
+  fiber_ = core_ref::adopt(in.adopt(f, {.name = "step"}, site_, scope::launch::ordinary));
+}
+
+void step_job::cancel() {
+  asked_ = true;
+  cancel_fiber(static_cast<fiber&>(*fiber_.get()),
+               cancel_reason(cancel_kind::user, "the durable run does not wait for it any more"));
+}
+
+task<std::string> step_job::attempt() {
+  auto once = [this] { return body_.attempt(); };
+  return run_region<std::string, step_region, decltype(once)>({}, once);
+}
+
+task<> step_job::work(std::shared_ptr<step_job> self) {
+  step_job& job = *self;
+  this_context().defer([self](const outcome_view& how) { self->ended(how); });
+  co_await job.engine_.durable(job.depends_);
+  step_attempts attempts(job.retry_, job.failed_);
+  outcome<std::string> out;
+  auto call = [&] { return job.attempt(); };
+  for (;;) {
+    if (job.once_) {
+      const std::uint64_t lsn =
+          job.engine_.append(job.run_, record_type::intent, 0, job.command_, {}).lsn;
+      co_await job.engine_.durable(lsn);
+    }
+    attempts.begin();
+    co_await detail::into(out, call);
+    if (out.is_value()) break;
+    const duration pause = attempts.after_failure(out);
+    if (pause < duration::zero()) break;
+    payload_writer payload;
+    payload.text(message_of(out.error()));
+    job.engine_.append(job.run_, record_type::attempt, 0, job.command_, payload.view());
+    if (pause > duration::zero()) co_await sleep(pause);
+    out.reset();
+  }
+  if (out.is_value()) {
+    job.answer_.how = command_answer::sort::value;
+    job.answer_.text = out.take();
+  } else {
+    job.answer_.how = command_answer::sort::error;
+    job.answer_.text = out.is_error() ? message_of(out.error()) : "the step was cancelled";
+  }
+}
+
+// What was cancelled because the engine ends is not recorded: the next life does it again.
+void step_job::ended(const outcome_view& how) {
+  const std::shared_ptr<step_job> keep = shared_from_this();
+  run_.live->jobs.erase(command_);
+  if (!how.is_value()) {
+    if (!asked_ || !how.is_cancelled()) return engine_.step_lost(run_);
+    answer_.how = command_answer::sort::cancelled;
+    answer_.text = "the step was cancelled";
+  }
+  run_.step_ended(command_, std::move(answer_));
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <weir/future.hpp>
+#include <weir/step.hpp>
+
+#include "durable/run.hpp"
+
+namespace weir::detail {
+
+/// A step under way: a fiber of the host's loop, outside of the run. The wait in the run's frame, and
+/// with it the body, lives until the journal knows how the step ended.
+class step_job : public std::enable_shared_from_this<step_job> {
+ public:
+  step_job(engine_core& engine, durable_run& run, command_wait& w,
+           const run_history::step_past& past);
+  void start(scope& in);
+  /// Asks it to end.
+  void cancel();
+
+ private:
+  static task<> work(std::shared_ptr<step_job> self);
+  task<std::string> attempt();
+  void ended(const outcome_view& how);
+
+  engine_core& engine_;
+  durable_run& run_;
+  std::uint64_t command_;
+  std::uint64_t depends_;
+  step_body& body_;
+  retry_options retry_;
+  bool once_;
+  bool asked_ = false;
+  std::source_location site_;
+  std::int64_t failed_;
+  command_answer answer_;
+  core_ref fiber_;
+};
+
+}  // namespace weir::detail
