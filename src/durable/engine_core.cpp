@@ -43,7 +43,7 @@ engine_setup::engine_setup(const durable::engine_options& options)
 engine_core::engine_core(engine_setup setup)
     : setup_(std::move(setup)),
       host_(require_fiber("durable::engine")),
-      events_({.capacity = events_kept}),
+      events_(events_kept),
       pump_(new work_strand(*this, &engine_core::work_on_runs, host_)),
       flusher_(new work_strand(*this, &engine_core::flush, host_)) {}
 

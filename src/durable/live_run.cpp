@@ -51,9 +51,9 @@ live_run::fiber_record& durable_run::running_fiber() {
 // A fiber is known by the way to it: who spawned it, and as which of its children. So the numbers of
 // others do not change when one spawns more.
 void durable_run::fiber_begins(fiber& f) {
-  live_run::fiber_record& parent = running_fiber();
+  live_run::fiber_record& spawner = running_fiber();
   auto number = static_cast<std::uint32_t>(
-      mix((static_cast<std::uint64_t>(parent.id) << 32 | ++parent.children) ^ 0x5bd1e995U));
+      mix((static_cast<std::uint64_t>(spawner.id) << 32 | ++spawner.children) ^ 0x5bd1e995U));
   while (number == 0 || !live->fiber_ids.insert(number).second) ++number;
   live->fibers[&f].id = number;
 }
