@@ -141,12 +141,12 @@ TEST(durable_step_error, an_attempt_cut_short_by_a_crash_does_not_count) {
   const stage on;
   // Dies in the second attempt, then in its repetition; then the second and third are made.
   EXPECT_EQ(life([&] {
-              plan.at = 1;
+              plan = {.at = 1};
               (void)ending(on, handler);
             }),
             crashed);
   EXPECT_EQ(life([&] {
-              plan.at = 0;
+              plan = {.at = 0};
               (void)ending(on, handler, 5h);
             }),
             crashed);

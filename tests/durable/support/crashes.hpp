@@ -114,7 +114,7 @@ inline void one_crash(const installer& handler, const std::string& want, const l
                weir::duration later, steps kind) {
   const stage on;
   EXPECT_EQ(life([&] {
-              plan.at = k;
+              plan = {.at = k};
               (void)ending_of_h(on, handler, 0ns);
             }),
             crashed);
@@ -131,7 +131,7 @@ inline void short_lives(const installer& handler, const std::string& want, long 
   long lives = 0;
   for (; code == crashed && lives <= effects + 1; ++lives) {
     code = life([&] {
-      plan.at = lives == 0 ? 0 : 1;
+      plan = {.at = lives == 0 ? 0 : 1};
       EXPECT_EQ(ending_of_h(on, handler, later * lives), want);
     });
   }

@@ -117,9 +117,9 @@ inline constexpr int crashed = 42;
 
 /// Where this process dies.
 struct crash_plan {
-  long at = -1;    // the number of the effect, counted from 0
-  long seen = 0;   // effects so far
-  std::string in;  // or the effect of this name
+  long at = -1;      // the number of the effect, counted from 0
+  std::string in{};  // or the effect of this name
+  long seen = 0;     // effects so far
 };
 inline crash_plan plan;
 
@@ -160,7 +160,7 @@ inline int life(const std::function<void()>& f) {
 /// A life that dies in the effect of this name.
 inline void life_that_dies_in(const std::string& name, const std::function<void()>& f) {
   EXPECT_EQ(life([&] {
-              plan.in = name;
+              plan = {.in = name};
               f();
             }),
             crashed);
