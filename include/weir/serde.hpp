@@ -23,8 +23,7 @@
   constexpr void weir_describe_members(::weir::detail::described_tag<type>,           \
                                        [[maybe_unused]] WeirVisitor&& weir_visitor) { \
     __VA_OPT__(WEIR_DETAIL_SCAN(WEIR_DETAIL_VISIT(type, __VA_ARGS__)))                \
-  }                                                                                   \
-  static_assert(true)
+  }
 
 namespace weir {
 

@@ -128,6 +128,7 @@ auto make_step(command_kind kind, const char* what, std::string_view name, F&& f
   static_assert(std::is_invocable_v<plain&>, "the function of a step takes no arguments");
   using result = typename step_result<plain>::type;
   if (is_empty_callable(fn)) raise_empty_job();
+  (void)retry_rules(options.retry);  // bad options are refused here, not when it runs
   using coroutine = step_coroutine<result, plain>;
   if (run_seam* run = run_outside_step(what))
     return coroutine::journaled(*run, kind, std::string(name), std::forward<F>(fn), options, site);

@@ -193,7 +193,13 @@ durable_run& engine_core::start_run(const run_request& request, std::uint64_t pa
   record_head head;
   head.type = static_cast<std::uint16_t>(record_type::run_start);
   head.run = run.number();
-  const journal::appended at = journal_->append(head, payload.view());
+  journal::appended at{};
+  try {
+    at = journal_->append(head, payload.view());
+  } catch (...) {
+    break_down(std::current_exception());
+    throw;
+  }
   flusher_->wake();
   run.start_place = at.place;
   run.start_lsn = run.depends = at.lsn;
@@ -263,6 +269,7 @@ bool engine_core::cancel(std::string_view id, std::string_view why) {
   completion what{record_type::cancel, 0, wall_now(), {}, {}};
   what.answer.how = command_answer::sort::cancelled;
   what.answer.text = why;
+  found->second->cancel_asked = true;
   tell_run(*found->second, std::move(what));
   return true;
 }

@@ -196,6 +196,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void block_run(durable_run& run, std::string why);
   void stop_blocked(durable_run& run);
   void replayed(durable_run& run);
+  static void note_caller(durable_run& callee, const durable_run& run, std::uint64_t command);
   void answer_call(durable_run& run, std::uint64_t command, const command_answer& how);
   void park(durable_run& run);
   void unpark(durable_run& run) noexcept;

@@ -50,6 +50,7 @@ void engine_core::see(const record_head& head, std::string_view payload, std::ui
   if (type == record_type::run_end) return see_end(run, head, payload, lsn, place);
   run.places.push_back(place);
   if (is_completion(type)) run.depends = lsn;
+  if (type == record_type::cancel) run.cancel_asked = true;
   if (type == record_type::resolved)
     run.resolved.insert(command_key(head.fiber, head.index));
 }
@@ -103,7 +104,12 @@ task<> engine_core::serve() {
   scope_options how;
   how.name = "durable steps";
   how.failure = failure::isolate;
+  struct leave_steps {
+    engine_core& of;
+    ~leave_steps() { of.steps_ = nullptr; }
+  };
   auto body = [this](scope& s) -> task<> {
+    const leave_steps at_the_end{*this};
     steps_ = &s;
     begun_.set();
     co_await closing_.wait();
@@ -114,7 +120,6 @@ task<> engine_core::serve() {
 }
 
 task<> engine_core::shut_down() {
-  steps_ = nullptr;
   while (running() && journal_ != nullptr &&
          journal_->durable_lsn() < journal_->last_lsn()) {
     flush();

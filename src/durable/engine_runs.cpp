@@ -116,7 +116,7 @@ void engine_core::break_down(std::exception_ptr error) noexcept {
 
 void engine_core::resume(durable_run& run) {
   if (run.live != nullptr || run.resuming || run.ended() || !open_) return;
-  if (run.begins > run.started && run.places.empty() && run.begins > wall_now()) {
+  if (run.begins > run.started && !run.cancel_asked && run.begins > wall_now()) {
     if (run.alarm != nullptr) return;
     run.alarm = std::make_unique<run_timer>();
     run.alarm->run = &run;
@@ -212,7 +212,7 @@ void engine_core::make_ready(durable_run& run) {
 }
 
 void engine_core::work_on_runs() {
-  if (!running() || (steps_ != nullptr && steps_->cancel_requested())) return;
+  if (!running() || steps_ == nullptr || steps_->cancel_requested()) return;
   const in_loop outside(host_);
   begin_resumed();
   if (!ready_.empty()) {
@@ -335,10 +335,7 @@ void engine_core::stop_blocked(durable_run& run) {
 }
 
 void engine_core::step_lost(durable_run& run) noexcept {
-  if (run.state == durable::run_state::blocked && run.live->jobs.empty()) {
-    run.evict("the run is blocked");
-    --live_;
-  }
+  if (run.state == durable::run_state::blocked && run.live->jobs.empty()) stop_blocked(run);
 }
 
 void engine_core::park(durable_run& run) {
@@ -391,8 +388,8 @@ bool engine_core::by_time::operator()(const run_timer* a, const run_timer* b) co
 void engine_core::start_timer(run_timer& t) {
   if (t.started) return;
   t.started = true;
-  const bool first = timers_.insert(&t).first == timers_.begin();
-  if (first) arm_alarm();
+  timers_.insert(&t);
+  if (*timers_.begin() == &t) arm_alarm();
 }
 
 void engine_core::stop_timer(run_timer& t) noexcept {
@@ -470,7 +467,13 @@ void engine_core::start_call(durable_run& run, command_wait& w) {
   if (callee == nullptr) callee = &start_run(request, run.number(), w.command);
   if (callee->ended())
     return answer_call(run, w.command, callee->outcome ? *callee->outcome : late_result(*callee));
-  callee->callers.push_back({run.number(), w.command});
+  note_caller(*callee, run, w.command);
+}
+
+void engine_core::note_caller(durable_run& callee, const durable_run& run, std::uint64_t command) {
+  for (const durable_run::caller& c : callee.callers)
+    if (c.run == run.number() && c.command == command) return;
+  callee.callers.push_back({run.number(), command});
 }
 
 void engine_core::give_up(durable_run& run, command_wait& w) {
@@ -488,10 +491,8 @@ void engine_core::give_up(durable_run& run, command_wait& w) {
   durable_run* callee = attached(request);
   if (callee == nullptr || callee->ended() || callee->parent != run.number())
     return run.step_ended(w.command, std::move(gone));
-  bool waits = false;
-  for (const durable_run::caller& c : callee->callers)
-    waits = waits || (c.run == run.number() && c.command == w.command);
-  if (!waits) callee->callers.push_back({run.number(), w.command});
+  note_caller(*callee, run, w.command);
+  callee->cancel_asked = true;
   completion what{record_type::cancel, 0, wall_now(), {}, {}};
   what.answer.how = command_answer::sort::cancelled;
   what.answer.text = "the run that called it was cancelled";

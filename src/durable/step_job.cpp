@@ -68,8 +68,10 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
     if (pause < duration::zero()) break;
     payload_writer payload;
     payload.text(message_of(out.error()));
-    job.engine_.append(job.run_, record_type::attempt, 0, job.command_, payload.view());
+    const std::uint64_t lsn =
+        job.engine_.append(job.run_, record_type::attempt, 0, job.command_, payload.view()).lsn;
     if (pause > duration::zero()) co_await sleep(pause);
+    co_await job.engine_.durable(lsn);  // it counts, whatever happens to the next one
     out.reset();
   }
   if (out.is_value()) {
@@ -85,6 +87,7 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
 void step_job::ended(const outcome_view& how) {
   const std::shared_ptr<step_job> keep = shared_from_this();
   run_.live->jobs.erase(command_);
+  if (run_.state == durable::run_state::blocked) return engine_.step_lost(run_);
   if (!how.is_value()) {
     if (!asked_ || !how.is_cancelled()) return engine_.step_lost(run_);
     answer_.how = command_answer::sort::cancelled;

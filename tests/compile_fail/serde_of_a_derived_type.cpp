@@ -6,7 +6,7 @@
 struct base {
   int n = 0;
 };
-WEIR_DESCRIBE(base, n);
+WEIR_DESCRIBE(base, n)
 struct derived : base {
   int more = 0;
 };

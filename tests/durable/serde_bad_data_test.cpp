@@ -13,11 +13,11 @@ struct item {
   std::uint8_t cents = 0;
   std::map<std::string, std::vector<int>> by_name;
 };
-WEIR_DESCRIBE(item, cents, by_name);
+WEIR_DESCRIBE(item, cents, by_name)
 struct cart {
   std::vector<item> lines;
 };
-WEIR_DESCRIBE(cart, lines);
+WEIR_DESCRIBE(cart, lines)
 
 }  // namespace shop
 

@@ -10,7 +10,7 @@ namespace shop {
 
 /// Reads any object.
 struct nothing {};
-WEIR_DESCRIBE(nothing);
+WEIR_DESCRIBE(nothing)
 
 }  // namespace shop
 

@@ -35,7 +35,7 @@ struct tree {
   std::unordered_map<int, std::string> words;
   std::unique_ptr<tree> next;
 };
-WEIR_DESCRIBE(tree, name, count, weight, note, extra, kids, named, words, next);
+WEIR_DESCRIBE(tree, name, count, weight, note, extra, kids, named, words, next)
 
 inline std::string random_bytes(std::mt19937_64& random, std::size_t size_max) {
   std::string bytes(random() % (size_max + 1), '\0');

@@ -64,7 +64,7 @@ struct hidden {
   std::vector<hidden> visitor;
   bool operator==(const hidden&) const = default;
 };
-WEIR_DESCRIBE(hidden, weir, visitor);
+WEIR_DESCRIBE(hidden, weir, visitor)
 
 }  // namespace
 
@@ -72,7 +72,7 @@ struct in_global_namespace {
   int n = 0;
   bool operator==(const in_global_namespace&) const = default;
 };
-WEIR_DESCRIBE(in_global_namespace, n);
+WEIR_DESCRIBE(in_global_namespace, n)
 
 namespace shop {
 
@@ -81,7 +81,7 @@ struct line {
   std::uint8_t cents = 5;
   bool operator==(const line&) const = default;
 };
-WEIR_DESCRIBE(line, sku, cents);
+WEIR_DESCRIBE(line, sku, cents)
 
 struct order {
   std::int64_t id = -1;
@@ -90,12 +90,12 @@ struct order {
   in_global_namespace global;
   bool operator==(const order&) const = default;
 };
-WEIR_DESCRIBE(order, id, lines, gift, global);
+WEIR_DESCRIBE(order, id, lines, gift, global)
 
 struct nothing {
   bool operator==(const nothing&) const = default;
 };
-WEIR_DESCRIBE(nothing);
+WEIR_DESCRIBE(nothing)
 
 struct outer {
   struct inner {
@@ -103,13 +103,13 @@ struct outer {
   };
   inner in;
 };
-WEIR_DESCRIBE(outer::inner, n);
-WEIR_DESCRIBE(outer, in);
+WEIR_DESCRIBE(outer::inner, n)
+WEIR_DESCRIBE(outer, in)
 
 struct special_order : order {
   int discount = 0;
 };
-WEIR_DESCRIBE(special_order, id, lines, discount);
+WEIR_DESCRIBE(special_order, id, lines, discount)
 
 struct handle {
   std::unique_ptr<int> owned;
@@ -118,7 +118,7 @@ struct handle {
   handle(handle&&) = default;
   handle& operator=(handle&&) = default;
 };
-WEIR_DESCRIBE(handle, owned, more);
+WEIR_DESCRIBE(handle, owned, more)
 
 /// Without a default constructor, and not assignable.
 class token {
@@ -175,7 +175,7 @@ struct both {
   bool operator==(const both&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(both, (), (a, b))
-WEIR_DESCRIBE(both, b);
+WEIR_DESCRIBE(both, b)
 
 }  // namespace shop
 
