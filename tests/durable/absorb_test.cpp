@@ -8,7 +8,7 @@ namespace {
 
 std::string kind(const weir::outcome<int>& o) {
   if (o.is_value()) return "value";
-  return o.is_cancelled() ? "cancelled" : "error";
+  return o.is_cancelled() ? "absorbed" : "error";
 }
 
 /// Cancels run "r" once for each name, when it is in the ledger, an hour later; gives the ending.
@@ -25,7 +25,8 @@ user cancel_at(lines names, std::string& end) {
 }
 
 template <class H>
-std::string ending_cancelled_at(const stage& on, H handler, lines names, weir::duration later = 0ns) {
+std::string ending_cancelled_at(const stage& on, H handler, lines names,
+                                weir::duration later = 0ns) {
   std::string end;
   session_of(on, handler, cancel_at(std::move(names), end), later);
   return end;
@@ -43,7 +44,7 @@ TEST(durable_absorb, makes_the_cancellation_a_value_and_the_run_goes_on_uncancel
   };
   {
     const stage on;
-    EXPECT_EQ(ending_cancelled_at(on, handler, {"ready"}), "cancelled");
+    EXPECT_EQ(ending_cancelled_at(on, handler, {"ready"}), "absorbed");
     EXPECT_EQ(times("goes on"), 1);
   }
   // And in the next life as well: it was journaled.
@@ -52,7 +53,7 @@ TEST(durable_absorb, makes_the_cancellation_a_value_and_the_run_goes_on_uncancel
   whole_life([&] {
     session_of(on, handler, [](durable::engine& e) -> task<> {
       auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
-      EXPECT_EQ(co_await run.result(), "cancelled");
+      EXPECT_EQ(co_await run.result(), "absorbed");
       EXPECT_EQ(e.get("r")->state, durable::run_state::completed);
     });
   });
@@ -75,12 +76,12 @@ TEST(durable_absorb, a_second_cancel_is_a_new_event) {
   auto handler = [](int) -> task<std::string> {
     co_await give("ready", 0);
     const auto o = co_await weir::absorb(nap(1000h, 1));
-    co_await give("absorbed " + kind(o), 0);
+    co_await give("absorb: " + kind(o), 0);
     co_await weir::sleep(1000h);
     co_await give("NEVER", 0);
     co_return "value";
   };
-  EXPECT_EQ(ending_cancelled_at(on, handler, {"ready", "absorbed cancelled"}), "cancelled");
+  EXPECT_EQ(ending_cancelled_at(on, handler, {"ready", "absorb: absorbed"}), "cancelled");
   EXPECT_EQ(times("NEVER"), 0);
   session_of(on, handler, [](durable::engine& e) -> task<> {
     EXPECT_EQ(e.get("r")->state, durable::run_state::cancelled);
@@ -100,7 +101,7 @@ TEST(durable_absorb, may_be_used_again_and_again) {
     co_return all;
   };
   EXPECT_EQ(ending_cancelled_at(on, handler, {"ready 0", "ready 1", "ready 2"}),
-            "cancelled cancelled cancelled ");
+            "absorbed absorbed absorbed ");
 }
 
 TEST(durable_absorb, joins_what_it_cancels_with_its_cleanup) {
@@ -124,7 +125,7 @@ TEST(durable_absorb, joins_what_it_cancels_with_its_cleanup) {
     SCOPED_TRACE(at);
     const stage on;
     life_that_dies_in(at, [&] { (void)ending_cancelled_at(on, handler, {"ready"}); });
-    whole_life([&] { EXPECT_EQ(ending(on, handler, 100h), "cancelled"); });
+    whole_life([&] { EXPECT_EQ(ending(on, handler, 100h), "absorbed"); });
     for (const std::string name : {"undo", "undone", "after"}) {
       EXPECT_EQ(times(name), name == at ? 2 : 1) << name;
     }
@@ -174,7 +175,7 @@ TEST(durable_absorb, nested_the_outermost_is_the_one_that_is_cancelled) {
     co_await give("outer went on", 0);
     co_return kind(o);
   };
-  EXPECT_EQ(ending_cancelled_at(on, handler, {"ready"}), "cancelled");
+  EXPECT_EQ(ending_cancelled_at(on, handler, {"ready"}), "absorbed");
   EXPECT_EQ(times("inner went on"), 0);
   EXPECT_EQ(times("outer went on"), 1);
 }
@@ -185,13 +186,13 @@ TEST(durable_absorb, if_no_operation_ended_by_it_the_run_is_cancelled) {
   auto handler = [](int) -> task<std::string> {
     co_await give("ready", 0);
     const auto o = co_await weir::absorb(weir::shield(nap(10h, 1)));
-    note("absorbed " + kind(o));
+    note("absorb: " + kind(o));
     co_await weir::sleep(1h);
     co_await give("NEVER", 0);
     co_return "value";
   };
   EXPECT_EQ(ending_cancelled_at(on, handler, {"ready"}), "cancelled");
-  EXPECT_EQ(times("absorbed value"), 1);
+  EXPECT_EQ(times("absorb: value"), 1);
   EXPECT_EQ(times("NEVER"), 0);
 }
 
@@ -207,13 +208,13 @@ TEST(durable_absorb, an_operation_that_fails_while_it_is_cancelled_did_not_end_b
     };
     co_await give("ready", 0);
     const auto o = co_await weir::absorb(stubborn());
-    note("absorbed " + kind(o));
+    note("absorb: " + kind(o));
     co_await weir::sleep(1h);
     co_await give("NEVER", 0);
     co_return "value";
   };
   EXPECT_EQ(ending_cancelled_at(on, handler, {"ready"}), "cancelled");
-  EXPECT_EQ(times("absorbed error"), 1);
+  EXPECT_EQ(times("absorb: error"), 1);
   EXPECT_EQ(times("NEVER"), 0);
 }
 
@@ -229,7 +230,7 @@ TEST(durable_absorb, of_a_step_whose_task_body_is_cancelled_never_runs_it_again)
     co_return kind(o);
   };
   life_that_dies_in("after", [&] { (void)ending_cancelled_at(on, handler, {"ready"}); });
-  whole_life([&] { EXPECT_EQ(ending(on, handler), "cancelled"); });
+  whole_life([&] { EXPECT_EQ(ending(on, handler), "absorbed"); });
   EXPECT_EQ(times("ready"), 1);
 }
 

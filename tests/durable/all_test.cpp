@@ -33,8 +33,8 @@ TEST(durable_all, of_promises_keeps_their_order_whatever_the_order_of_resolution
 TEST(durable_all, gives_the_first_error_and_cancels_the_rest) {
   survives(
       [](int) -> task<std::string> {
-        auto v = tasks(give_after(3h, "never", 1), fail_after(1h, "first"),
-                       fail_after(2h, "second"));
+        auto v =
+            tasks(give_after(3h, "never", 1), fail_after(1h, "first"), fail_after(2h, "second"));
         std::string heard;
         try {
           (void)co_await weir::all(std::move(v));
@@ -173,8 +173,7 @@ TEST(durable_all_settled, mixes_promises_children_and_steps) {
         co_return co_await in_scope([](weir::scope& s) -> task<std::string> {
           s.spawn(reject_after(2h, "p", "no"));
           auto child = s.spawn(nap(1h, 2));
-          auto [a, b, c] =
-              co_await weir::all_settled(promised("p"), child, failing_step("pay"));
+          auto [a, b, c] = co_await weir::all_settled(promised("p"), child, failing_step("pay"));
           co_return outcome_text(a, "no") + " " + outcome_text(b, "") + " " +
               outcome_text(c, "pay failed");
         });

@@ -64,7 +64,8 @@ TEST(durable_call, gives_the_failure_as_a_terminal_error) {
 
 TEST(durable_call, several_at_once_keep_their_places) {
   all_crashes(family([](int) -> task<std::string> {
-                auto [a, b, c] = co_await weir::all(calls(1), weir::call<int>("child", 2), calls(3));
+                auto [a, b, c] =
+                    co_await weir::all(calls(1), weir::call<int>("child", 2), calls(3));
                 co_await give("parent", 0);
                 co_return row(a, b, c);
               }),
@@ -187,8 +188,7 @@ TEST(durable_call, is_for_runs_only) {
   sim::run({.seed = 1}, []() -> task<> {
     const auto error = co_await aid::attempt([]() -> task<> { co_await weir::call("h", 1); });
     EXPECT_EQ(aid::code_of(error), errc::not_durable);
-    const auto other =
-        co_await aid::attempt([]() -> task<> { (void)co_await weir::send("h", 1); });
+    const auto other = co_await aid::attempt([]() -> task<> { (void)co_await weir::send("h", 1); });
     EXPECT_EQ(aid::code_of(other), errc::not_durable);
   });
 }

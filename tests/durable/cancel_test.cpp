@@ -134,8 +134,8 @@ TEST(durable_cancel, is_not_swallowed_by_settle_all_settled_any_or_catch) {
         }
       }
       if (kind == 4) {
-        auto guarded = weir::op(sleeps) | weir::fallback([] { return 1; }) |
-                       weir::retry({.attempts = 3});
+        auto guarded =
+            weir::op(sleeps) | weir::fallback([] { return 1; }) | weir::retry({.attempts = 3});
         (void)co_await guarded();
       }
       co_await give("went on", 0);
@@ -242,9 +242,7 @@ TEST(durable_cancel, during_a_plain_body_lets_it_finish_and_records_its_result) 
   auto handler = [](int) -> task<std::string> {
     co_await weir::with_scope([](weir::scope& s) -> task<> {
       int got = 0;
-      s.defer([&]() -> task<> {
-        (void)co_await give("cleanup saw " + std::to_string(got), 0);
-      });
+      s.defer([&]() -> task<> { (void)co_await give("cleanup saw " + std::to_string(got), 0); });
       got = co_await weir::step("plain", [] {
         note("plain");
         engine->cancel("r");
@@ -296,7 +294,8 @@ TEST(durable_cancel, between_attempts_of_a_step_ends_it) {
       note("ready");
       throw std::runtime_error("again");
     };
-    (void)co_await weir::step("body", body, {.retry = {.attempts = 5, .base = 500h}});
+    (void)co_await weir::step("body", body,
+                              {.retry = {.attempts = 5, .base = 500h, .ceiling = 500h}});
     co_return "value";
   };
   EXPECT_EQ(cancelled_ending(on, handler), "cancelled");

@@ -66,7 +66,7 @@ TEST(durable_chance, the_clock_of_a_run_never_goes_back) {
       co_await weir::sleep(1h);
     }
     const bool in_order = std::is_sorted(seen.begin(), seen.end());
-    co_return in_order && seen.back() - seen.front() >= 3h ? "forward" : "back";
+    co_return in_order&& seen.back() - seen.front() >= 3h ? "forward" : "back";
   };
   survives(handler, "forward");
 }
@@ -75,7 +75,7 @@ TEST(durable_chance, wall_time_is_that_of_the_simulation) {
   auto handler = [](int) -> task<std::string> {
     const auto before = weir::wall_now();
     co_await weir::sleep(36h);
-    co_return before == day0 && weir::wall_now() == day0 + 36h ? "right" : "wrong";
+    co_return before == day0&& weir::wall_now() == day0 + 36h ? "right" : "wrong";
   };
   const stage on;
   EXPECT_EQ(ending(on, handler), "right");

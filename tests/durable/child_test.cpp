@@ -183,8 +183,7 @@ TEST(durable_child, a_producer_wakes_its_consumers_with_one_value) {
         weir::oneshot<int> o;
         auto produces = [&]() -> task<> { o.send(co_await give_after(1h, "produce", 5)); };
         auto consumes = [&](int plus) -> task<int> { co_return co_await o.receive() + plus; };
-        auto [a, b, c, d] =
-            co_await weir::all(consumes(1), produces(), consumes(2), consumes(3));
+        auto [a, b, c, d] = co_await weir::all(consumes(1), produces(), consumes(2), consumes(3));
         (void)b;
         co_await give("after", 0);
         co_return row(a, c, d);
@@ -267,8 +266,7 @@ TEST(durable_child, many_race_each_other_from_different_fibers_on_one_source) {
           std::vector<task<int>> all;
           for (int i = 0; i < 20; ++i) {
             all.push_back([](int n) -> task<int> {
-              const auto won =
-                  co_await weir::race(promised("shared"), weir::sleep(1h * (2 + n)));
+              const auto won = co_await weir::race(promised("shared"), weir::sleep(1h * (2 + n)));
               co_return static_cast<int>(won.index());
             }(i));
           }

@@ -240,9 +240,8 @@ TEST(durable_suspension, runs_beyond_max_live_are_parked_without_frames_and_come
   const stage on;
   auto handler = [](int n) -> task<std::string> {
     auto answer = weir::awakeable<int>("answer");
-    co_await weir::step("publish", [&] {
-      note("id" + std::to_string(n) + " " + std::string(answer.id()));
-    });
+    co_await weir::step("publish",
+                        [&] { note("id" + std::to_string(n) + " " + std::string(answer.id())); });
     const int v = co_await answer.wait();
     co_return std::to_string(v);
   };

@@ -15,10 +15,12 @@ struct order {
 };
 WEIR_DESCRIBE(order, id, cents);
 
-task<std::string> echo(int n) { co_return co_await weir::step("echo", [&] {
-  effect("echo " + std::to_string(n));
-  return "got " + std::to_string(n);
-}); }
+task<std::string> echo(int n) {
+  co_return co_await weir::step("echo", [&] {
+    effect("echo " + std::to_string(n));
+    return "got " + std::to_string(n);
+  });
+}
 
 task<std::string> sleeper(int) {
   co_await weir::sleep(1000h);

@@ -34,8 +34,6 @@ task<std::string> in_a_step(F f) {
 
 using answers = std::vector<std::string>;
 
-
-
 }  // namespace
 
 TEST(durable_inside_step, every_journal_operation_is_refused_in_a_task_body) {
@@ -126,12 +124,11 @@ TEST(durable_inside_step, the_runs_own_objects_are_not_for_step_bodies) {
     weir::oneshot<int> o;
     weir::event ev;
     weir::mutex m;
-    all.push_back(co_await weir::step(
-        "queue", [&] { return plain_refusal([&] { return q.try_push(1); }); }));
-    all.push_back(co_await weir::step(
-        "oneshot", [&] { return plain_refusal([&] { return o.send(1); }); }));
     all.push_back(
-        co_await weir::step("event", [&] { return plain_refusal([&] { ev.set(); }); }));
+        co_await weir::step("queue", [&] { return plain_refusal([&] { return q.try_push(1); }); }));
+    all.push_back(
+        co_await weir::step("oneshot", [&] { return plain_refusal([&] { return o.send(1); }); }));
+    all.push_back(co_await weir::step("event", [&] { return plain_refusal([&] { ev.set(); }); }));
     auto pops = [&]() -> task<std::string> {
       co_return co_await refusal([&] { return q.next(); });
     };

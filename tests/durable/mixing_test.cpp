@@ -167,7 +167,7 @@ TEST(durable_mixing, a_matrix_of_alls) {
 
 TEST(durable_mixing, a_balanced_tree_of_alls_with_32_leaves) {
   survives([](int) -> task<std::string> { co_return std::to_string(co_await tree_of_all(5, 1)); },
-           std::to_string((32 + 63) * 32 / 2));
+           std::to_string((32 + 63) * 32 / 2), at_once_and_late, steps::concurrent);
 }
 
 TEST(durable_mixing, alternating_levels_of_all_and_race_give_the_same_again) {
@@ -246,7 +246,7 @@ TEST(durable_mixing, workers_of_a_pool_each_with_an_all_of_their_own) {
         const auto sums = co_await weir::all(std::move(all));
         co_return text(sums);
       },
-      "0,11,22,33");
+      "0,11,22,33", at_once_and_late, steps::concurrent);
 }
 
 TEST(durable_mixing, promises_resolved_in_any_order_under_a_deep_all) {

@@ -164,7 +164,8 @@ TEST(durable_pattern, sequence_and_fan_out_differ_in_the_order_of_side_effects) 
   EXPECT_EQ(ledger(), (lines{"quick", "slow"}));
 }
 
-// ----------------------------------------------------------------------------------------- channels
+// -----------------------------------------------------------------------------------------
+// channels
 
 TEST(durable_channel, send_then_receive_and_receive_then_send) {
   survives(
@@ -223,7 +224,7 @@ TEST(durable_channel, many_readers_see_the_one_value_in_order) {
         co_await weir::all(reads('1'), reads('2'), sends(), reads('3'));
         co_return order;
       },
-      "x1x2x3");
+      "x1x2x3", at_once_and_late, steps::concurrent);
 }
 
 TEST(durable_channel, a_rendezvous_queue_an_event_a_mutex_and_a_latch_are_local) {
@@ -298,7 +299,7 @@ TEST(durable_channel, governors_and_groups_made_in_the_run_are_its_own) {
         });
         co_return std::to_string(most);
       },
-      "2", at_once);
+      "2", at_once, steps::concurrent);
 }
 
 // ----------------------------------------------------------------------------- e2e/signal-sharing

@@ -172,6 +172,36 @@ TEST(durable_race, with_one_source_twice_wakes_once) {
       "5,6");
 }
 
+TEST(durable_race, of_steps_that_begin_in_one_instant_ends) {
+  auto handler = [](int) -> task<std::string> {
+    const int won = co_await weir::race(tasks(give("a", 1), give("b", 2)));
+    const int first = co_await weir::any(tasks(give("c", 3), give("d", 4)));
+    co_await give("after", 0);
+    co_return row(won, first);
+  };
+  const stage on;
+  EXPECT_EQ(ending(on, handler), "1,3");
+}
+
+TEST(durable_race, cancels_a_step_whose_body_takes_time_and_records_that) {
+  auto handler = [](int) -> task<std::string> {
+    auto body = []() -> task<int> {
+      note("begins");
+      auto g = weir::scope_exit([] { note("unwound"); });
+      co_return co_await nap(100h, 1);
+    };
+    auto slow = [&]() -> task<int> { co_return co_await weir::step("slow", body); };
+    const int won = co_await weir::race(tasks(slow(), nap(1h, 2)));
+    co_await give("after", 0);
+    co_return std::to_string(won);
+  };
+  const stage on;
+  life_that_dies_in("after", [&] { (void)ending(on, handler); });
+  whole_life([&] { EXPECT_EQ(ending(on, handler, 50h), "2"); });
+  EXPECT_EQ(times("begins"), 1);
+  EXPECT_EQ(times("unwound"), 1);
+}
+
 TEST(durable_race, run_twice_over_overlapping_sources_sees_both_results) {
   survives(
       [](int) -> task<std::string> {
@@ -205,13 +235,13 @@ TEST(durable_race, of_two_that_end_in_one_instant_has_one_winner) {
       "1,1");
 }
 
-// ---------------------------------------------------------------------------------------------- any
+// ----------------------------------------------------------------------------------------------
+// any
 
 TEST(durable_any, gives_the_first_value_and_skips_earlier_errors) {
   survives(
       [](int) -> task<std::string> {
-        const int won =
-            co_await weir::any(tasks(nap(3h, 1), fail_after(1h, "early"), nap(2h, 3)));
+        const int won = co_await weir::any(tasks(nap(3h, 1), fail_after(1h, "early"), nap(2h, 3)));
         co_await give("after", 0);
         co_return std::to_string(won);
       },

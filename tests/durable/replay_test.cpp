@@ -40,8 +40,7 @@ struct result {
 class theatre {
  public:
   explicit theatre(const trial& what)
-      : what_(what),
-        world_({.seed = what.seed, .strategy = what.strategy, .start_time = day0}) {
+      : what_(what), world_({.seed = what.seed, .strategy = what.strategy, .start_time = day0}) {
     world_.disk().set(what.faults);
   }
 

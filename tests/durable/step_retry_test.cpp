@@ -7,7 +7,7 @@ using namespace durable_test;
 namespace {
 
 constexpr weir::retry_options steady{
-    .attempts = 3, .base = 1h, .factor = 1, .jitter = weir::jitter::none};
+    .attempts = 3, .base = 1h, .factor = 1, .ceiling = 1h, .jitter = weir::jitter::none};
 
 /// Fails with "broken <n>" where n is the number of the try in all lives.
 int always_broken() {
@@ -187,9 +187,7 @@ TEST(durable_step_error, that_nobody_catches_fails_the_run) {
 
 TEST(durable_step_error, impossible_options_are_refused_before_the_body_runs) {
   auto handler = [](int) -> task<std::string> {
-    auto f = [] {
-      return weir::step("bad", [] { note("ran"); }, {.retry = {.attempts = 0}});
-    };
+    auto f = [] { return weir::step("bad", [] { note("ran"); }, {.retry = {.attempts = 0}}); };
     const std::exception_ptr error = co_await aid::attempt(f);
     co_return aid::code_of(error) == errc::invalid_argument ? "refused" : aid::what_of(error);
   };
@@ -258,8 +256,8 @@ TEST(durable_step_once, records_its_terminal_error) {
       [](int) -> task<std::string> {
         std::string heard = "value";
         try {
-          (void)co_await weir::step_once(
-              "once", []() -> int { throw weir::terminal_error("declined"); });
+          (void)co_await weir::step_once("once",
+                                         []() -> int { throw weir::terminal_error("declined"); });
         } catch (const weir::terminal_error& e) {
           heard = said(e, "declined");
         }

@@ -163,7 +163,7 @@ TEST(durable_step, sleeps_and_reads_the_clock_plainly_in_its_body) {
       }
       note("random " + std::to_string(weir::random()) + weir::uuid());
       effect("body");
-      co_return one_hour && late && weir::now() > weir::time_point() ? "plain" : "odd";
+      co_return one_hour&& late&& weir::now() > weir::time_point() ? "plain" : "odd";
     };
     co_return co_await weir::step("body", body);
   };
@@ -226,6 +226,7 @@ TEST(durable_step, may_run_beside_others_and_each_is_recorded_when_it_ends) {
   };
   const stage on;
   EXPECT_EQ(ending(on, handler), "1,2");
+  // They begin in the order of the calls (A4).
   EXPECT_EQ(ledger(), (lines{"slow begins", "quick begins", "quick ends", "slow ends"}));
   survives(handler, "1,2", at_once_and_late, steps::concurrent);
 }

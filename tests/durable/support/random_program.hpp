@@ -135,13 +135,17 @@ inline task<int> random_program::asked(std::uint64_t seed) {
 inline task<int> random_program::leaf(std::uint64_t seed, std::uint64_t choice) {
   switch (choice % 6) {
     case 0:
-    case 1: co_return co_await one_step(seed);
-    case 2: co_return co_await nap(pause(seed), static_cast<int>(seed % 79));
-    case 3: co_return co_await asked(seed);
+    case 1:
+      co_return co_await one_step(seed);
+    case 2:
+      co_return co_await nap(pause(seed), static_cast<int>(seed % 79));
+    case 3:
+      co_return co_await asked(seed);
     case 4:
       co_await weir::sleep(pause(seed));
       throw weir::terminal_error("planned " + std::to_string(seed % 73));
-    default: break;
+    default:
+      break;
   }
   if (kind_ == flavour::repeatable) co_return co_await one_step(seed);
   if (weir::random() % 2 == 0) co_return co_await slow_step(seed);
@@ -182,10 +186,14 @@ inline task<int> random_program::with_cleanup(std::uint64_t seed, int depth) {
 
 inline task<int> random_program::inner_scope(std::uint64_t seed, int depth, std::uint64_t choice) {
   switch (choice % 4) {
-    case 0: co_return co_await selected(seed, depth);
-    case 1: co_return co_await cancelled_child(seed, depth);
-    case 2: co_return co_await with_cleanup(seed, depth);
-    default: break;
+    case 0:
+      co_return co_await selected(seed, depth);
+    case 1:
+      co_return co_await cancelled_child(seed, depth);
+    case 2:
+      co_return co_await with_cleanup(seed, depth);
+    default:
+      break;
   }
   weir::oneshot<int> o;
   auto sends = [&]() -> task<int> {
@@ -210,13 +218,16 @@ inline task<int> random_program::inner(std::uint64_t seed, int depth, std::uint6
       auto [x, y] = co_await weir::all(std::move(a), std::move(b));
       co_return x * 2 + y;
     }
-    case 2: co_return co_await weir::race(tasks(std::move(a), std::move(b)));
-    case 3: co_return co_await weir::any(tasks(std::move(a), std::move(b)));
+    case 2:
+      co_return co_await weir::race(tasks(std::move(a), std::move(b)));
+    case 3:
+      co_return co_await weir::any(tasks(std::move(a), std::move(b)));
     case 4: {
       const auto end = co_await weir::settle(std::move(a));
       co_return end.is_value() ? end.value() : co_await std::move(b);
     }
-    default: break;
+    default:
+      break;
   }
   int late = 0;
   try {
