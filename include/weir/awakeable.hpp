@@ -94,8 +94,9 @@ class promise {
   template <class U = T>
   task<bool> resolve(const U& value,
                      std::source_location site = std::source_location::current()) const {
-    return settle(name_, {detail::command_answer::sort::value, errc::terminal,
-                          detail::encode(static_cast<const T&>(value))},
+    return settle(name_,
+                  {detail::command_answer::sort::value, errc::terminal,
+                   detail::encode(static_cast<const T&>(value))},
                   site);
   }
   template <class U = T>

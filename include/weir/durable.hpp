@@ -35,12 +35,12 @@ namespace durable {
 enum class sync : std::uint8_t { always, never_for_tests };
 
 struct engine_options {
-  std::string_view path{};           ///< the directory of the journal; made if there is none
-  std::int64_t max_resume = 256;     ///< how many runs are replayed at the same time
+  std::string_view path{};        ///< the directory of the journal; made if there is none
+  std::int64_t max_resume = 256;  ///< how many runs are replayed at the same time
   duration retention = std::chrono::hours(24 * 7);
   durable::sync sync = durable::sync::always;
   std::int64_t segment_bytes = std::int64_t{64} << 20;  ///< at least 64 KiB
-  weir::disk* disk = nullptr;                            ///< null: the machine's
+  weir::disk* disk = nullptr;                           ///< null: the machine's
   std::string_view encryption_key{};
   std::int64_t max_live = 10'000;  ///< how many unfinished runs have their frames in memory
 };
@@ -130,8 +130,8 @@ class engine {
   /// Ends the engine before its scope ends.
   task<> close();
 
-  /// Starts a run; if there is one with this id (or idempotency key), attaches to it and ignores the
-  /// input. errc::id_in_use if that is of another handler, errc::unknown_handler.
+  /// Starts a run; if there is one with this id (or idempotency key), attaches to it and ignores
+  /// the input. errc::id_in_use if that is of another handler, errc::unknown_handler.
   template <class T = void, class In>
   task<run_handle<T>> start(std::string_view handler, start_options options, const In& input) {
     return started<T>(begin(handler, options, detail::encode_given(input)));

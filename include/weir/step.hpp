@@ -78,8 +78,7 @@ std::string message_of(const std::exception_ptr& error);
 class step_attempts {
  public:
   /// `made` attempts have failed before.
-  step_attempts(const retry_options& options, std::int64_t made)
-      : rules_(options), run_(rules_) {
+  step_attempts(const retry_options& options, std::int64_t made) : rules_(options), run_(rules_) {
     if (made > 0) run_.go_on_after(made);
   }
   void begin() { run_.begin_attempt(); }
@@ -158,8 +157,8 @@ auto step(std::string_view name, F&& fn, step_options options = {},
 template <class F>
 auto step_once(std::string_view name, F&& fn, step_options options = {.retry = {.attempts = 1}},
                std::source_location site = std::source_location::current()) {
-  return detail::make_step(detail::command_kind::step_once, "step_once", name,
-                           std::forward<F>(fn), options, site);
+  return detail::make_step(detail::command_kind::step_once, "step_once", name, std::forward<F>(fn),
+                           options, site);
 }
 
 }  // namespace weir

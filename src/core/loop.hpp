@@ -123,7 +123,8 @@ class loop {
     return first;
   }
   void run_strand(strand& s);
-  /// Of an inner loop: runs what is ready, at most `limit` strands. True: nothing is ready any more.
+  /// Of an inner loop: runs what is ready, at most `limit` strands. True: nothing is ready any
+  /// more.
   bool drain(int limit);
   /// Asks the std::stop_sources of what was cancelled; before that is unwound.
   void request_stops() noexcept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A strand's turn: the only place where frames are resumed and destroyed.
-#include <weir/detail/frame.hpp>
 #include <weir/detail/dump_line.hpp>
+#include <weir/detail/frame.hpp>
 #include <weir/detail/wait.hpp>
 
 #include <string>
@@ -200,12 +200,14 @@ void require_same_run(std::uint32_t home, const std::string& what) {
   if (run_here != nullptr) {
     text.append(" of others used at ").append(running_place()).append(" in durable run '");
     text.append(run_here->run_id());
-    text.append("'; what others do to it would not be the same when the run is replayed: use it in "
-                "a weir::step, or make one inside the run");
+    text.append(
+        "'; what others do to it would not be the same when the run is replayed: use it in "
+        "a weir::step, or make one inside the run");
   } else {
     text.append(" of a durable run used outside of it at ").append(running_place());
-    text.append("; a run's own objects are for its fibers only, not for steps and not for others: "
-                "pass values");
+    text.append(
+        "; a run's own objects are for its fibers only, not for steps and not for others: "
+        "pass values");
   }
   raise(errc::not_journaled, text);
 }

@@ -73,7 +73,8 @@ std::optional<awakeable_ref> parse_awakeable_id(std::string_view id,
   const awakeable_ref of{get(block.data()), get(block.data() + 8)};
   const id_block expected = block_of(of, secret);
   unsigned differs = 0;  // in constant time
-  for (std::size_t i = 0; i < id_bytes; ++i) differs |= static_cast<unsigned>(block[i] ^ expected[i]);
+  for (std::size_t i = 0; i < id_bytes; ++i)
+    differs |= static_cast<unsigned>(block[i] ^ expected[i]);
   if (differs != 0) return std::nullopt;
   return of;
 }

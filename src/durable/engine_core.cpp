@@ -173,11 +173,11 @@ durable_run& engine_core::start_run(const run_request& request, std::uint64_t pa
   const std::string made_id = request.id.empty() ? new_id() : request.id;
   start_record start;
   start.at = wall_now();
-  start.begins = request.delay > duration::zero()
-                     ? wall_time(saturating_add(time_point(start.at.time_since_epoch()),
-                                                request.delay)
-                                     .time_since_epoch())
-                     : start.at;
+  start.begins =
+      request.delay > duration::zero()
+          ? wall_time(saturating_add(time_point(start.at.time_since_epoch()), request.delay)
+                          .time_since_epoch())
+          : start.at;
   start.seed = host_.env().random();
   start.version = newest_version(request.handler);
   start.parent = parent;
@@ -222,10 +222,9 @@ std::uint64_t engine_core::tell_run(durable_run& run, completion what) {
   } else {
     answer_record{what.at, what.answer.code, what.answer.text}.write(payload);
   }
-  const std::uint64_t lsn =
-      append(run, what.type, static_cast<std::uint16_t>(what.answer.how), what.command,
-             payload.view())
-          .lsn;
+  const std::uint64_t lsn = append(run, what.type, static_cast<std::uint16_t>(what.answer.how),
+                                   what.command, payload.view())
+                                .lsn;
   if (run.live != nullptr) {
     run.live->inbox.push_back(std::move(what));
     make_ready(run);
@@ -239,9 +238,8 @@ engine_core::told engine_core::resolve(std::string_view id, bool ok, std::string
   require_open(ok ? "resolve" : "reject");
   const std::optional<awakeable_ref> of = parse_awakeable_id(id, secret());
   if (!of)
-    raise(errc::unknown_awakeable,
-          "'" + std::string(id.substr(0, 64)) + "' is no awakeable of the journal '" + setup_.path +
-              "'");
+    raise(errc::unknown_awakeable, "'" + std::string(id.substr(0, 64)) +
+                                       "' is no awakeable of the journal '" + setup_.path + "'");
   durable_run* run = find(of->run);
   if (run == nullptr || run->ended() || !run->resolved.insert(of->command).second)
     return {false, journal_->last_lsn()};

@@ -18,8 +18,8 @@
 #include "core/loop.hpp"
 #include "durable/commit_writer.hpp"
 #include "durable/journal.hpp"
-#include "durable/run_record.hpp"
 #include "durable/run.hpp"
+#include "durable/run_record.hpp"
 
 namespace weir::detail {
 
@@ -117,8 +117,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void ask_to_close() { closing_.set(); }
 
   // What users call.
-  void add_handler(std::string_view name, std::shared_ptr<const handler_base> handler,
-                   int version);
+  void add_handler(std::string_view name, std::shared_ptr<const handler_base> handler, int version);
   void open();
   struct begun {
     std::string id;
@@ -245,8 +244,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::deque<durable_run*> resuming_;
   std::int64_t replaying_ = 0;
   std::int64_t live_ = 0;
-  std::size_t to_recover_ = 0;  // runs of the last life to be replayed: until then timers wait
-  std::list<durable_run*> parked_;  // longest first
+  std::size_t to_recover_ = 0;       // runs of the last life to be replayed: until then timers wait
+  std::list<durable_run*> parked_;   // longest first
   std::deque<durable_run*> ending_;  // their ends are not durable yet
   std::set<run_timer*, by_time> timers_;
   alarm_clock alarm_{*this};

@@ -12,8 +12,8 @@ namespace weir::detail {
 void engine_core::open() {
   if (run_here != nullptr) refuse_in_run("a durable::engine");
   if (opened_)
-    raise(errc::already_open, "open: the durable engine on '" + setup_.path +
-                                  "' was opened before; make another one");
+    raise(errc::already_open,
+          "open: the durable engine on '" + setup_.path + "' was opened before; make another one");
   journal_options options;
   options.path = setup_.path;
   options.segment_bytes = static_cast<std::uint64_t>(setup_.segment_bytes);
@@ -51,8 +51,7 @@ void engine_core::see(const record_head& head, std::string_view payload, std::ui
   run.places.push_back(place);
   if (is_completion(type)) run.depends = lsn;
   if (type == record_type::cancel) run.cancel_asked = true;
-  if (type == record_type::resolved)
-    run.resolved.insert(command_key(head.fiber, head.index));
+  if (type == record_type::resolved) run.resolved.insert(command_key(head.fiber, head.index));
 }
 
 void engine_core::see_start(const record_head& head, std::string_view payload, std::uint64_t lsn,
@@ -120,8 +119,7 @@ task<> engine_core::serve() {
 }
 
 task<> engine_core::shut_down() {
-  while (running() && journal_ != nullptr &&
-         journal_->durable_lsn() < journal_->last_lsn()) {
+  while (running() && journal_ != nullptr && journal_->durable_lsn() < journal_->last_lsn()) {
     flush();
     if (!running()) break;
     const outcome<void> written = co_await settle(durable(journal_->last_lsn()));

@@ -253,9 +253,8 @@ void engine_core::end_run(durable_run& run) {
   --live_;
   payload_writer payload;
   answer_record{wall_now(), run.outcome->code, run.outcome->text}.write(payload);
-  const journal::appended at = append(run, record_type::run_end,
-                                      static_cast<std::uint16_t>(run.outcome->how), 0,
-                                      payload.view());
+  const journal::appended at = append(
+      run, record_type::run_end, static_cast<std::uint16_t>(run.outcome->how), 0, payload.view());
   if (at.lsn == 0) return;
   run.end_lsn = at.lsn;
   run.end_place = at.place;
@@ -273,8 +272,7 @@ void engine_core::end_run(durable_run& run) {
   }
 }
 
-void engine_core::answer_call(durable_run& run, std::uint64_t command,
-                              const command_answer& how) {
+void engine_core::answer_call(durable_run& run, std::uint64_t command, const command_answer& how) {
   completion what{record_type::answer, command, wall_now(), {}, how};
   what.answer.code = errc::terminal;
   tell_run(run, std::move(what));

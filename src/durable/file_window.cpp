@@ -17,13 +17,14 @@ void file_window::fill(std::uint64_t offset) {
   const bool inside = offset >= begin_ && offset < begin_ + filled_;
   if (at_end_ && offset >= begin_) return;
   const auto skipped = static_cast<std::size_t>(inside ? offset - begin_ : filled_);
-  if (buffer_.empty()) buffer_.resize(capacity);
-  std::memmove(buffer_.data(), buffer_.data() + skipped, filled_ - skipped);
+  if (skipped < filled_) std::memmove(buffer_.data(), buffer_.data() + skipped, filled_ - skipped);
   filled_ -= skipped;
   begin_ = offset;
-  // All that there is room for, at most as much as the file has: a file that is small in a
-  // simulation is read with one call.
+  // All that there is room for, but not more than the file has, which in simulations is little.
   const std::uint64_t size = file_->size();
+  if (buffer_.size() < capacity)
+    buffer_.resize(static_cast<std::size_t>(
+        std::min<std::uint64_t>(capacity, std::max<std::uint64_t>(buffer_.size(), size))));
   const std::uint64_t wanted = std::min<std::uint64_t>(capacity, size > begin_ ? size - begin_ : 0);
   at_end_ = begin_ + capacity >= size;
   if (wanted > filled_) {

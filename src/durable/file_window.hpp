@@ -18,7 +18,7 @@ class file_window {
   /// Requires: the file outlives the use of the window.
   void look_at(disk_file& file) noexcept;
   /// The bytes at an offset, fewer than asked for only at the end of the file; valid until the
-  /// next call. Requires: n <= capacity.
+  /// next call. Requires: n <= capacity, and the file does not grow meanwhile.
   std::span<const std::byte> at(std::uint64_t offset, std::size_t n) {
     if (offset < begin_ || offset + n > begin_ + filled_) fill(offset);
     const std::uint64_t skipped = offset - begin_;

@@ -54,6 +54,10 @@ void make_journal_directory(const journal_files& files) {
   try {
     files.disk->make_directory(files.directory);
   } catch (const std::system_error& e) {
+    if (e.code() == std::errc::no_such_file_or_directory)
+      raise(errc::invalid_argument, "journal '" + files.directory +
+                                        "': the directory that it shall be in does not exist; "
+                                        "make it first");
     if (e.code() != std::errc::file_exists && e.code() != std::errc::not_a_directory) throw;
     raise(errc::invalid_argument, "journal '" + files.directory +
                                       "' is a file, or below one; give the path of a directory");
@@ -132,7 +136,8 @@ void journal::parts::open(record_reader& reader) {
     recovery r(files_, options_.segment_bytes, options_.secret ? *options_.secret : make_secret());
     start(r.run(reader));
     lock_ = std::move(lock);
-  } catch (...) {
+  } catch (const std::system_error&) {
+    // Of the disk, or weir's own; what else a reader throws is the caller's.
     throw error(journal_error(files_.directory, std::current_exception()));
   }
 }
@@ -140,19 +145,22 @@ void journal::parts::open(record_reader& reader) {
 void journal::parts::start(const recovered& state) {
   state_ = state;
   durable_lsn_ = state.next_lsn - 1;
-  layout_.emplace(log_layout::start{.segment = state.segment,
-                                    .offset = state.offset,
-                                    .capacity = state.capacity,
-                                    .next_lsn = state.next_lsn,
-                                    .segment_bytes = options_.segment_bytes & ~std::uint64_t{7},
-                                    .epoch = state.epoch,
-                                    .secret = state.secret});
+  layout_.emplace(log_layout::start{
+      .segment = state.segment,
+      .offset = state.offset,
+      .capacity = state.capacity,
+      .next_lsn = state.next_lsn,
+      .segment_bytes = options_.segment_bytes & ~std::uint64_t{7},
+      .frame_bytes = std::min<std::uint64_t>(options_.frame_bytes, frame_bytes_max),
+      .epoch = state.epoch,
+      .secret = state.secret});
   writer_.emplace(
       files_, log_writer::start{.file = files_.disk->open(files_.path(segment_name(state.segment)),
                                                           open_mode::read_write),
                                 .segment = state.segment,
                                 .capacity = state.capacity,
-                                .segment_bytes = options_.segment_bytes & ~std::uint64_t{7}});
+                                .segment_bytes = options_.segment_bytes & ~std::uint64_t{7},
+                                .next_ready = state.next_ready});
   pending_ = std::make_shared<log_batch>();
 }
 
@@ -224,7 +232,7 @@ record_head journal::parts::read(record_place place, std::string& payload) {
   if (out_ != nullptr && read_from(*out_, place, head, payload)) return head;
   try {
     return reader_.read(place, layout_->seed(), payload);
-  } catch (...) {
+  } catch (const std::system_error&) {
     throw error(journal_error(files_.directory, std::current_exception()));
   }
 }

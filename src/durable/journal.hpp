@@ -23,6 +23,8 @@ struct log_batch;
 struct journal_options {
   std::string path;
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;
+  /// A batch with more bytes than this becomes several frames; at most 256 KiB.
+  std::uint64_t frame_bytes = std::uint64_t{256} << 10;
   bool sync = true;
   weir::disk* disk = nullptr;  // null: the machine's
   /// The secret of a journal that is made; nullopt: from the system's generator.

@@ -48,8 +48,8 @@ live_run::fiber_record& durable_run::running_fiber() {
   return found == live->fibers.end() ? live->outside : found->second;
 }
 
-// A fiber is known by the way to it: who spawned it, and as which of its children. So the numbers of
-// others do not change when one spawns more.
+// A fiber is known by the way to it: who spawned it, and as which of its children. So the numbers
+// of others do not change when one spawns more.
 void durable_run::fiber_begins(fiber& f) {
   live_run::fiber_record& spawner = running_fiber();
   auto number = static_cast<std::uint32_t>(
@@ -85,9 +85,8 @@ void durable_run::block(std::string why) {
   message = std::move(why);
 }
 
-bool durable_run::matches(const run_history::command& was, command_kind kind,
-                          std::string_view name, std::uint64_t digest, std::uint64_t key,
-                          std::source_location site) {
+bool durable_run::matches(const run_history::command& was, command_kind kind, std::string_view name,
+                          std::uint64_t digest, std::uint64_t key, std::source_location site) {
   if (was.kind == kind && was.name == name && was.digest == digest) return true;
   std::string text("the code does not match the journal: command ");
   text.append(std::to_string(index_of_key(key))).append(" of this fiber was ");
@@ -118,8 +117,8 @@ durable_run::issued_command durable_run::command(command_kind kind, std::string_
   return {key, number, 0};
 }
 
-// A run that is sent for is started before the command is known, so that none is lost in between; it
-// is found by its id if that was done before.
+// A run that is sent for is started before the command is known, so that none is lost in between;
+// it is found by its id if that was done before.
 record_place durable_run::record(const live_run::fresh_command& c) {
   if (c.sends) engine_.start_sent(*c.sends);
   payload_writer payload;
@@ -205,32 +204,28 @@ void durable_run::issue(command_wait& w) {
       break;
   }
   const bool calls = setup.kind == command_kind::call;
-  const issued_command c = command(setup.kind, setup.name,
-                                   calls ? digest_of(setup.request.input) : 0, 0, setup.site);
+  const issued_command c =
+      command(setup.kind, setup.name, calls ? digest_of(setup.request.input) : 0, 0, setup.site);
   w.command = c.key;
   if (c.key == 0) return;
   live->issued.emplace(c.key, &w);
   if (!live->replaying) start(w);
 }
 
-void durable_run::remove_waiter(std::deque<command_wait*>& from, command_wait& w) noexcept {
-  std::erase(from, &w);
-}
-
 // A wait for a step or a call ends when the journal knows how that ended; all others at once.
 cancel_result durable_run::withdraw(command_wait& w) noexcept {
   const command_setup& setup = w.setup();
   if (setup.kind == command_kind::awakeable) {
-    remove_waiter(live->awakeables[setup.key].waiting, w);
+    std::erase(live->awakeables[setup.key].waiting, &w);
     --live->journaled_waits;
     return cancel_result::done;
   }
   if (setup.kind == command_kind::promise) {
-    remove_waiter(live->promises[setup.name].waiting, w);
+    std::erase(live->promises[setup.name].waiting, &w);
     return cancel_result::done;
   }
   if (setup.kind == command_kind::signal) {
-    remove_waiter(live->signals[setup.name].waiting, w);
+    std::erase(live->signals[setup.name].waiting, &w);
     --live->journaled_waits;
     return cancel_result::done;
   }
@@ -253,11 +248,9 @@ run_seam::awakeable_made durable_run::make_awakeable(std::string_view name,
 void durable_run::settle_cell(live_run::cell& cell, command_answer answer) {
   if (cell.answer) return;
   cell.answer = std::move(answer);
-  while (!cell.waiting.empty()) {
-    command_wait* first = cell.waiting.front();
-    cell.waiting.pop_front();
-    if (first->setup().kind == command_kind::awakeable) --live->journaled_waits;
-    first->arrived(*cell.answer);
+  for (command_wait* w : std::exchange(cell.waiting, {})) {
+    if (w->setup().kind == command_kind::awakeable) --live->journaled_waits;
+    w->arrived(*cell.answer);
   }
 }
 
@@ -272,8 +265,7 @@ bool durable_run::settle_promise(std::string_view name, command_answer answer,
 
 const command_answer* durable_run::peek_promise(std::string_view name) const {
   const auto found = live->promises.find(name);
-  return found == live->promises.end() || !found->second.answer ? nullptr
-                                                                 : &*found->second.answer;
+  return found == live->promises.end() || !found->second.answer ? nullptr : &*found->second.answer;
 }
 
 // ------------------------------------------------------------------ absorb

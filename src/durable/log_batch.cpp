@@ -73,7 +73,7 @@ record_place log_layout::append(log_batch& batch, const record_head& head,
 
 bool log_layout::fits(std::size_t record) const noexcept {
   const std::uint64_t bytes = aligned(frame_bytes_ + record);
-  return frame_bytes_ > 0 && bytes <= frame_bytes_max && at_.offset + bytes <= at_.capacity;
+  return frame_bytes_ > 0 && bytes <= at_.frame_bytes && at_.offset + bytes <= at_.capacity;
 }
 
 void log_layout::open_frame(log_batch& batch, std::size_t record) {

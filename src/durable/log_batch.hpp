@@ -62,6 +62,7 @@ class log_layout {
     std::uint64_t capacity = 0;  // of this segment; later ones have segment_bytes
     std::uint64_t next_lsn = 1;
     std::uint64_t segment_bytes = 0;
+    std::uint64_t frame_bytes = frame_bytes_max;  // no record is added to a frame beyond this
     std::uint64_t epoch = 0;
     journal_secret secret{};
   };

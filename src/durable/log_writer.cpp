@@ -35,7 +35,7 @@ void log_writer::write(log_batch& batch) {
     end = e.offset + bytes.size();
   }
   files_.sync_file(*at_.file);
-  if (end >= at_.capacity / 2 && !next_ready_)
+  if (end >= at_.capacity / 2 && !at_.next_ready)
     batch.short_of_space =
         !prepare(std::max(prepared_at_once, prepared_per_byte * batch.bytes.size()));
 }
@@ -45,11 +45,11 @@ void log_writer::write_blobs(const log_batch& batch) {
 }
 
 void log_writer::next_segment() {
-  if (next_ == nullptr && !next_ready_)
+  if (next_ == nullptr && !at_.next_ready)
     next_ = std::make_unique<segment_maker>(files_, at_.segment + 1, at_.segment_bytes);
-  if (!next_ready_) next_->step(at_.segment_bytes);
+  if (!at_.next_ready) next_->step(at_.segment_bytes);
   next_.reset();
-  next_ready_ = false;
+  at_.next_ready = false;
   ++at_.segment;
   at_.capacity = at_.segment_bytes;
   at_.file = files_.disk->open(files_.path(segment_name(at_.segment)), open_mode::read_write);
@@ -59,13 +59,13 @@ bool log_writer::prepare(std::uint64_t at_most) {
   if (next_ == nullptr)
     next_ = std::make_unique<segment_maker>(files_, at_.segment + 1, at_.segment_bytes);
   try {
-    next_ready_ = next_->step(at_most);
+    at_.next_ready = next_->step(at_most);
   } catch (const std::exception& e) {
     next_.reset();
     if (!is_no_space(e)) throw;
     return false;
   }
-  if (next_ready_) next_.reset();
+  if (at_.next_ready) next_.reset();
   return true;
 }
 

@@ -23,6 +23,7 @@ class log_writer {
     std::uint64_t segment;
     std::uint64_t capacity;
     std::uint64_t segment_bytes;  // of those to come
+    bool next_ready;              // the one after the last is prepared
   };
 
   log_writer(const journal_files& files, start at);
@@ -40,7 +41,6 @@ class log_writer {
   const journal_files& files_;
   start at_;
   std::unique_ptr<segment_maker> next_;  // being made
-  bool next_ready_ = false;
 };
 
 }  // namespace weir::detail

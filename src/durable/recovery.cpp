@@ -37,16 +37,15 @@ recovered recovery::run(record_reader& reader) {
           .next_lsn = next_lsn_,
           .segment = last.number,
           .offset = end_,
-          .capacity = last.header->bytes & ~std::uint64_t{frame_alignment - 1}};
+          .capacity = last.header->bytes & ~std::uint64_t{frame_alignment - 1},
+          .next_ready = next_ready_};
 }
 
 // ------------------------------------------------------------------ which segments there are
 
 void recovery::find_segments() {
-  for (const std::string& name : files_.disk->list(files_.directory)) {
+  for (const std::string& name : files_.disk->list(files_.directory))
     if (const auto number = segment_number(name)) segments_.push_back(look_at(*number));
-    if (name.ends_with(unfinished)) unfinished_.push_back(name);
-  }
 }
 
 recovery::segment recovery::look_at(std::uint64_t number) {
@@ -153,10 +152,11 @@ std::span<const std::byte> recovery::next_frame(const segment& s, std::uint64_t 
   return frame;
 }
 
-/// All frames of a batch carry the same durable LSN, which is the last one before the batch.
+/// All frames of a batch carry the same durable LSN, which is the last one before the batch. The
+/// first frame of a segment proves nothing of the segment's header: they are written together.
 void recovery::note_proof(std::uint64_t offset, const frame_head& head) noexcept {
   proven_ = std::max(proven_, head.durable_lsn);
-  if (head.durable_lsn + 1 == head.first_lsn) unproven_ = offset;
+  if (head.durable_lsn + 1 == head.first_lsn && offset > segment_header_bytes) unproven_ = offset;
 }
 
 void recovery::see_records(const segment& s, std::uint64_t offset, std::span<const std::byte> frame,
@@ -189,16 +189,20 @@ void recovery::check_end() {
   if (rest.proves_loss || proven_ >= next_lsn_)
     raise_corrupt(last.path, end_,
                   "record " + std::to_string(next_lsn_) + " was on the disk and is damaged");
-  for (std::size_t i = begun_; i < segments_.size(); ++i)
-    if (examine(segments_[i], segment_header_bytes).proves_loss)
+  for (std::size_t i = begun_; i < segments_.size(); ++i) {
+    const remains found = examine(segments_[i], segment_header_bytes);
+    if (found.proves_loss)
       raise_corrupt(segments_[i].path, 0, "the header of the segment is damaged");
+    next_blank_ = i == begun_ && segments_[i].blank && found.used_end == segment_header_bytes &&
+                  found.size == segment_bytes_;
+  }
 }
 
 recovery::remains recovery::examine(const segment& s, std::uint64_t from) {
   constexpr std::size_t at_once = std::size_t{64} << 10;
   const auto file = files_.disk->open(s.path, open_mode::read);
   window_.look_at(*file);
-  remains found{.proves_loss = false, .used_end = from};
+  remains found{.proves_loss = false, .used_end = from, .size = file->size()};
   for (std::uint64_t offset = from;;) {
     const auto bytes = window_.at(offset, at_once);
     if (bytes.empty()) return found;
@@ -232,6 +236,7 @@ void recovery::create() {
   s.header->bytes = static_cast<std::uint32_t>(segment_bytes_);
   std::array<std::byte, segment_header_bytes> bytes{};
   encode(*s.header, bytes);
+  files_.disk->make_directory(files_.path(blob_directory));
   segment_maker maker(files_, s.number, segment_bytes_);
   maker.begin_with(bytes);
   maker.step(segment_bytes_);
@@ -243,7 +248,10 @@ void recovery::create() {
 }
 
 void recovery::repair() {
-  remove_rest();
+  keep_or_remove_next();
+  remove_unfinished(files_.directory);
+  remove_unfinished(files_.path(blob_directory));
+  files_.sync_names(files_.directory);
   const segment& last = segments_[begun_ - 1];
   const auto file = files_.disk->open(last.path, open_mode::read_write);
   rewrite(*file, unproven_, end_);
@@ -268,16 +276,27 @@ void recovery::rewrite(disk_file& file, std::uint64_t from, std::uint64_t to) {
   }
 }
 
-/// A segment that holds nothing is made anew when it is needed: nobody knows whether its name
-/// lasts.
-void recovery::remove_rest() {
-  for (std::size_t i = begun_; i < segments_.size(); ++i) files_.disk->unlink(segments_[i].path);
-  for (const std::string& name : unfinished_) {
-    const std::string path = files_.path(name);
-    if (files_.disk->exists(path)) files_.disk->unlink(path);
+/// A segment that was prepared saves the time to make it, and keeps its space; but nobody knows
+/// whether its name lasts, so it gets the name again. What a crash has left of one that was begun
+/// is removed.
+void recovery::keep_or_remove_next() {
+  for (std::size_t i = begun_; i < segments_.size(); ++i) {
+    const std::string& path = segments_[i].path;
+    if (next_blank_ && i == begun_) {
+      next_ready_ = true;
+      files_.disk->rename(path, path + std::string(unfinished));
+      files_.disk->rename(path + std::string(unfinished), path);
+    } else {
+      files_.disk->unlink(path);
+    }
   }
   segments_.resize(begun_);
-  files_.sync_names(files_.directory);
+}
+
+void recovery::remove_unfinished(const std::string& directory) {
+  if (!files_.disk->exists(directory)) return;
+  for (const std::string& name : files_.disk->list(directory))
+    if (name.ends_with(unfinished)) files_.disk->unlink(directory + "/" + name);
 }
 
 void recovery::write_new_manifest() {

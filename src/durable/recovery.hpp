@@ -38,6 +38,7 @@ struct recovered {
   std::uint64_t segment = 0;
   std::uint64_t offset = 0;
   std::uint64_t capacity = 0;
+  bool next_ready = false;  // the segment after it is there, made of zeros
 };
 
 class recovery {
@@ -58,6 +59,7 @@ class recovery {
   struct remains {
     bool proves_loss = false;    // of the first LSN that is missing
     std::uint64_t used_end = 0;  // from here on all is zero
+    std::uint64_t size = 0;      // of the file
   };
 
   void find_segments();
@@ -81,7 +83,8 @@ class recovery {
   void create();
   void repair();
   void rewrite(disk_file& file, std::uint64_t from, std::uint64_t to);
-  void remove_rest();
+  void keep_or_remove_next();
+  void remove_unfinished(const std::string& directory);
   void write_new_manifest();
 
   const journal_files& files_;
@@ -92,7 +95,6 @@ class recovery {
   std::optional<manifest> manifest_;
   std::vector<segment> segments_;  // in order
   std::size_t begun_ = 0;          // so many of them are
-  std::vector<std::string> unfinished_;
 
   file_window window_;
   std::string blob_;
@@ -102,6 +104,8 @@ class recovery {
   std::uint64_t end_ = 0;       // of the log in its last segment
   std::uint64_t unproven_ = 0;  // from here to the end it may not be on the disk
   std::uint64_t used_end_ = 0;  // of the last segment
+  bool next_blank_ = false;     // all of the segment after it, which has the right size
+  bool next_ready_ = false;
 };
 
 }  // namespace weir::detail

@@ -105,6 +105,7 @@ bool durable_run::go_live() {
       start(*w);
     }
   }
+  live->history = run_history();
   return true;
 }
 
@@ -114,9 +115,10 @@ bool durable_run::waits_for_journal() const noexcept {
 
 void durable_run::fail_deadlocked() {
   if (!live->deadlock.empty()) return block("deadlocked, and a wait of it refuses to end");
-  live->deadlock = "deadlock: every fiber of the run waits for another one, and nothing journaled is "
-                   "pending\n" +
-                   tree_of(live->inner);
+  live->deadlock =
+      "deadlock: every fiber of the run waits for another one, and nothing journaled is "
+      "pending\n" +
+      tree_of(live->inner);
   live->inner.cancel_everything("deadlock", true);
 }
 
@@ -164,7 +166,7 @@ bool durable_run::deliver(completion next) {
         break;
       }
       command_wait* first = box.waiting.front();
-      box.waiting.pop_front();
+      box.waiting.erase(box.waiting.begin());
       --live->journaled_waits;
       first->arrived(std::move(next.answer));
       break;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -15,6 +14,7 @@
 
 #include <weir/detail/command.hpp>
 #include <weir/detail/handler.hpp>
+#include <weir/detail/ring.hpp>
 #include <weir/detail/run_seam.hpp>
 #include <weir/detail/timer.hpp>
 #include <weir/detail/wait_list.hpp>
@@ -80,7 +80,7 @@ struct run_history {
   };
   std::unordered_map<std::uint64_t, command> commands;  // that were not repeated yet
   std::unordered_map<std::uint64_t, step_past> steps;
-  std::deque<completion> completions;  // that were not delivered yet
+  ring<completion> completions;  // that were not delivered yet
 };
 
 /// Clock and chance of a run: the time of what was last delivered, numbers from its seed.
@@ -112,12 +112,12 @@ struct live_run {
     std::uint32_t numbers = 0;  // random ones
   };
   struct signal_box {
-    std::deque<command_answer> kept;
-    std::deque<command_wait*> waiting;
+    ring<command_answer> kept;
+    std::vector<command_wait*> waiting;
   };
   struct cell {  // an awakeable or a promise
     std::optional<command_answer> answer;
-    std::deque<command_wait*> waiting;
+    std::vector<command_wait*> waiting;
   };
 
   run_environment env;
@@ -140,7 +140,7 @@ struct live_run {
   reason_ref cancelling;
   std::size_t journaled_waits = 0;  // for awakeables and signals
   run_history history;
-  std::deque<completion> inbox;
+  ring<completion> inbox;
   struct fresh_command {
     std::uint64_t key;
     command_kind kind;
@@ -189,15 +189,15 @@ class durable_run final : public run_seam {
   record_place start_place = 0;
   record_place end_place = 0;
   std::uint64_t start_lsn = 0;
-  std::uint64_t end_lsn = 0;  // 0: it has not ended
-  std::uint64_t depends = 0;  // the LSN of the last record that its future depends on
+  std::uint64_t end_lsn = 0;         // 0: it has not ended
+  std::uint64_t depends = 0;         // the LSN of the last record that its future depends on
   std::vector<record_place> places;  // of all records but start and end
   std::unordered_set<std::uint64_t> resolved;  // awakeables that have an answer
   bool cancel_asked = false;
-  bool final = false;  // its end is durable, and everybody may know
-  std::exception_ptr error;  // the original one, until the end is durable
+  bool final = false;                     // its end is durable, and everybody may know
+  std::exception_ptr error;               // the original one, until the end is durable
   std::optional<command_answer> outcome;  // how it ended, until the end is durable
-  wait_list askers;  // who wait for its end
+  wait_list askers;                       // who wait for its end
   std::unique_ptr<live_run> live;
   std::unique_ptr<run_timer> alarm;  // wakes it while it is not in memory
   struct caller {
@@ -207,7 +207,7 @@ class durable_run final : public run_seam {
   std::vector<caller> callers;  // runs that wait for its end
   bool resuming = false;        // waits for its turn to be replayed, or is being replayed
   bool recovering = false;      // from the last life
-  bool listed = false;  // in the engine's queue of runs that have something to do
+  bool listed = false;          // in the engine's queue of runs that have something to do
   std::optional<std::list<durable_run*>::iterator> parked_at;
 
   std::uint64_t number() const noexcept { return number_; }
@@ -272,7 +272,6 @@ class durable_run final : public run_seam {
   void fail_deadlocked();
   void start(command_wait& w);
   void settle_cell(live_run::cell& cell, command_answer answer);
-  void remove_waiter(std::deque<command_wait*>& from, command_wait& w) noexcept;
 
   engine_core& engine_;
   std::uint64_t number_;

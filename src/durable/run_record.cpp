@@ -57,7 +57,9 @@ start_record start_record::read(std::string_view payload) {
   return r;
 }
 
-void command_record::write(payload_writer& out) const { out.number(digest).number(number).text(name); }
+void command_record::write(payload_writer& out) const {
+  out.number(digest).number(number).text(name);
+}
 
 command_record command_record::read(std::string_view payload) {
   payload_reader in(payload);

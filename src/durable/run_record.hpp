@@ -14,13 +14,13 @@ namespace weir::detail {
 enum class record_type : std::uint16_t {
   run_start = 1,
   run_end = 2,
-  cancel = 3,     // of a run, asked for from outside
-  command = 4,    // the run did something; flags: command_kind
-  attempt = 5,    // of a step: it failed and will be tried again
-  intent = 6,     // of a step_once: it is about to begin
-  answer = 7,     // to a step or a call; flags: command_answer::sort
-  fired = 8,      // a timer
-  resolved = 9,   // an awakeable; flags: command_answer::sort
+  cancel = 3,    // of a run, asked for from outside
+  command = 4,   // the run did something; flags: command_kind
+  attempt = 5,   // of a step: it failed and will be tried again
+  intent = 6,    // of a step_once: it is about to begin
+  answer = 7,    // to a step or a call; flags: command_answer::sort
+  fired = 8,     // a timer
+  resolved = 9,  // an awakeable; flags: command_answer::sort
   signal = 10,
 };
 

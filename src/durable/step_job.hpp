@@ -11,8 +11,8 @@
 
 namespace weir::detail {
 
-/// A step under way: a fiber of the host's loop, outside of the run. The wait in the run's frame, and
-/// with it the body, lives until the journal knows how the step ended.
+/// A step under way: a fiber of the host's loop, outside of the run. The wait in the run's frame,
+/// and with it the body, lives until the journal knows how the step ended.
 class step_job : public std::enable_shared_from_this<step_job> {
  public:
   step_job(engine_core& engine, durable_run& run, command_wait& w,

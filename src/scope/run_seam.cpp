@@ -14,9 +14,9 @@ namespace weir::detail {
 extern const char step_key = 0;
 
 std::string_view to_string(command_kind kind) noexcept {
-  constexpr std::string_view words[] = {"nothing", "sleep",     "time limit", "step",
+  constexpr std::string_view words[] = {"nothing",   "sleep",   "time limit", "step",
                                         "step_once", "call",    "send",       "awakeable",
-                                        "signal",  "promise",   "absorb"};
+                                        "signal",    "promise", "absorb"};
   const auto at = static_cast<std::size_t>(kind);
   return at < std::size(words) ? words[at] : "unknown command";
 }

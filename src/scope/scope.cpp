@@ -49,7 +49,8 @@ scope::scope(detail::scope_setup&& setup, detail::region_kind kind)
       name_(std::move(setup.name)),
       site_(setup.site),
       max_children_(setup.options.max_children),
-      grace_(setup.options.grace.value_or(loop_->seam() == nullptr ? usual_grace : duration::max())),
+      grace_(
+          setup.options.grace.value_or(loop_->seam() == nullptr ? usual_grace : duration::max())),
       failure_(setup.options.failure),
       errors_(setup.options.errors) {
   loop_->own_door().scopes.add(1);

@@ -72,7 +72,7 @@ struct in_global_namespace {
   int n = 0;
   bool operator==(const in_global_namespace&) const = default;
 };
-WEIR_DESCRIBE(in_global_namespace, n)
+WEIR_DESCRIBE(in_global_namespace, n);
 
 namespace shop {
 

@@ -6,6 +6,8 @@
 # The text before the diff says what is planted, and in lines of its own `EXPECT: text`, what the
 # probe must say. A probe that dies or hangs has found something only if there is a line
 # `DIES: yes`, because the defect leads to undefined behaviour or is one that only threads show.
+#
+# PROBE is the probe's source, LIBRARY what is changed by the patches, and MORE what else is linked.
 set(probe_object ${WORK_DIR}/../probe.o)
 unset(ENV{WEIR_SIM_SEED})
 unset(ENV{WEIR_SIM_RUNS})
@@ -28,13 +30,14 @@ endfunction()
 # compile(<object> <source> <root>): with the headers below <root>.
 function(compile object source root)
   run("${source} does not compile" ${COMPILER} ${FLAGS} -std=c++20 -I${root}/include -I${root}/src
-      -c ${source} -o ${object})
+      -I${SOURCE_DIR}/tests -c ${source} -o ${object})
 endfunction()
 
 if(NOT EXISTS ${LIBRARY})
   message(FATAL_ERROR "${LIBRARY} is not there; build it first")
 endif()
 separate_arguments(FLAGS UNIX_COMMAND "${FLAGS}")
+separate_arguments(MORE UNIX_COMMAND "${MORE}")
 file(REMOVE_RECURSE ${WORK_DIR})
 file(MAKE_DIRECTORY ${WORK_DIR})
 
@@ -57,14 +60,14 @@ if(PATCH)
     list(APPEND objects ${name}.o)
   endforeach()
 else()
-  compile(${probe_object} ${SOURCE_DIR}/tests/planted/probe.cpp ${SOURCE_DIR})
+  compile(${probe_object} ${PROBE} ${SOURCE_DIR})
 endif()
 
 # An object of the archive is linked only if something in it is still undefined, so the changed ones
 # take the place of their namesakes. The list of what was linked (-t twice: with the members of
 # archives) shows it.
-run("the probe does not link" ${COMPILER} ${FLAGS} ${probe_object} ${objects} ${LIBRARY} -pthread
-    -Wl,-t,-t -o probe)
+run("the probe does not link" ${COMPILER} ${FLAGS} ${probe_object} ${objects} ${LIBRARY} ${MORE}
+    -pthread -Wl,-t,-t -o probe)
 if(NOT output MATCHES "\\.a[()][a-z_]+\\.cpp\\.o")
   message(FATAL_ERROR "the linker does not say which members of ${LIBRARY} it has taken")
 endif()

@@ -45,8 +45,8 @@ struct command_setup {
   run_request request;                   // of a call
 };
 
-/// Waits for the answer to a command. What it is linked to is the run's; a wait for a step or a call
-/// that is given up answers `later`: it goes on when the journal knows how that ended.
+/// Waits for the answer to a command. What it is linked to is the run's; a wait for a step or a
+/// call that is given up answers `later`: it goes on when the journal knows how that ended.
 class command_wait : public simple_wait<command_wait> {
  public:
   static constexpr bool home_bound = true;
@@ -69,8 +69,8 @@ class command_wait : public simple_wait<command_wait> {
     answer_ = std::move(answer);
     complete();
   }
-  std::uint64_t command = 0;  // fiber and index, while it is issued
-  bool given_up = false;      // withdrawn, and waits for the confirmation
+  std::uint64_t command = 0;       // fiber and index, while it is issued
+  bool given_up = false;           // withdrawn, and waits for the confirmation
   command_wait* before = nullptr;  // others who wait for the same
   command_wait* after = nullptr;
 

@@ -46,8 +46,9 @@ struct signature_of<R (C::*)(Args...) const noexcept> : signature_of<R (*)(Args.
 /// What a handler takes: nothing, an input, a scope, or a scope and an input.
 template <class... Args>
 struct handler_args {
-  static_assert(sizeof...(Args) > 99, "a durable handler takes (), (I), (weir::scope&) or "
-                                      "(weir::scope&, I)");
+  static_assert(sizeof...(Args) > 99,
+                "a durable handler takes (), (I), (weir::scope&) or "
+                "(weir::scope&, I)");
 };
 template <>
 struct handler_args<> {
@@ -125,8 +126,9 @@ class handler_of final : public handler_base {
 template <class F>
 std::shared_ptr<const handler_base> make_handler(F fn) {
   static_assert(std::is_copy_constructible_v<F>, "a durable handler is copied for each run");
-  static_assert(std::is_pointer_v<F> || requires { &F::operator(); },
-                "a durable handler has one call operator: give its parameters types");
+  static_assert(
+      std::is_pointer_v<F> || requires { &F::operator(); },
+      "a durable handler has one call operator: give its parameters types");
   if (is_empty_callable(fn)) raise_empty_job();
   return std::make_shared<handler_of<F>>(std::move(fn));
 }

@@ -23,16 +23,16 @@ class command_wait;
 /// What a durable run does that its journal knows of.
 enum class command_kind : std::uint8_t {
   none,
-  timer,      // sleep
-  limit,      // with_timeout
+  timer,  // sleep
+  limit,  // with_timeout
   step,
   step_once,
   call,
   send,
   awakeable,
-  signal,     // waits for one
-  promise,    // settles one
-  absorb,     // a cancellation became a value
+  signal,   // waits for one
+  promise,  // settles one
+  absorb,   // a cancellation became a value
 };
 std::string_view to_string(command_kind kind) noexcept;
 

@@ -64,8 +64,8 @@ class wait {
   virtual void grace_over() noexcept {}
   /// What a dump says after "waits on".
   virtual void describe(dump_line& line) const = 0;
-  /// Whether a durable run may wait for it: it is local to the run, or journaled. Everything else is
-  /// refused before it is armed.
+  /// Whether a durable run may wait for it: it is local to the run, or journaled. Everything else
+  /// is refused before it is armed.
   virtual bool fits_run() const noexcept { return false; }
   /// Who would have to go on for this to complete; to name the cycle of a deadlock.
   virtual void blockers(blocker_list&) const {}
