@@ -26,6 +26,7 @@ struct trial {
   flavour kind = flavour::repeatable;
   sim::strategy strategy = sim::fifo;
   sim::disk_faults faults{};
+  std::vector<weir::duration> cancels{};  // when the run is cancelled, counted from day0
   std::vector<death> deaths{};
 };
 
@@ -125,6 +126,13 @@ class theatre {
       };
       outside_.on_question = [&](const outside::question& q) { s.spawn(answers(q)); };
       for (const auto& [id, q] : outside_.questions) s.spawn(answers(q));
+      auto cancels = [&](weir::wall_time when) -> task<> {
+        const auto left = when - weir::wall_now();
+        if (left <= 0ns) co_return;
+        co_await weir::sleep(left);
+        e.cancel("r");
+      };
+      for (const auto after : what_.cancels) s.spawn(cancels(day0 + after));
       auto run = co_await e.start<std::string>("h", {.id = "r"}, what_.seed);
       end_ = co_await ending_of(run);
       s.cancel();
@@ -180,6 +188,29 @@ TEST(durable_replay, random_programs_in_random_orders_on_torn_disks_use_every_re
     EXPECT_TRUE(straight.complaints.empty()) << aid::joined(straight.complaints);
     t.deaths = random_deaths(random, straight);
     t.faults = {.torn = 0.5, .reorder = 0.3, .short_write = 0.1};
+    const result crashed_one = theatre(t).play();
+    EXPECT_FALSE(crashed_one.end.starts_with("engine: ")) << crashed_one.end;
+    EXPECT_FALSE(crashed_one.end.starts_with("failed: ")) << crashed_one.end;
+    EXPECT_NE(crashed_one.end, "no end");
+    EXPECT_TRUE(crashed_one.complaints.empty()) << aid::joined(crashed_one.complaints);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(durable_replay, random_programs_that_are_cancelled_and_crashed_end) {
+  for (std::uint64_t seed = 1; seed <= replays(300); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    disk_aid::generator random(seed);
+    trial t{.seed = seed, .kind = flavour::wild, .strategy = sim::random};
+    const result straight = theatre(t).play();
+    for (auto n = 1 + random.below(2); n > 0; --n) {
+      const auto most = static_cast<std::uint64_t>(straight.took / 1ns) + 2;
+      t.cancels.push_back(weir::duration(static_cast<std::int64_t>(1 + random.below(most))));
+    }
+    const result cancelled_one = theatre(t).play();
+    EXPECT_TRUE(cancelled_one.complaints.empty()) << aid::joined(cancelled_one.complaints);
+    EXPECT_FALSE(cancelled_one.end.starts_with("failed: ")) << cancelled_one.end;
+    t.deaths = random_deaths(random, cancelled_one);
     const result crashed_one = theatre(t).play();
     EXPECT_FALSE(crashed_one.end.starts_with("engine: ")) << crashed_one.end;
     EXPECT_FALSE(crashed_one.end.starts_with("failed: ")) << crashed_one.end;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Random durable handlers, made from a seed only, and the world outside that watches their steps.
 //
-// What is watched: when the body of any step begins, everything that the run has seen before is
-// durable (behaviours 2.2). So a result that was seen then is never replaced by another one, and
-// its body never runs again, whatever crashes follow.
+// What is watched: when the body of a step begins, everything that the run had seen when it called
+// the step is durable (behaviours 2.2). So a result that was seen then is never replaced by another
+// one, and its body never runs again, whatever crashes follow.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,15 @@ class outside {
     int value = 0;
   };
 
-  /// The body of step `s` begins; gives the token of its result.
-  int begin(std::uint64_t s) {
-    for (const auto& [step, token] : seen_) {
+  using results = std::map<std::uint64_t, int>;  // steps and the tokens of their results
+
+  /// What the run has seen in this life so far.
+  const results& seen() const noexcept { return seen_; }
+
+  /// The body of step `s` begins, which was called when the run had seen `before`; gives the token
+  /// of its result.
+  int begin(std::uint64_t s, const results& before) {
+    for (const auto& [step, token] : before) {
       const auto [known, is_new] = durable_.emplace(step, token);
       if (!is_new && known->second != token) complain("another result of step", step);
     }
@@ -66,8 +72,8 @@ class outside {
     complaints.push_back(what + std::string(" ") + std::to_string(s));
   }
 
-  std::map<std::uint64_t, int> seen_;     // in this life
-  std::map<std::uint64_t, int> durable_;  // certainly recorded
+  results seen_;
+  results durable_;  // certainly recorded
   int tokens_ = 0;
 };
 
@@ -105,14 +111,16 @@ class random_program {
 };
 
 inline task<int> random_program::one_step(std::uint64_t seed) {
-  const int token = co_await weir::step("step", [&] { return world_.begin(seed); });
+  const auto before = world_.seen();
+  const int token = co_await weir::step("step", [&] { return world_.begin(seed, before); });
   world_.see(seed, token);
   co_return static_cast<int>(seed % 97);
 }
 
 inline task<int> random_program::slow_step(std::uint64_t seed) {
+  const auto before = world_.seen();
   auto body = [&]() -> task<int> {
-    const int token = world_.begin(seed);
+    const int token = world_.begin(seed, before);
     co_await weir::sleep(pause(seed));
     co_return token;
   };
@@ -123,8 +131,9 @@ inline task<int> random_program::slow_step(std::uint64_t seed) {
 
 inline task<int> random_program::asked(std::uint64_t seed) {
   auto answer = weir::awakeable<int>("question");
+  const auto before = world_.seen();
   const int token = co_await weir::step("ask", [&] {
-    const int t = world_.begin(seed);
+    const int t = world_.begin(seed, before);
     world_.ask({answer.id(), weir::wall_now() + pause(seed), static_cast<int>(seed % 83)});
     return t;
   });
@@ -185,13 +194,17 @@ inline task<int> random_program::with_cleanup(std::uint64_t seed, int depth) {
 }
 
 inline task<int> random_program::inner_scope(std::uint64_t seed, int depth, std::uint64_t choice) {
-  switch (choice % 4) {
+  switch (choice % 5) {
     case 0:
       co_return co_await selected(seed, depth);
     case 1:
       co_return co_await cancelled_child(seed, depth);
     case 2:
       co_return co_await with_cleanup(seed, depth);
+    case 3: {
+      const auto end = co_await weir::absorb(node(part(seed, 1), depth - 1));
+      co_return end.is_value() ? end.value() : co_await one_step(part(seed, 2));
+    }
     default:
       break;
   }
