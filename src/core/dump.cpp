@@ -297,6 +297,7 @@ void loop::answer_dumps() noexcept {
 
 void dump(std::ostream& out) {
   detail::loop* here = detail::loop::here();
+  if (here != nullptr && here->host() != nullptr) here = here->host();
   bool any = false;
   for (const detail::door_ref& d : detail::door_table::all()) {
     any = true;

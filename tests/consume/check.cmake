@@ -24,3 +24,6 @@ run_or_fail("configuring" ${CMAKE_COMMAND} -G ${GENERATOR} -S ${CMAKE_CURRENT_LI
             ${WORK_DIR}/build -DCMAKE_CXX_COMPILER=${COMPILER} ${how_option})
 run_or_fail("building" ${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 run_or_fail("running" ${WORK_DIR}/build/answer)
+if(EXISTS ${WORK_DIR}/build/durable_answer)
+  run_or_fail("running" ${WORK_DIR}/build/durable_answer)
+endif()
