@@ -28,6 +28,8 @@ struct trial {
   sim::disk_faults faults{};
   std::vector<weir::duration> cancels{};  // when the run is cancelled, counted from day0
   std::vector<death> deaths{};
+  int runs = 1;  // at once
+  std::int64_t max_live = 100;
 };
 
 struct result {
@@ -98,8 +100,10 @@ class theatre {
     options.path = "/journal";
     options.segment_bytes = segment;
     options.disk = &world_.disk();
+    options.max_live = what_.max_live;
     auto setup = [this](durable::engine& e) {
       e.add("h", [this](std::uint64_t seed) { return handler(seed); });
+      e.add("child", [this](std::uint64_t seed) { return child(seed); });
     };
     co_await with_open_engine(options, setup, [this](durable::engine& e) { return use(e); });
   }
@@ -117,6 +121,11 @@ class theatre {
     co_return end;
   }
 
+  task<int> child(std::uint64_t seed) {
+    random_program p(outside_, what_.kind);
+    co_return co_await p.one_step(seed ^ 1);
+  }
+
   task<> use(durable::engine& e) {
     auto body = [&](weir::scope& s) -> task<> {
       auto answers = [&](outside::question q) -> task<> {
@@ -130,11 +139,18 @@ class theatre {
         const auto left = when - weir::wall_now();
         if (left <= 0ns) co_return;
         co_await weir::sleep(left);
-        e.cancel("r");
+        e.cancel("r0");
       };
       for (const auto after : what_.cancels) s.spawn(cancels(day0 + after));
-      auto run = co_await e.start<std::string>("h", {.id = "r"}, what_.seed);
-      end_ = co_await ending_of(run);
+      std::vector<durable::run_handle<std::string>> runs;
+      for (int i = 0; i < what_.runs; ++i) {
+        const std::string id = "r" + std::to_string(i);
+        const std::uint64_t seed = what_.seed + static_cast<std::uint64_t>(i) * 1'000'003;
+        runs.push_back(co_await e.start<std::string>("h", {.id = id}, seed));
+      }
+      std::string all;
+      for (const auto& run : runs) all += co_await ending_of(run) + ";";
+      end_ = all;
       s.cancel();
     };
     (void)co_await weir::settle(weir::with_scope(body));
@@ -164,13 +180,13 @@ std::vector<death> random_deaths(disk_aid::generator& random, const result& stra
 }  // namespace
 
 TEST(durable_replay, random_programs_have_the_same_result_with_and_without_crashes) {
-  for (std::uint64_t seed = 1; seed <= replays(300); ++seed) {
+  for (std::uint64_t seed = 1; seed <= replays(1500); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     disk_aid::generator random(seed);
     trial t{.seed = seed};
     const result straight = theatre(t).play();
     EXPECT_TRUE(straight.complaints.empty()) << aid::joined(straight.complaints);
-    EXPECT_FALSE(straight.end.starts_with("failed: ")) << straight.end;
+    EXPECT_FALSE(aid::contains(straight.end, "failed: ")) << straight.end;
     t.deaths = random_deaths(random, straight);
     const result crashed_one = theatre(t).play();
     EXPECT_EQ(crashed_one.end, straight.end);
@@ -180,7 +196,7 @@ TEST(durable_replay, random_programs_have_the_same_result_with_and_without_crash
 }
 
 TEST(durable_replay, random_programs_in_random_orders_on_torn_disks_use_every_result_once) {
-  for (std::uint64_t seed = 1; seed <= replays(300); ++seed) {
+  for (std::uint64_t seed = 1; seed <= replays(1500); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     disk_aid::generator random(seed);
     trial t{.seed = seed, .kind = flavour::wild, .strategy = sim::random};
@@ -190,15 +206,33 @@ TEST(durable_replay, random_programs_in_random_orders_on_torn_disks_use_every_re
     t.faults = {.torn = 0.5, .reorder = 0.3, .short_write = 0.1};
     const result crashed_one = theatre(t).play();
     EXPECT_FALSE(crashed_one.end.starts_with("engine: ")) << crashed_one.end;
-    EXPECT_FALSE(crashed_one.end.starts_with("failed: ")) << crashed_one.end;
+    EXPECT_FALSE(aid::contains(crashed_one.end, "failed: ")) << crashed_one.end;
     EXPECT_NE(crashed_one.end, "no end");
     EXPECT_TRUE(crashed_one.complaints.empty()) << aid::joined(crashed_one.complaints);
     if (testing::Test::HasFailure()) return;
   }
 }
 
+TEST(durable_replay, runs_that_are_suspended_again_and_again_have_the_same_result) {
+  for (std::uint64_t seed = 1; seed <= replays(500); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    disk_aid::generator random(seed);
+    trial t{.seed = seed, .runs = 4};
+    const result straight = theatre(t).play();
+    t.max_live = 1;
+    const result suspended = theatre(t).play();
+    EXPECT_EQ(suspended.end, straight.end);
+    EXPECT_TRUE(suspended.complaints.empty()) << aid::joined(suspended.complaints);
+    t.deaths = random_deaths(random, straight);
+    const result crashed_one = theatre(t).play();
+    EXPECT_EQ(crashed_one.end, straight.end);
+    EXPECT_TRUE(crashed_one.complaints.empty()) << aid::joined(crashed_one.complaints);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
 TEST(durable_replay, random_programs_that_are_cancelled_and_crashed_end) {
-  for (std::uint64_t seed = 1; seed <= replays(300); ++seed) {
+  for (std::uint64_t seed = 1; seed <= replays(1500); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     disk_aid::generator random(seed);
     trial t{.seed = seed, .kind = flavour::wild, .strategy = sim::random};
@@ -209,11 +243,11 @@ TEST(durable_replay, random_programs_that_are_cancelled_and_crashed_end) {
     }
     const result cancelled_one = theatre(t).play();
     EXPECT_TRUE(cancelled_one.complaints.empty()) << aid::joined(cancelled_one.complaints);
-    EXPECT_FALSE(cancelled_one.end.starts_with("failed: ")) << cancelled_one.end;
+    EXPECT_FALSE(aid::contains(cancelled_one.end, "failed: ")) << cancelled_one.end;
     t.deaths = random_deaths(random, cancelled_one);
     const result crashed_one = theatre(t).play();
     EXPECT_FALSE(crashed_one.end.starts_with("engine: ")) << crashed_one.end;
-    EXPECT_FALSE(crashed_one.end.starts_with("failed: ")) << crashed_one.end;
+    EXPECT_FALSE(aid::contains(crashed_one.end, "failed: ")) << crashed_one.end;
     EXPECT_NE(crashed_one.end, "no end");
     EXPECT_TRUE(crashed_one.complaints.empty()) << aid::joined(crashed_one.complaints);
     if (testing::Test::HasFailure()) return;

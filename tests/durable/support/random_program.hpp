@@ -29,9 +29,6 @@ class outside {
 
   using results = std::map<std::uint64_t, int>;  // steps and the tokens of their results
 
-  /// What the run has seen in this life so far.
-  const results& seen() const noexcept { return seen_; }
-
   /// The body of step `s` begins, which was called when the run had seen `before`; gives the token
   /// of its result.
   int begin(std::uint64_t s, const results& before) {
@@ -44,11 +41,10 @@ class outside {
     if (on_body) on_body();
     return ++tokens_;
   }
-  /// The run has got the result of step `s`.
+  /// A run has got the result of step `s`.
   void see(std::uint64_t s, int token) {
     const auto known = durable_.find(s);
     if (known != durable_.end() && known->second != token) complain("a forgotten result of", s);
-    seen_[s] = token;
   }
   void ask(const question& q) {
     if (!questions.emplace(q.id, q).second) return;
@@ -56,7 +52,6 @@ class outside {
   }
   /// The next life begins with nothing in memory.
   void next_life() {
-    seen_.clear();
     on_body = nullptr;
     on_question = nullptr;
   }
@@ -72,7 +67,6 @@ class outside {
     complaints.push_back(what + std::string(" ") + std::to_string(s));
   }
 
-  results seen_;
   results durable_;  // certainly recorded
   int tokens_ = 0;
 };
@@ -86,6 +80,8 @@ class random_program {
   random_program(outside& world, flavour kind) : world_(world), kind_(kind) {}
 
   task<int> node(std::uint64_t seed, int depth);
+  /// A step in the ledger of the world; also what a called run does.
+  task<int> one_step(std::uint64_t seed);
 
  private:
   using draw = disk_aid::generator;
@@ -93,9 +89,9 @@ class random_program {
   task<int> leaf(std::uint64_t seed, std::uint64_t choice);
   task<int> inner(std::uint64_t seed, int depth, std::uint64_t choice);
   task<int> inner_scope(std::uint64_t seed, int depth, std::uint64_t choice);
-  task<int> one_step(std::uint64_t seed);
   task<int> slow_step(std::uint64_t seed);
   task<int> asked(std::uint64_t seed);
+  task<int> promised_by_child(std::uint64_t seed);
   task<int> selected(std::uint64_t seed, int depth);
   task<int> cancelled_child(std::uint64_t seed, int depth);
   task<int> with_cleanup(std::uint64_t seed, int depth);
@@ -106,46 +102,64 @@ class random_program {
   }
   static std::uint64_t part(std::uint64_t seed, std::uint64_t n) { return draw(seed + n).next(); }
 
+  void see(std::uint64_t s, int token) {
+    world_.see(s, token);
+    seen_[s] = token;
+  }
+
   outside& world_;
   flavour kind_;
+  outside::results seen_;  // by this run, in this life
 };
 
 inline task<int> random_program::one_step(std::uint64_t seed) {
-  const auto before = world_.seen();
+  const auto before = seen_;
   const int token = co_await weir::step("step", [&] { return world_.begin(seed, before); });
-  world_.see(seed, token);
+  see(seed, token);
   co_return static_cast<int>(seed % 97);
 }
 
 inline task<int> random_program::slow_step(std::uint64_t seed) {
-  const auto before = world_.seen();
+  const auto before = seen_;
   auto body = [&]() -> task<int> {
     const int token = world_.begin(seed, before);
     co_await weir::sleep(pause(seed));
     co_return token;
   };
   const int token = co_await weir::step("slow", body);
-  world_.see(seed, token);
+  see(seed, token);
   co_return static_cast<int>(seed % 89);
 }
 
 inline task<int> random_program::asked(std::uint64_t seed) {
   auto answer = weir::awakeable<int>("question");
-  const auto before = world_.seen();
+  const auto before = seen_;
   const int token = co_await weir::step("ask", [&] {
     const int t = world_.begin(seed, before);
     world_.ask({answer.id(), weir::wall_now() + pause(seed), static_cast<int>(seed % 83)});
     return t;
   });
-  world_.see(seed, token);
+  see(seed, token);
   co_return co_await answer.wait();
 }
 
+inline task<int> random_program::promised_by_child(std::uint64_t seed) {
+  const std::string name = std::to_string(seed);
+  auto resolves = resolve_after(pause(seed), name, static_cast<int>(seed % 71));
+  auto [value, none] = co_await weir::all(promised(name), std::move(resolves));
+  (void)none;
+  co_return value;
+}
+
 inline task<int> random_program::leaf(std::uint64_t seed, std::uint64_t choice) {
-  switch (choice % 6) {
+  switch (choice % 8) {
     case 0:
     case 1:
       co_return co_await one_step(seed);
+    case 6:
+      co_return co_await weir::call<int>("child", seed);
+    case 7:
+      co_return co_await promised_by_child(seed);
     case 2:
       co_return co_await nap(pause(seed), static_cast<int>(seed % 79));
     case 3:
