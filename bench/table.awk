@@ -6,10 +6,10 @@
 
 # Whom weir is compared with, in the order of their columns; who has no result has no column.
 BEGIN {
-    peers = split("asio tbb caf erlang go node views floor", peer, " ")
+    peers = split("asio tbb caf erlang go node views sqlite floor", peer, " ")
     label["asio"] = "Asio"; label["tbb"] = "oneTBB"; label["caf"] = "CAF"
     label["erlang"] = "Erlang"; label["go"] = "Go"; label["node"] = "Node"
-    label["views"] = "views"; label["floor"] = "floor"
+    label["views"] = "views"; label["sqlite"] = "SQLite"; label["floor"] = "floor"
 }
 
 FNR == NR && only != "" && $1 != only { next }
@@ -123,6 +123,14 @@ function header(names,    n, i, parts) {
     return n
 }
 
+# A floor is shown for scale, unless a target is made of it.
+function compared(name,    r) {
+    if (!(name in shown)) return 0
+    if (name != "floor") return 1
+    for (r = 1; r <= rows; ++r) if (target[r, "gcc"] ~ /^floor\//) return 1
+    return 0
+}
+
 # Which peers have a column: those with a result in one of the rows.
 function find_shown(    p, r) {
     for (p = 1; p <= peers; ++p)
@@ -136,7 +144,7 @@ function print_targets(    p, r, line, column, gcc, clang) {
     for (p = 1; p <= peers; ++p) if (peer[p] in shown) cell(1, ++column, label[peer[p]])
     cell(1, ++column, "target"); cell(1, ++column, "holds")
     for (p = 1; p <= peers; ++p)
-        if (peer[p] in shown && peer[p] != "floor") cell(1, ++column, label[peer[p]] "/weir")
+        if (compared(peer[p])) cell(1, ++column, label[peer[p]] "/weir")
     for (r = 1; r <= rows; ++r) {
         gcc = median("weir", "gcc", row[r], size[r])
         clang = median("weir", "clang", row[r], size[r])
@@ -148,7 +156,7 @@ function print_targets(    p, r, line, column, gcc, clang) {
             if (peer[p] in shown) cell(line, ++column, number(best(peer[p], row[r], size[r])))
         cell(line, ++column, target_text(r)); cell(line, ++column, verdict(r, gcc, clang))
         for (p = 1; p <= peers; ++p)
-            if (peer[p] in shown && peer[p] != "floor")
+            if (compared(peer[p]))
                 cell(line, ++column, ratio(best(peer[p], row[r], size[r]), worse(gcc, clang)))
     }
     print_table(rows + 1, column)

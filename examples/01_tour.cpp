@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A tour of weir: what owning, stopping and watching concurrent work looks like. `./dev run` builds
-// and runs it; each chapter is one function and prints what it shows.
+// A tour of weir: what owning, stopping and watching concurrent work looks like. Run it by
+// `./dev run 01_tour`; each chapter is one function and prints what it shows.
 //
 // The tour runs on virtual time (`weir::sim::run`), so its hours take microseconds and it prints
 // the same text on every machine. On real time the last line of the file would be

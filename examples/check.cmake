@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Runs PROGRAM and fails unless it exits with 0 and its standard output, kept in ACTUAL, is the
-# text in EXPECTED.
+# Runs PROGRAM with ARGUMENTS and fails unless it exits with 0 and its standard output, kept in
+# ACTUAL, is the text in EXPECTED.
 # What is long is printed with NOTICE, because FATAL_ERROR breaks its lines.
-execute_process(COMMAND ${PROGRAM} OUTPUT_FILE ${ACTUAL} RESULT_VARIABLE status)
+execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} OUTPUT_FILE ${ACTUAL} RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
   file(READ ${ACTUAL} output)
   message(NOTICE "${output}")

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <vector>
 
 namespace bench {
@@ -37,6 +38,14 @@ inline std::int64_t size_argument(int argc, char** argv) {
 
 inline double nanoseconds_since(clock::time_point start) {
   return std::chrono::duration<double, std::nano>(clock::now() - start).count();
+}
+
+/// What this thread has used of a processor. Where nothing waits it is what a clock says on a quiet
+/// machine, and the same on a busy one.
+inline double thread_nanoseconds() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return double(used.tv_sec) * 1e9 + double(used.tv_nsec);
 }
 
 /// A deterministic spread of `index` over 0..999999: a multiplicative hash, because sorted or

@@ -13,6 +13,7 @@
 #include <weir/detail/agent_core.hpp>
 #include <weir/detail/agent_life.hpp>
 #include <weir/detail/agent_timer.hpp>
+#include <weir/detail/made_in_run.hpp>
 #include <weir/loop_ref.hpp>
 #include <weir/name.hpp>
 #include <weir/overflow.hpp>
@@ -38,7 +39,8 @@ class timer_handle {
   explicit timer_handle(detail::counted_ref<detail::agent_timer> timer) noexcept
       : timer_(std::move(timer)) {}
   /// Nothing is cast from now on; what is in the mailbox stays there.
-  void cancel() noexcept {
+  void cancel() {
+    detail::require_no_run("timer_handle");
     if (timer_) timer_->cancel();
   }
 
@@ -54,6 +56,7 @@ class timer_handle {
 /// were sent, one at a time; a handler that returns a task is awaited before the next message.
 /// Costs: a cast on the agent's own loop is a message from a free list and no atomic operation (one
 /// if the mailbox is bounded); from elsewhere it is one push into the inbox of the agent's loop.
+/// In a durable run, outside of steps, agents cannot be made or used: errc::not_journaled.
 template <class T>
 class agent_ref {
  public:
@@ -67,7 +70,7 @@ class agent_ref {
   template <class F, class... A>
   sent cast(F handler, A&&... args) const {
     detail::check_handler<T, F, A...>();
-    return agent_->cast(new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...));
+    return reach()->cast(new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...));
   }
 
   /// Waits for room in the mailbox if its overflow is `wait`; otherwise errc::mailbox_full if there
@@ -76,7 +79,7 @@ class agent_ref {
   auto send(F handler, A&&... args) const {
     detail::check_handler<T, F, A...>();
     return detail::pending<detail::mail_send_wait>(
-        {agent_, new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...)});
+        {reach(), new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...)});
   }
 
   /// Sends when it is awaited, and waits for what the handler gives or throws. There is exactly one
@@ -88,7 +91,7 @@ class agent_ref {
   auto call(F handler, A&&... args) const {
     detail::check_handler<T, F, A...>();
     return detail::pending<detail::call_wait<detail::call_result_t<F>>>(
-        {agent_, new detail::call_envelope_of<T, F>(handler, std::forward<A>(args)...)});
+        {reach(), new detail::call_envelope_of<T, F>(handler, std::forward<A>(args)...)});
   }
 
   /// Casts after `d`, into the life that is alive now; dropped if that has ended, or if there is
@@ -97,25 +100,25 @@ class agent_ref {
   timer_handle cast_after(duration d, F handler, A&&... args) const {
     detail::check_handler<T, F, A...>();
     return started(new detail::single_timer(
-        agent_, d, new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...)));
+        reach(), d, new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...)));
   }
   /// Casts every `d`, first after `d`, on a grid; what is missed is skipped. Copies the arguments.
   template <class F, class... A>
   timer_handle cast_every(duration d, F handler, A&&... args) const {
     detail::check_handler<T, F, A...>();
-    detail::check_period(d, agent_->name());
+    detail::check_period(d, reach()->name());
     return started(new detail::timer_of<T, F>(agent_, d, true, handler, std::forward<A>(args)...));
   }
 
   /// Asks the agent to end once it has handled what is queued, and returns at once. The future ends
   /// with this life and never fails; awaiting one's own in a handler is errc::call_cycle. A
   /// permanent child of a supervisor is started again.
-  future<void> stop() const { return agent_->stop(); }
+  future<void> stop() const { return reach()->stop(); }
   /// Waits for the end for good. Never throws.
-  [[nodiscard]] auto join() const { return detail::pending<detail::join_agent_wait>({agent_}); }
+  [[nodiscard]] auto join() const { return detail::pending<detail::join_agent_wait>({reach()}); }
   /// Waits for the end for good and tells how it was; also afterwards.
-  [[nodiscard]] auto monitor() const { return detail::pending<detail::monitor_wait>({agent_}); }
-  agent_info info() const { return agent_->info(); }
+  [[nodiscard]] auto monitor() const { return detail::pending<detail::monitor_wait>({reach()}); }
+  agent_info info() const { return reach()->info(); }
   std::string_view name() const noexcept { return agent_->name(); }
 
   friend bool operator==(const agent_ref& a, const agent_ref& b) noexcept {
@@ -126,6 +129,10 @@ class agent_ref {
   detail::agent_core& core() const noexcept { return *agent_.get(); }
 
  private:
+  const detail::agent_handle& reach() const {
+    detail::require_no_run("agent", agent_->name());
+    return agent_;
+  }
   static timer_handle started(detail::agent_timer* timer) {
     detail::counted_ref<detail::agent_timer> kept(timer);
     timer->start();

@@ -45,7 +45,7 @@ pending<answer_wait<T>> make_call(std::string_view handler, std::string input,
                                   const call_options& options, std::source_location site) {
   command_setup setup(require_run("call"), command_kind::call, site);
   setup.name = handler;
-  setup.request = request_of(handler, std::move(input), options);
+  setup.request = std::make_unique<run_request>(request_of(handler, std::move(input), options));
   return pending<answer_wait<T>>(std::move(setup));
 }
 

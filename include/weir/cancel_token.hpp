@@ -42,13 +42,15 @@ struct token_region final : plain_region {
 }  // namespace detail
 
 /// Tells whether, and why, something shall stop. Copyable; any thread; safe after every loop ended.
+/// A durable run may use only what comes of a source that it made itself, outside of steps, and
+/// nobody else may use that: errc::not_journaled.
 class cancel_token {
  public:
   /// Never fires.
   cancel_token() noexcept = default;
   explicit cancel_token(detail::state_list states) noexcept : states_(std::move(states)) {}
 
-  bool cancel_requested() const noexcept;
+  bool cancel_requested() const;
   /// Fires when either does.
   static cancel_token any(const cancel_token& a, const cancel_token& b);
 
@@ -72,7 +74,7 @@ class cancel_source {
   void cancel(std::string_view text) { cancel(cancel_reason(cancel_kind::user, text)); }
   void cancel(const char* text) { cancel(std::string_view(text)); }
   void cancel() { cancel(cancel_reason()); }
-  bool cancel_requested() const noexcept;
+  bool cancel_requested() const;
   cancel_token token() const;
 
  private:

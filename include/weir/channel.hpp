@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <weir/detail/channel_core.hpp>
+#include <weir/detail/made_in_run.hpp>
 #include <weir/detail/ring.hpp>
 #include <weir/detail/wait_list.hpp>
 #include <weir/error.hpp>
@@ -57,6 +58,7 @@ class channel_state final : public channel_core {
   // Any thread.
   template <class U>
   room put(U&& value) {
+    require_no_run("channel", name());
     std::uint64_t position = 0;
     const room answer = reserve(position);
     if (answer == room::yes) fill(position, std::forward<U>(value));
@@ -286,10 +288,13 @@ class sender {
     return detail::pending<detail::send_wait<T>>({state_, std::move(v)});
   }
   /// For all senders: nothing more is accepted; what is buffered still arrives.
-  void close() noexcept {
-    if (state_ != nullptr) state_->end_sending();
+  void close() {
+    if (!closed()) state_->end_sending();
   }
-  bool closed() const noexcept { return state_ == nullptr || state_->is_closed(); }
+  bool closed() const {
+    detail::require_no_run("channel");
+    return state_ == nullptr || state_->is_closed();
+  }
 
  private:
   template <class U>
@@ -370,7 +375,8 @@ std::pair<sender<T>, receiver<T>> detail::make_channel(std::int64_t capacity,
 /// order; whoever waits for room is served first come, first served.
 ///
 /// Costs: the ring is allocated at once. A send or a receive is a few atomic operations; a message
-/// between loops is sent only when the other side sleeps.
+/// between loops is sent only when the other side sleeps. In a durable run, outside of steps:
+/// errc::not_journaled.
 template <class T>
 std::pair<sender<T>, receiver<T>> channel(std::int64_t capacity, channel_options options = {}) {
   static_assert(std::is_object_v<T> && std::is_move_constructible_v<T>,

@@ -100,7 +100,8 @@ struct breaker_coroutine {
 /// and give a probe's place back; results of calls that began in an earlier state count as nothing.
 /// Threads: any; operations keep its shared part, so it may go before they do. Time is that of the
 /// calling loop. Events: `opened`, `half_opened`, `closed`, `isolated`, `rejected`. Costs: two
-/// short locks per call. Bad options: errc::invalid_argument.
+/// short locks per call. Bad options: errc::invalid_argument. A durable run may use only one that
+/// it made itself, outside of steps, and nobody else may use that: errc::not_journaled.
 class circuit_breaker {
  public:
   explicit circuit_breaker(circuit_breaker_options options = {});

@@ -90,8 +90,8 @@ class run_handle {
   /// wait already, weir::terminal_error with its message for those who ask later; a cancelled one:
   /// weir::cancelled_error. A blocked run is waited for as well.
   task<T> result() const { return wait(engine_, id_); }
-  /// Recorded before it takes effect. False: it had ended.
-  bool cancel() const;
+  /// Recorded before it takes effect. `why` is the message of the reason. False: it had ended.
+  bool cancel(std::string_view why = {}) const;
 
  private:
   static task<T> wait(std::shared_ptr<detail::engine_core> engine, std::string id);
@@ -167,7 +167,7 @@ class engine {
   /// In the order in which they were started.
   std::vector<run_info> list(list_options options = {}) const;
   /// False: there is no such run, or it has ended.
-  bool cancel(std::string_view id);
+  bool cancel(std::string_view id, std::string_view why = {});
   /// What becomes of runs from now on; a reader that is too slow misses the oldest.
   subscription<run_event> events();
 
@@ -197,7 +197,7 @@ class engine {
 
 namespace detail {
 
-bool cancel_run(engine_core& engine, const std::string& id);
+bool cancel_run(engine_core& engine, const std::string& id, std::string_view why);
 /// The encoded result of a run, when it has ended.
 task<std::string> run_result(std::shared_ptr<engine_core> engine, std::string id);
 
@@ -220,8 +220,8 @@ struct engine_coroutine {
 }  // namespace detail
 
 template <class T>
-bool durable::run_handle<T>::cancel() const {
-  return detail::cancel_run(*engine_, id_);
+bool durable::run_handle<T>::cancel(std::string_view why) const {
+  return detail::cancel_run(*engine_, id_, why);
 }
 
 template <class T>

@@ -37,7 +37,8 @@ struct event_log {
   std::uint64_t dropped = 0;         ///< older ones that the ring has forgotten
 };
 
-/// The last events of the current loop. Outside a fiber: errc::no_current_fiber.
+/// The last events of the current loop. Outside a fiber: errc::no_current_fiber. In a durable run,
+/// outside of steps, this and `on_event`: errc::not_journaled.
 event_log recent_events();
 
 namespace detail {

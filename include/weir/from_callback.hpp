@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <weir/detail/made_in_run.hpp>
 #include <weir/detail/ring.hpp>
 #include <weir/detail/stream_op.hpp>
 #include <weir/overflow.hpp>
@@ -159,6 +160,7 @@ class callback_stage {
       : core_(std::move(other.core_)), start_(std::move(other.start_)) {}
   ~callback_stage() { stop(); }
   pull poll(std::optional<T>& out, composite& owner) {
+    require_no_run("from_callback");
     if (!begun_) begin();
     pull answer = core_->take(out);
     if (answer != pull::pending) return answer;
@@ -203,20 +205,25 @@ class emitter {
   explicit emitter(std::shared_ptr<detail::callback_core<T>> core) noexcept
       : core_(std::move(core)) {}
   /// Never blocks; whether the item was kept.
-  bool emit(T value) const { return !detail::crashing && core_->emit(std::move(value)); }
+  bool emit(T value) const { return !detail::crashing && reach().emit(std::move(value)); }
   /// The stream ends after what was emitted.
-  void close() const noexcept { core_->end(nullptr); }
+  void close() const { reach().end(nullptr); }
   /// The same, with an error.
-  void fail(std::exception_ptr error) const noexcept { core_->end(std::move(error)); }
+  void fail(std::exception_ptr error) const { reach().end(std::move(error)); }
 
  private:
+  detail::callback_core<T>& reach() const {
+    detail::require_no_run("emitter");
+    return *core_;
+  }
   std::shared_ptr<detail::callback_core<T>> core_;
 };
 
 /// A stream of what callbacks on any thread emit. `start(emitter<T>)` is called at the first pull
 /// and may return a function that stops it; that is called when the stream ends. Up to `capacity`
 /// items wait for the consumer; then `policy` decides: reject, drop_oldest, drop_newest or conflate
-/// (another, or a capacity below 1: errc::invalid_argument). The event `dropped` counts.
+/// (another, or a capacity below 1: errc::invalid_argument). The event `dropped` counts. In a
+/// durable run, outside of steps: errc::not_journaled.
 template <class T, class F>
 auto from_callback(std::int64_t capacity, overflow policy, F start) {
   auto core = std::make_shared<detail::callback_core<T>>(

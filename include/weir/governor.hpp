@@ -38,7 +38,7 @@ class permit_source {
   ~permit_source() = default;
 
   friend class weir::permit;
-  friend void release_slowly(permit_source& source, std::uint32_t home, std::int64_t weight);
+  friend bool release_slowly(permit_source& source, std::uint32_t home, std::int64_t weight);
   // For permits at home_anywhere `free_` is atomic, and is units times `unit`, plus marks.
   static constexpr std::int64_t unit = 8;
   static constexpr std::int64_t marks = unit - 1;
@@ -62,14 +62,16 @@ class function_source final : public permit_source {
 };
 
 /// Releases a permit when that is more than counting: on its home loop, anywhere if it has none, or
-/// by one message home.
-void release_slowly(permit_source& source, std::uint32_t home, std::int64_t weight);
+/// by one message home. False: that is a durable run, and this is another place.
+bool release_slowly(permit_source& source, std::uint32_t home, std::int64_t weight);
+[[noreturn]] void refuse_release();
 void report_failed_release() noexcept;
 
 }  // namespace detail
 
 /// The right to do something, given by a governor. RAII, movable, empty by default; may be released
-/// on any thread, once: releasing again does nothing.
+/// on any thread, once: releasing again does nothing. Those of a governor that a durable run made
+/// are released in that run only (errc::not_journaled).
 class [[nodiscard]] permit {
  public:
   permit() noexcept = default;
@@ -106,7 +108,10 @@ class [[nodiscard]] permit {
       source->free_ += weight_;
       return;
     }
-    detail::release_slowly(*source, home_, weight_);
+    if (detail::release_slowly(*source, home_, weight_)) [[likely]]
+      return;
+    source_ = source;
+    detail::refuse_release();
   }
   explicit operator bool() const noexcept { return source_ != nullptr; }
   std::int64_t weight() const noexcept { return source_ == nullptr ? 0 : weight_; }

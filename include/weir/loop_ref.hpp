@@ -54,7 +54,8 @@ class keep_alive_guard {
   std::shared_ptr<detail::door> door_;
 };
 
-/// Names a loop. Trivially copyable, usable on any thread, safe after the loop has ended.
+/// Names a loop. Trivially copyable, usable on any thread, safe after the loop has ended. In a
+/// durable run, outside of steps: errc::not_journaled.
 class loop_ref {
  public:
   constexpr loop_ref() noexcept = default;
@@ -70,7 +71,7 @@ class loop_ref {
         *this, std::make_unique<detail::posted_function<std::decay_t<F>>>(std::forward<F>(fn)));
   }
   /// True while the loop runs.
-  bool alive() const noexcept;
+  bool alive() const;
   [[nodiscard]] keep_alive_guard keep_alive() const;
 
   friend bool operator==(const loop_ref&, const loop_ref&) = default;

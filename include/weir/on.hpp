@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include <weir/detail/made_in_run.hpp>
 #include <weir/detail/remote.hpp>
 #include <weir/scope.hpp>
 
@@ -15,7 +16,8 @@ namespace weir {
 /// It is the caller's loop that enforces the deadline: it cancels the operation when it is due.
 /// Over there `context::deadline()` knows it, if both loops have the same clock.
 ///
-/// Errors: errc::loop_gone if that loop has ended or ends before the operation does.
+/// Errors: errc::loop_gone if that loop has ended or ends before the operation does;
+/// errc::not_journaled in a durable run, outside of steps.
 /// Threads: `op` runs on the other loop's thread; what it captures by reference lives in the
 /// caller, who waits. The result is moved across.
 template <detail::operation Op>
@@ -23,6 +25,7 @@ auto on(loop_ref there, Op&& op) {
   using plain = detail::held_t<Op>;
   using value = detail::result_t<plain>;
   using wait_type = detail::remote_wait<value>;
+  detail::require_no_run("on");
   return detail::pending<wait_type>(
       typename wait_type::args(detail::make_remote<value, plain>(std::forward<Op>(op)), there));
 }

@@ -171,7 +171,7 @@ class pool {
   task<> wait() { return close(); }
   /// Cancels running jobs and drops queued ones; no new ones are accepted.
   void cancel(cancel_reason reason = cancel_reason());
-  bool closed() const noexcept;
+  bool closed() const;
 
  private:
   std::error_code accept_now(detail::remote_ref job);

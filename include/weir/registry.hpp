@@ -29,18 +29,21 @@ class registry {
   /// errc::invalid_argument; ended: what a call would throw. Adding it again changes nothing.
   template <class T>
   static void add(const agent_ref<T>& agent) {
+    detail::require_no_run("registry");
     detail::register_agent(agent.core());
   }
   /// The agent of that name and type; empty if there is none.
   template <class T>
   static std::optional<agent_ref<T>> find(std::string_view name) {
+    detail::require_no_run("registry");
     detail::agent_handle found = detail::find_agent(name, &detail::type_mark<T>);
     if (!found) return std::nullopt;
     return agent_ref<T>(std::move(found));
   }
   /// Gives up the name; false if it was not registered.
   template <class T>
-  static bool remove(const agent_ref<T>& agent) noexcept {
+  static bool remove(const agent_ref<T>& agent) {
+    detail::require_no_run("registry");
     return detail::forget_agent(agent.core());
   }
 };

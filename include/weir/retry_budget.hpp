@@ -25,7 +25,8 @@ class budget_core;
 /// are never charged. A denial gives the original error and the event `budget_denied`.
 /// Threads: any; one object is shared by any number of policies (`.budget = &b`), which keep its
 /// shared part, so it may go before they do. Costs: one short lock per first and per further
-/// attempt.
+/// attempt. A durable run may use only one that it made itself, outside of steps, and nobody else
+/// may use that: errc::not_journaled.
 class retry_budget {
  public:
   /// Bad options: errc::invalid_argument.

@@ -11,6 +11,7 @@
 
 #include <weir/counting_governor.hpp>
 #include <weir/deadline.hpp>
+#include <weir/detail/made_in_run.hpp>
 #include <weir/detail/wait.hpp>
 #include <weir/governor.hpp>
 
@@ -38,6 +39,7 @@ class shared_wait : public simple_wait<shared_wait> {
   void arm();
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
+  bool fits_run() const noexcept override;
   bool failed() const noexcept { return fate_ != fate::waiting && fate_ != fate::granted; }
   permit take();
   ~shared_wait();
@@ -77,7 +79,8 @@ class shared_wait : public simple_wait<shared_wait> {
 /// Cancels: a waiter leaves in O(1) and takes nothing, also while its grant is on its way. While a
 /// fiber of a real loop waits, that loop expects an answer of another thread, so a self-deadlock is
 /// found in a simulation only. Destroying it with units out, or while somebody waits, aborts with
-/// its name. Costs: parking takes one small block of the frame cache.
+/// its name. Costs: parking takes one small block of the frame cache. A durable run may use only
+/// one that it made itself, outside of steps, and nobody else may use that: errc::not_journaled.
 class shared_governor final : private detail::permit_source {
  public:
   /// 0 <= capacity < 2^32, else errc::invalid_argument; 0 waits until resized.
@@ -95,8 +98,9 @@ class shared_governor final : private detail::permit_source {
   std::optional<permit> try_acquire(std::int64_t weight = 1) {
     if (weight < 1) [[unlikely]]
       refuse_weight(weight);
+    require_here();
     if (!take_now(weight)) return std::nullopt;
-    return permit(*this, weight, detail::home_anywhere);
+    return permit(*this, weight, permit_home());
   }
   /// As acquire, for at most `d`: timeout_error.
   template <class Rep, class Period>
@@ -116,13 +120,13 @@ class shared_governor final : private detail::permit_source {
 
   // What the following say may have changed when they return.
 
-  std::int64_t capacity() const noexcept;
+  std::int64_t capacity() const;
   /// Units that could be granted now, if nobody waited.
-  std::int64_t available() const noexcept;
+  std::int64_t available() const;
   /// Units that are out.
-  std::int64_t active() const noexcept;
+  std::int64_t active() const;
   /// Units that are waited for.
-  std::int64_t waiting() const noexcept;
+  std::int64_t waiting() const;
   std::string_view name() const noexcept;
 
   template <detail::operation Op>
@@ -170,12 +174,23 @@ class shared_governor final : private detail::permit_source {
   void give_back(std::int64_t weight) override;
   void settle(std::int64_t free) noexcept override;
   [[noreturn]] void refuse_weight(std::int64_t weight) const;
+  void require_here() const {
+    if (!made_.is_here()) [[unlikely]]
+      refuse_here();
+  }
+  [[noreturn]] void refuse_here() const;
+  // What a run has made comes back to it: release_slowly refuses that elsewhere.
+  std::uint32_t permit_home() const noexcept {
+    return made_.serial() == 0 ? detail::home_anywhere : made_.serial();
+  }
   void add_listener(std::unique_ptr<idle_listener> listener);
 
   std::unique_ptr<detail::shared_queue> queue_;
+  detail::made_in_run made_;
 };
 
 inline bool detail::shared_wait::try_now() {
+  governor_->require_here();
   if (!governor_->take_now(weight_)) return false;
   fate_ = fate::granted;
   return true;
@@ -185,8 +200,10 @@ inline permit detail::shared_wait::take() {
   if (fate_ != fate::granted) [[unlikely]]
     refuse();
   fate_ = fate::waiting;
-  return permit(*governor_, weight_, home_anywhere);
+  return permit(*governor_, weight_, governor_->permit_home());
 }
+
+inline bool detail::shared_wait::fits_run() const noexcept { return governor_->made_.is_here(); }
 
 inline detail::shared_wait::~shared_wait() {
   if (request_ != nullptr || fate_ == fate::granted) [[unlikely]]

@@ -72,6 +72,8 @@ class step_body_of final : public step_body {
 
 /// What an exception says.
 std::string message_of(const std::exception_ptr& error);
+/// With which code the failure of a step is recorded: errc::terminal, unless the step misused weir.
+errc code_of(const std::exception_ptr& error);
 
 /// The attempts of a step, wherever it runs: what is not worth another one, and what the error is
 /// when there is none left.
@@ -120,6 +122,10 @@ struct step_coroutine {
   }
 };
 
+/// Bad options are refused here, not when it runs; so is a budget of the run itself, because steps
+/// are not part of it.
+void check_step(const retry_options& given);
+
 template <class F>
 auto make_step(command_kind kind, const char* what, std::string_view name, F&& fn,
                const step_options& options, std::source_location site) {
@@ -127,7 +133,7 @@ auto make_step(command_kind kind, const char* what, std::string_view name, F&& f
   static_assert(std::is_invocable_v<plain&>, "the function of a step takes no arguments");
   using result = typename step_result<plain>::type;
   if (is_empty_callable(fn)) raise_empty_job();
-  (void)retry_rules(options.retry);  // bad options are refused here, not when it runs
+  check_step(options.retry);
   using coroutine = step_coroutine<result, plain>;
   if (run_seam* run = run_outside_step(what))
     return coroutine::journaled(*run, kind, std::string(name), std::forward<F>(fn), options, site);

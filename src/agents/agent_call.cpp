@@ -5,6 +5,7 @@
 #include <string>
 
 #include <weir/detail/dump_line.hpp>
+#include <weir/detail/made_in_run.hpp>
 
 #include "agents/agent_parts.hpp"
 #include "core/region.hpp"
@@ -171,7 +172,8 @@ void call_wait_base::blockers(blocker_list& list) const { to_->blockers(list); }
 
 // ------------------------------------------------------------------ send
 
-bool mail_send_wait::try_now() noexcept {
+bool mail_send_wait::try_now() {
+  require_no_run("agent", to_->name());
   switch (crashing ? agent_core::room::gone : to_->offer(*message_)) {
     case agent_core::room::yes:
       message_ = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An agent from the outside: its home, its mailbox, and who may put something into it.
 #include <weir/detail/agent_core.hpp>
+#include <weir/detail/made_in_run.hpp>
 
 #include <array>
 #include <functional>
@@ -57,6 +58,7 @@ agent_core::agent_core(agent_setup&& setup)
       keeps_mail_(setup.on_restart == mailbox::keep),
       keeps_(setup.keeps),
       bounded_(setup.capacity != std::int64_t{unbounded}) {
+  require_no_run("agent", setup.name.view());
   check_mailbox("agent", setup.name.view(), setup.capacity, setup.overflow);
   loop* const here = loop::here();
   const bool elsewhere = setup.on.serial() != 0 && setup.on.serial() != current_loop_serial();

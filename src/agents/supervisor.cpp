@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <weir/detail/made_in_run.hpp>
 #include <weir/error.hpp>
 
 #include "agents/supervisor_core.hpp"
@@ -68,6 +69,7 @@ supervisor_core::supervisor_core(const supervisor_options& options)
       max_restarts_(options.max_restarts),
       within_(options.within),
       site_(options.site) {
+  require_no_run("supervisor", name());
   const auto require = [&](bool good, const char* problem) {
     if (!good) raise(errc::invalid_argument, text() + ": " + problem);
   };

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <weir/detail/made_in_run.hpp>
+
 #include "core/counters.hpp"
 #include "core/event_ring.hpp"
 #include "core/fatal.hpp"
@@ -11,7 +13,11 @@
 
 namespace weir {
 
-event_log recent_events() { return detail::require_fiber("recent_events").events().recent(); }
+event_log recent_events() {
+  detail::loop& here = detail::require_fiber("recent_events");
+  detail::require_no_run("recent_events");
+  return here.events().recent();
+}
 
 namespace detail {
 
@@ -86,6 +92,7 @@ event_log event_ring::recent() const {
 
 void event_observer::attach() {
   loop& here = require_fiber("on_event");
+  require_no_run("on_event");
   home_ = here.serial();
   here.events().add(*this);
 }

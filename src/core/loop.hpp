@@ -299,25 +299,30 @@ class active_loop {
   explicit active_loop(loop& l) noexcept
       : before_(std::exchange(current_loop, &l)),
         serial_(std::exchange(loop_serial, l.serial())),
-        run_(std::exchange(run_here, l.seam())) {}
+        run_(std::exchange(run_here, l.seam())),
+        run_serial_(std::exchange(run_serial, l.seam() == nullptr ? 0 : l.serial())) {}
   active_loop(const active_loop&) = delete;
   active_loop& operator=(const active_loop&) = delete;
   ~active_loop() {
     current_loop = before_;
     loop_serial = serial_;
     run_here = run_;
+    run_serial = run_serial_;
   }
 
  private:
   loop* before_;
   std::uint32_t serial_;
   run_seam* run_;
+  std::uint32_t run_serial_;
 };
 
 /// What a run shares with nobody is used by others, or the other way round: errc::not_journaled if
 /// the loop with number `home`, or the running one, is that of a durable run. REQUIRES: it is not
 /// the running one.
 void require_same_run(std::uint32_t home, const std::string& what);
+/// The same, whatever the loops are.
+[[noreturn]] void raise_other_run(const std::string& what);
 
 /// True in destructors that run because a crash destroys their frames: nothing may get out.
 inline bool in_dead_world() noexcept { return current_loop != nullptr && current_loop->dead(); }

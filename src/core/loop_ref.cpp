@@ -3,6 +3,8 @@
 
 #include <thread>
 
+#include <weir/detail/made_in_run.hpp>
+
 #include "core/loop.hpp"
 
 namespace weir {
@@ -29,6 +31,7 @@ struct post_message final : message {
 }  // namespace
 
 bool post_to(const loop_ref& to, std::unique_ptr<posted_call> call) {
+  require_no_run("post");
   if (in_dead_world()) return false;
   const door_ref home = door_table::find(to.index(), to.serial());
   if (home != nullptr && home->simulated() && home->thread != std::this_thread::get_id())
@@ -39,11 +42,13 @@ bool post_to(const loop_ref& to, std::unique_ptr<posted_call> call) {
 
 }  // namespace detail
 
-bool loop_ref::alive() const noexcept {
+bool loop_ref::alive() const {
+  detail::require_no_run("loop_ref");
   return detail::door_table::find(index_, serial_) != nullptr;
 }
 
 keep_alive_guard loop_ref::keep_alive() const {
+  detail::require_no_run("keep_alive");
   return keep_alive_guard(detail::door_table::find(index_, serial_));
 }
 
@@ -72,6 +77,7 @@ keep_alive_guard::~keep_alive_guard() { let_go(); }
 loop_ref this_loop() {
   detail::loop* here = detail::loop::here();
   if (here == nullptr) detail::raise_no_current_fiber("this_loop");
+  detail::require_no_run("this_loop");
   return {here->index(), here->serial()};
 }
 

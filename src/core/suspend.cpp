@@ -4,6 +4,7 @@
 #include <string>
 
 #include <weir/detail/dump_line.hpp>
+#include <weir/detail/made_in_run.hpp>
 
 #include "core/fatal.hpp"
 #include "core/loop.hpp"
@@ -31,6 +32,7 @@ suspend_core::suspend_core() : shared_(std::make_unique<shared>(*this)) {}
 suspend_core::~suspend_core() = default;
 
 bool suspend_core::claim() {
+  require_no_run("resumer");
   if (in_dead_world()) return false;
   const door& home = *shared_->home;
   if (home.simulated() && home.thread != std::this_thread::get_id() &&

@@ -2,9 +2,11 @@
 // A strand's turn: the only place where frames are resumed and destroyed.
 #include <weir/detail/dump_line.hpp>
 #include <weir/detail/frame.hpp>
+#include <weir/detail/made_in_run.hpp>
 #include <weir/detail/wait.hpp>
 
 #include <string>
+#include <string_view>
 
 #include "core/error_notes.hpp"
 #include "core/fatal.hpp"
@@ -178,24 +180,42 @@ void require_fits_run(const wait& w) {
   raise(errc::not_journaled, text);
 }
 
+namespace {
+
+// Policies and combinators are coroutines too, in the headers of the library: who uses them is
+// meant.
+bool is_of_library(const frame& f) noexcept {
+  const std::string_view file = f.function.file_name();
+  return file.ends_with(".hpp") && file.find("/weir/") != std::string_view::npos;
+}
+
+}  // namespace
+
 std::string running_place() {
   if (current == nullptr || current->leaf == nullptr) return "an unknown place";
-  const std::source_location& at = current->leaf->awaiting;
+  const frame* user = current->leaf;
+  while (user != nullptr && is_of_library(*user)) user = user->parent;
+  const frame& f = user == nullptr ? *current->leaf : *user;
+  const std::source_location& at = f.awaiting.line() == 0 ? f.function : f.awaiting;
   return std::string(at.file_name()).append(":").append(std::to_string(at.line()));
 }
 
-void refuse_in_run(const char* what) {
+void refuse_in_run(const char* kind, std::string_view name) {
   std::string text("durable run '");
-  text.append(run_here->run_id()).append("': ").append(what).append(" used at ");
-  text.append(running_place());
+  text.append(run_here->run_id()).append("': ").append(kind);
+  if (!name.empty()) text.append(" '").append(name).append("'");
+  text.append(" used at ").append(running_place());
   text.append(
-      " is shared with others, so what it says would not be the same when the run is replayed; "
-      "use it in a weir::step, or make one inside the run");
+      " is not journaled, and others have a part in it, so it would not be the same when the run "
+      "is replayed; use it in a weir::step");
   raise(errc::not_journaled, text);
 }
 
 void require_same_run(std::uint32_t home, const std::string& what) {
-  if (run_here == nullptr && !door_table::is_inner(home)) return;
+  if (run_here != nullptr || door_table::is_inner(home)) raise_other_run(what);
+}
+
+void raise_other_run(const std::string& what) {
   std::string text = what;
   if (run_here != nullptr) {
     text.append(" of others used at ").append(running_place()).append(" in durable run '");

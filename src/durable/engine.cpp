@@ -86,7 +86,7 @@ task<bool> engine::tell(std::string_view id, std::string_view name, std::string 
 
 std::optional<run_info> engine::get(std::string_view id) const { return core_->get(id); }
 std::vector<run_info> engine::list(list_options options) const { return core_->list(options); }
-bool engine::cancel(std::string_view id) { return core_->cancel(id); }
+bool engine::cancel(std::string_view id, std::string_view why) { return core_->cancel(id, why); }
 subscription<run_event> engine::events() { return core_->events(); }
 
 }  // namespace weir::durable

@@ -161,11 +161,13 @@ durable_run& engine_core::make_run(std::uint64_t number, const start_record& fro
   made->parent_command = from.parent_command;
   made->idempotency = from.idempotency;
   last_number_ = std::max(last_number_, number);
-  durable_run& run = *runs_.emplace_hint(runs_.end(), number, std::move(made))->second;
+  return *runs_.emplace_hint(runs_.end(), number, std::move(made))->second;
+}
+
+void engine_core::add_to_index(durable_run& run) {
   by_id_.emplace(run.id, &run);
   if (!run.idempotency.empty())
     by_idempotency_.emplace(idempotency_key(run.handler, run.idempotency), &run);
-  return run;
 }
 
 durable_run& engine_core::start_run(const run_request& request, std::uint64_t parent,
@@ -190,6 +192,7 @@ durable_run& engine_core::start_run(const run_request& request, std::uint64_t pa
   payload_writer payload;
   start.write(payload);
   durable_run& run = make_run(last_number_ + 1, start);
+  add_to_index(run);
   record_head head;
   head.type = static_cast<std::uint16_t>(record_type::run_start);
   head.run = run.number();
@@ -200,7 +203,7 @@ durable_run& engine_core::start_run(const run_request& request, std::uint64_t pa
     break_down(std::current_exception());
     throw;
   }
-  flusher_->wake();
+  want_flush();
   run.start_place = at.place;
   run.start_lsn = run.depends = at.lsn;
   resume(run);
@@ -272,7 +275,9 @@ bool engine_core::cancel(std::string_view id, std::string_view why) {
   return true;
 }
 
-bool cancel_run(engine_core& engine, const std::string& id) { return engine.cancel(id); }
+bool cancel_run(engine_core& engine, const std::string& id, std::string_view why) {
+  return engine.cancel(id, why);
+}
 
 // ------------------------------------------------------------------ looking
 
@@ -323,7 +328,10 @@ void engine_core::emit(const durable_run& run) {
 bool lsn_wait::try_now() const noexcept {
   return !engine_->running() || engine_->journal_->durable_lsn() >= lsn_;
 }
-void lsn_wait::arm() noexcept { engine_->lsn_waiters_.push_back(*this); }
+void lsn_wait::arm() noexcept {
+  engine_->lsn_waiters_.push_back(*this);
+  if (lsn_ > engine_->taken_lsn_) engine_->want_flush();
+}
 cancel_result lsn_wait::withdraw() noexcept {
   engine_->lsn_waiters_.remove(*this);
   return cancel_result::done;

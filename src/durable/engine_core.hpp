@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <weir/broadcast.hpp>
 #include <weir/detail/wait_list.hpp>
@@ -180,8 +181,11 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
                  record_place place);
   void see_end(durable_run& run, const record_head& head, std::string_view payload,
                std::uint64_t lsn, record_place place);
+  durable_run* seen(std::uint64_t number) noexcept;
   void recovered();
+  void forget_recovery() noexcept;
   durable_run& make_run(std::uint64_t number, const start_record& from);
+  void add_to_index(durable_run& run);
   durable_run& start_run(const run_request& request, std::uint64_t parent, std::uint64_t command);
   durable_run* attached(const run_request& request);
   const handler_base* code_of(const durable_run& run) const;
@@ -204,6 +208,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void emit(const durable_run& run);
   durable::run_info info_of(const durable_run& run) const;
   void flush();
+  /// Something that was appended must get to the disk.
+  void want_flush() noexcept;
   void wake_durable() noexcept;
   void break_down(std::exception_ptr error) noexcept;
   void arm_alarm();
@@ -235,11 +241,17 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::unique_ptr<journal> journal_;
   std::unique_ptr<commit_writer> writer_;
   bool committing_ = false;
+  bool flush_wanted_ = false;
+  int flushes_put_off_ = 0;
+  std::uint64_t taken_lsn_ = 0;  // the last that is, or is about to be, on the disk
   std::map<std::uint64_t, std::unique_ptr<durable_run>> runs_;
   std::unordered_map<std::string_view, durable_run*> by_id_;
   std::unordered_map<std::string, durable_run*> by_idempotency_;
   std::uint64_t last_number_ = 0;
-  durable_run* last_seen_ = nullptr;  // during recovery
+  /// What the recovery uses again: runs that had records of late, by their numbers, and the lists
+  /// of those that have ended.
+  std::vector<durable_run*> seen_;
+  std::vector<std::vector<record_place>> spare_places_;
   std::deque<durable_run*> ready_;
   std::deque<durable_run*> resuming_;
   std::int64_t replaying_ = 0;

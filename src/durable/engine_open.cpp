@@ -9,6 +9,14 @@
 
 namespace weir::detail {
 
+namespace {
+
+constexpr std::size_t runs_at_a_time = 1024;
+constexpr std::size_t places_at_first = 8;
+constexpr std::size_t spare_places_max = 64;
+
+}  // namespace
+
 void engine_core::open() {
   if (run_here != nullptr) refuse_in_run("a durable::engine");
   if (opened_)
@@ -20,13 +28,14 @@ void engine_core::open() {
   options.sync = setup_.sync;
   options.disk = setup_.disk;
   auto opened = std::make_unique<journal>(std::move(options));
+  seen_.resize(runs_at_a_time);
   try {
     opened->open(*this);
   } catch (...) {
     by_id_.clear();
     by_idempotency_.clear();
     runs_.clear();
-    last_seen_ = nullptr;
+    forget_recovery();
     throw;
   }
   journal_ = std::move(opened);
@@ -41,12 +50,12 @@ void engine_core::see(const record_head& head, std::string_view payload, std::ui
                       record_place place) {
   const auto type = static_cast<record_type>(head.type);
   if (type == record_type::run_start) return see_start(head, payload, lsn, place);
-  if (last_seen_ == nullptr || last_seen_->number() != head.run) last_seen_ = find(head.run);
-  if (last_seen_ == nullptr)
+  durable_run* const found = seen(head.run);
+  if (found == nullptr)
     raise(errc::journal_corrupt, "the journal '" + setup_.path + "' has record " +
                                      std::to_string(lsn) + " of run " + std::to_string(head.run) +
                                      ", which it does not start");
-  durable_run& run = *last_seen_;
+  durable_run& run = *found;
   if (type == record_type::run_end) return see_end(run, head, payload, lsn, place);
   run.places.push_back(place);
   if (is_completion(type)) run.depends = lsn;
@@ -59,7 +68,24 @@ void engine_core::see_start(const record_head& head, std::string_view payload, s
   durable_run& run = make_run(head.run, start_record::read(payload));
   run.start_place = place;
   run.start_lsn = run.depends = lsn;
-  last_seen_ = &run;
+  if (spare_places_.empty()) {
+    run.places.reserve(places_at_first);
+  } else {
+    run.places = std::move(spare_places_.back());
+    spare_places_.pop_back();
+  }
+}
+
+// The records of a few hundred runs at a time are mixed, rather than those of all.
+durable_run* engine_core::seen(std::uint64_t number) noexcept {
+  durable_run*& kept = seen_[number % seen_.size()];
+  if (kept == nullptr || kept->number() != number) kept = find(number);
+  return kept;
+}
+
+void engine_core::forget_recovery() noexcept {
+  seen_ = {};
+  spare_places_ = {};
 }
 
 void engine_core::see_end(durable_run& run, const record_head& head, std::string_view payload,
@@ -67,6 +93,10 @@ void engine_core::see_end(durable_run& run, const record_head& head, std::string
   run.end_lsn = lsn;
   run.end_place = place;
   run.final = true;
+  if (run.places.capacity() <= spare_places_max) {
+    run.places.clear();
+    spare_places_.push_back(std::move(run.places));
+  }
   run.places = {};
   run.resolved = {};
   switch (static_cast<command_answer::sort>(head.flags & 0xffU)) {
@@ -83,8 +113,10 @@ void engine_core::see_end(durable_run& run, const record_head& head, std::string
 }
 
 void engine_core::recovered() {
-  last_seen_ = nullptr;
+  forget_recovery();
+  by_id_.reserve(runs_.size());
   for (const auto& [number, run] : runs_) {
+    add_to_index(*run);
     if (run->ended()) continue;
     resume(*run);
     if (!run->resuming) continue;  // it has not begun yet

@@ -39,6 +39,27 @@ void work_strand::drop(work_strand* s) noexcept {
 
 // ------------------------------------------------------------------ the journal
 
+namespace {
+
+/// How often a commit lets a run go first, so that what it appends is in it: its next command or
+/// its end needs no commit of its own then.
+constexpr int flush_patience = 128;
+
+/// What a run is about to do need not be on the disk before it does it: it goes there with the next
+/// that must. But the time of a timer counts from now on.
+bool rides_along(record_type type, std::uint16_t flags) noexcept {
+  if (type != record_type::command) return false;
+  const auto kind = static_cast<command_kind>(flags & 0xffU);
+  return kind != command_kind::timer && kind != command_kind::limit;
+}
+
+}  // namespace
+
+void engine_core::want_flush() noexcept {
+  flush_wanted_ = true;
+  flusher_->wake();
+}
+
 journal::appended engine_core::append(durable_run& run, record_type type, std::uint16_t flags,
                                       std::uint64_t command, std::string_view payload) {
   if (!running()) return {0, 0};
@@ -52,7 +73,7 @@ journal::appended engine_core::append(durable_run& run, record_type type, std::u
     const journal::appended at = journal_->append(head, payload);
     run.places.push_back(at.place);
     if (is_completion(type)) run.depends = at.lsn;
-    flusher_->wake();
+    if (!rides_along(type, flags)) want_flush();
     return at;
   } catch (...) {
     break_down(std::current_exception());
@@ -62,9 +83,16 @@ journal::appended engine_core::append(durable_run& run, record_type type, std::u
 
 void engine_core::flush() {
   if (journal_ == nullptr || broken_ || committing_) return;
+  if (pump_->queued && flushes_put_off_ < flush_patience) {
+    ++flushes_put_off_;
+    return flusher_->wake();
+  }
+  flushes_put_off_ = 0;
+  flush_wanted_ = false;
   try {
     std::unique_ptr<journal_batch> batch = journal_->take();
     if (batch == nullptr) return;
+    taken_lsn_ = journal_->last_lsn();
     committing_ = true;
     writer_->write(std::move(batch));
   } catch (...) {
@@ -80,7 +108,7 @@ void engine_core::commit_done(std::unique_ptr<journal_batch> batch,
   journal_->committed(std::move(batch));
   wake_durable();
   finish_durable_runs();
-  flusher_->wake();
+  if (flush_wanted_) flusher_->wake();
 }
 
 void engine_core::wake_durable() noexcept {
@@ -450,7 +478,7 @@ void engine_core::start_step(durable_run& run, command_wait& w,
 }
 
 void engine_core::start_call(durable_run& run, command_wait& w) {
-  run_request request = w.setup().request;
+  run_request request = *w.setup().request;
   if (request.id.empty() && request.idempotency.empty()) request.id = run.child_id(w.command);
   std::string problem;
   const errc refused = refuses(request, problem);
@@ -479,13 +507,15 @@ void engine_core::give_up(durable_run& run, command_wait& w) {
   gone.how = command_answer::sort::cancelled;
   gone.text = "cancelled";
   if (w.setup().kind != command_kind::call) {
+    if (run.has_answer(w.command)) return;
     const auto job = run.live->jobs.find(w.command);
     if (job == run.live->jobs.end()) return run.step_ended(w.command, std::move(gone));
     const in_loop outside(host_);
     return job->second->cancel();
   }
-  run_request request = w.setup().request;
+  run_request request = *w.setup().request;
   if (request.id.empty() && request.idempotency.empty()) request.id = run.child_id(w.command);
+  if (run.has_answer(w.command)) return;
   durable_run* callee = attached(request);
   if (callee == nullptr || callee->ended() || callee->parent != run.number())
     return run.step_ended(w.command, std::move(gone));

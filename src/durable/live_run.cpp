@@ -205,9 +205,10 @@ void durable_run::issue(command_wait& w) {
   }
   const bool calls = setup.kind == command_kind::call;
   const issued_command c =
-      command(setup.kind, setup.name, calls ? digest_of(setup.request.input) : 0, 0, setup.site);
+      command(setup.kind, setup.name, calls ? digest_of(setup.request->input) : 0, 0, setup.site);
   w.command = c.key;
   if (c.key == 0) return;
+  w.order = ++live->last_issued;
   live->issued.emplace(c.key, &w);
   if (!live->replaying) start(w);
 }
@@ -275,10 +276,9 @@ void durable_run::enter_absorb(scope& region) { live->absorbs.push_back(&region)
 void durable_run::leave_absorb(scope& left, bool consumed) noexcept {
   if (live == nullptr) return;
   std::erase(live->absorbs, &left);
-  if (live->evicting || live->absorbing == 0 || !live->cancelling) return;
-  if (region::reason(left).get() != live->cancelling.get()) return;
+  if (live->evicting || std::erase(live->absorbing, &left) == 0) return;
   if (consumed) live->absorbed = true;
-  if (--live->absorbing > 0) return;
+  if (!live->absorbing.empty()) return;
   const reason_ref why = std::move(live->cancelling);
   live->cancelling = reason_ref();
   if (live->absorbed) {

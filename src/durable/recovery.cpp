@@ -10,6 +10,25 @@
 
 namespace weir::detail {
 
+namespace {
+
+/// How many zeros `bytes` begins with, in steps of eight. Most of a journal's last segment is zero,
+/// so that eight words are looked at together.
+std::size_t zero_bytes(std::span<const std::byte> bytes) noexcept {
+  constexpr std::size_t word = 8;
+  constexpr std::size_t block = 8 * word;
+  std::size_t i = 0;
+  for (; i + block <= bytes.size(); i += block) {
+    std::uint64_t any = 0;
+    for (std::size_t k = 0; k < block; k += word) any |= load<std::uint64_t>(bytes.data() + i + k);
+    if (any != 0) break;
+  }
+  while (i + word <= bytes.size() && load<std::uint64_t>(bytes.data() + i) == 0) i += word;
+  return i;
+}
+
+}  // namespace
+
 recovery::recovery(const journal_files& files, std::uint64_t segment_bytes,
                    const journal_secret& secret)
     : files_(files), segment_bytes_(segment_bytes), secret_(secret) {}
@@ -206,8 +225,7 @@ recovery::remains recovery::examine(const segment& s, std::uint64_t from) {
   for (std::uint64_t offset = from;;) {
     const auto bytes = window_.at(offset, at_once);
     if (bytes.empty()) return found;
-    std::size_t i = 0;
-    while (i + 8 <= bytes.size() && load<std::uint64_t>(bytes.data() + i) == 0) i += 8;
+    const std::size_t i = zero_bytes(bytes);
     offset += i;
     if (i == bytes.size()) continue;
     found.used_end = offset + 8;

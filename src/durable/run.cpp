@@ -2,6 +2,7 @@
 // How a run goes on: replay, delivery, its end.
 #include "durable/run.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include <weir/time.hpp>
@@ -82,7 +83,10 @@ void durable_run::block_missing(const run_history::command& left) {
 // The commands that were under way are started now, in the order in which they were issued.
 bool durable_run::go_live() {
   if (!live->history.commands.empty()) {
-    block_missing(live->history.commands.begin()->second);
+    const auto first = std::min_element(
+        live->history.commands.begin(), live->history.commands.end(),
+        [](const auto& a, const auto& b) { return a.second.place < b.second.place; });
+    block_missing(first->second);
     return false;
   }
   live->replaying = false;
@@ -98,6 +102,8 @@ bool durable_run::go_live() {
   for (run_timer* t : timers) engine_.start_timer(*t);
   std::vector<command_wait*> waits;
   for (const auto& [key, w] : live->issued) waits.push_back(w);
+  std::sort(waits.begin(), waits.end(),
+            [](const command_wait* a, const command_wait* b) { return a->order < b->order; });
   for (command_wait* w : waits) {
     if (w->given_up) {
       engine_.give_up(*this, *w);
@@ -186,14 +192,14 @@ void durable_run::deliver_cancel(const completion& what) {
   reason_ref reason = make_reason(std::move(why));
   std::vector<scope*> outermost;
   for (scope* s : live->absorbs) {
-    bool inside = region::reason(*s) || false;
+    bool inside = static_cast<bool>(region::reason(*s));
     for (context* c = region::parent(*s); c != nullptr && !inside; c = region::parent(*c))
       for (scope* other : live->absorbs) inside = inside || c == other;
     if (!inside) outermost.push_back(s);
   }
   if (outermost.empty()) return region::cancel(*live->root_scope, reason, false);
   live->cancelling = reason;
-  live->absorbing = outermost.size();
+  live->absorbing = outermost;
   live->absorbed = false;
   for (scope* s : outermost) region::cancel(*s, reason, false);
 }
@@ -273,6 +279,13 @@ std::string durable_run::send(run_request request, std::source_location site) {
     raise(static_cast<errc>(c.number), problem);
   }
   return made;
+}
+
+bool durable_run::has_answer(std::uint64_t command) const {
+  for (std::size_t i = 0; i < live->inbox.size(); ++i)
+    if (live->inbox[i].type == record_type::answer && live->inbox[i].command == command)
+      return true;
+  return false;
 }
 
 std::string durable_run::child_id(std::uint64_t key) const {

@@ -129,13 +129,14 @@ struct live_run {
   std::unordered_map<const fiber*, fiber_record> fibers;
   std::unordered_set<std::uint32_t> fiber_ids;
   std::map<std::uint64_t, command_wait*> issued;  // steps and calls
+  std::uint64_t last_issued = 0;
   std::map<std::uint64_t, std::shared_ptr<step_job>> jobs;
   std::unordered_map<std::uint64_t, std::unique_ptr<run_timer>> timers;
   std::map<std::string, signal_box, std::less<>> signals;
   std::unordered_map<std::uint64_t, cell> awakeables;
   std::map<std::string, cell, std::less<>> promises;
   std::vector<scope*> absorbs;
-  std::size_t absorbing = 0;  // of them, how many the present cancellation went to
+  std::vector<scope*> absorbing;  // those of them that the present cancellation went to
   bool absorbed = false;
   reason_ref cancelling;
   std::size_t journaled_waits = 0;  // for awakeables and signals
@@ -226,6 +227,8 @@ class durable_run final : public run_seam {
   command_answer take_result();
   /// The answer to a step that ran.
   void step_ended(std::uint64_t command, command_answer answer);
+  /// The answer to a command is on its way to it.
+  bool has_answer(std::uint64_t command) const;
   /// The id of a run that this one starts, if nobody has given it another.
   std::string child_id(std::uint64_t key) const;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "durable/run_record.hpp"
 
+#include <span>
+
 #include <weir/error.hpp>
 
 namespace weir::detail {
@@ -16,17 +18,11 @@ std::string_view payload_reader::take(std::size_t n) {
 }
 
 std::uint64_t payload_reader::number() {
-  const std::string_view bytes = take(8);
-  std::uint64_t n = 0;
-  for (std::size_t i = 8; i-- > 0;) n = n << 8 | static_cast<unsigned char>(bytes[i]);
-  return n;
+  return load<std::uint64_t>(std::as_bytes(std::span(take(8))).data());
 }
 
 std::uint32_t payload_reader::small() {
-  const std::string_view bytes = take(4);
-  std::uint32_t n = 0;
-  for (std::size_t i = 4; i-- > 0;) n = n << 8 | static_cast<unsigned char>(bytes[i]);
-  return n;
+  return load<std::uint32_t>(std::as_bytes(std::span(take(4))).data());
 }
 
 wall_time payload_reader::time() {

@@ -9,6 +9,8 @@
 #include <weir/detail/run_seam.hpp>
 #include <weir/duration.hpp>
 
+#include "durable/little_endian.hpp"
+
 namespace weir::detail {
 
 enum class record_type : std::uint16_t {
@@ -43,14 +45,9 @@ constexpr bool is_completion(record_type type) noexcept {
 /// length.
 class payload_writer {
  public:
-  payload_writer& number(std::uint64_t n) {
-    for (int i = 0; i < 8; ++i) bytes_.push_back(static_cast<char>(n >> (8 * i) & 0xffU));
-    return *this;
-  }
-  payload_writer& small(std::uint32_t n) {
-    for (int i = 0; i < 4; ++i) bytes_.push_back(static_cast<char>(n >> (8 * i) & 0xffU));
-    return *this;
-  }
+  payload_writer() { bytes_.reserve(usual_bytes); }
+  payload_writer& number(std::uint64_t n) { return put(n); }
+  payload_writer& small(std::uint32_t n) { return put(n); }
   payload_writer& time(wall_time t) {
     return number(static_cast<std::uint64_t>(t.time_since_epoch().count()));
   }
@@ -62,6 +59,15 @@ class payload_writer {
   std::string_view view() const noexcept { return bytes_; }
 
  private:
+  static constexpr std::size_t usual_bytes = 120;
+
+  template <class T>
+  payload_writer& put(T n) {
+    n = little_endian(n);
+    bytes_.append(reinterpret_cast<const char*>(&n), sizeof n);
+    return *this;
+  }
+
   std::string bytes_;
 };
 

@@ -38,9 +38,11 @@ void step_job::start(scope& in) {
 }
 
 void step_job::cancel() {
+  const std::shared_ptr<step_job> keep = shared_from_this();
   asked_ = true;
   cancel_fiber(static_cast<fiber&>(*fiber_.get()),
                cancel_reason(cancel_kind::user, "the durable run does not wait for it any more"));
+  if (!begun_) finish_cancelled();  // it will never begin, so nobody else says that it has ended
 }
 
 task<std::string> step_job::attempt() {
@@ -50,6 +52,7 @@ task<std::string> step_job::attempt() {
 
 task<> step_job::work(std::shared_ptr<step_job> self) {
   step_job& job = *self;
+  job.begun_ = true;
   this_context().defer([self](const outcome_view& how) { self->ended(how); });
   co_await job.engine_.durable(job.depends_);
   step_attempts attempts(job.retry_, job.failed_);
@@ -79,21 +82,34 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
     job.answer_.text = out.take();
   } else {
     job.answer_.how = command_answer::sort::error;
+    job.answer_.code = out.is_error() ? code_of(out.error()) : errc::terminal;
     job.answer_.text = out.is_error() ? message_of(out.error()) : "the step was cancelled";
   }
 }
 
 // What was cancelled because the engine ends is not recorded: the next life does it again.
 void step_job::ended(const outcome_view& how) {
-  const std::shared_ptr<step_job> keep = shared_from_this();
-  run_.live->jobs.erase(command_);
-  if (run_.state == durable::run_state::blocked) return engine_.step_lost(run_);
-  if (!how.is_value()) {
-    if (!asked_ || !how.is_cancelled()) return engine_.step_lost(run_);
-    answer_.how = command_answer::sort::cancelled;
-    answer_.text = "the step was cancelled";
-  }
+  if (how.is_cancelled() && asked_) return finish_cancelled();
+  if (!how.is_value()) return lost();
+  if (run_.state == durable::run_state::blocked) return lost();
+  leave();
   run_.step_ended(command_, std::move(answer_));
 }
+
+void step_job::finish_cancelled() {
+  if (run_.state == durable::run_state::blocked) return lost();
+  leave();
+  answer_.how = command_answer::sort::cancelled;
+  answer_.text = "the step was cancelled";
+  run_.step_ended(command_, std::move(answer_));
+}
+
+void step_job::lost() {
+  leave();
+  engine_.step_lost(run_);
+}
+
+// The run may forget the job with this call; its fiber, or whoever asked it to end, still holds it.
+void step_job::leave() { run_.live->jobs.erase(command_); }
 
 }  // namespace weir::detail

@@ -25,6 +25,9 @@ class step_job : public std::enable_shared_from_this<step_job> {
   static task<> work(std::shared_ptr<step_job> self);
   task<std::string> attempt();
   void ended(const outcome_view& how);
+  void finish_cancelled();
+  void lost();
+  void leave();
 
   engine_core& engine_;
   durable_run& run_;
@@ -33,6 +36,7 @@ class step_job : public std::enable_shared_from_this<step_job> {
   step_body& body_;
   retry_options retry_;
   bool once_;
+  bool begun_ = false;
   bool asked_ = false;
   std::source_location site_;
   std::int64_t failed_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <weir/detail/dump_line.hpp>
+#include <weir/detail/made_in_run.hpp>
 #include <weir/error.hpp>
 
 #include "core/fatal.hpp"
@@ -114,6 +115,7 @@ namespace {
 constexpr std::int64_t most_slots = std::int64_t{1} << 31;
 
 std::int64_t checked(std::int64_t capacity, const channel_options& options) {
+  require_no_run("channel", options.name.view());
   if (capacity < 1 || capacity > most_slots)
     raise(errc::invalid_argument, text_of({"channel", options.name.view()}) + ": a capacity of " +
                                       std::to_string(capacity) + " is not in 1.." +

@@ -87,6 +87,7 @@ void tell_callback_dropped(std::uint64_t count) noexcept {
 }
 
 std::int64_t require_callback_options(std::int64_t capacity, overflow policy) {
+  require_no_run("from_callback");
   if (policy != overflow::reject && policy != overflow::drop_oldest &&
       policy != overflow::drop_newest && policy != overflow::conflate)
     raise_overflow("from_callback", policy, "reject, drop_oldest, drop_newest or conflate");

@@ -21,7 +21,7 @@ void shared_request::deliver(loop&) noexcept {
 
 void shared_request::send() noexcept {
   loop* here = loop::here();
-  if (here != nullptr && here->serial() == home->serial()) return deliver(*here);
+  if (here != nullptr && here->serial() == loop_number) return deliver(*here);
   home->post(*this);
 }
 
@@ -75,9 +75,10 @@ void shared_wait::refuse() const {
 }
 
 void shared_wait::describe(dump_line& line) const {
-  line.add("acquire of governor").add_name(governor_->name());
-  line.add(" (").add(static_cast<std::uint64_t>(governor_->active())).add(" of ");
-  line.add(static_cast<std::uint64_t>(governor_->capacity())).add(" out)");
+  const shared_queue& queue = *governor_->queue_;
+  line.add("acquire of governor").add_name(queue.self().name);
+  line.add(" (").add(static_cast<std::uint64_t>(queue.active())).add(" of ");
+  line.add(static_cast<std::uint64_t>(queue.capacity())).add(" out)");
 }
 
 // ------------------------------------------------------------------ the queue
@@ -307,17 +308,36 @@ void shared_governor::refuse_weight(std::int64_t weight) const {
                                             .append(" is not positive; ask for 1 or more"));
 }
 
-void shared_governor::resize(std::int64_t capacity) { queue_->resize(capacity); }
-void shared_governor::close() { queue_->close(); }
+void shared_governor::refuse_here() const { made_.refuse(queue_->self()); }
+
+void shared_governor::resize(std::int64_t capacity) {
+  require_here();
+  queue_->resize(capacity);
+}
+void shared_governor::close() {
+  require_here();
+  queue_->close();
+}
 void shared_governor::add_listener(std::unique_ptr<idle_listener> listener) {
+  require_here();
   queue_->add_listener(std::move(listener));
 }
 
-std::int64_t shared_governor::capacity() const noexcept { return queue_->capacity(); }
-std::int64_t shared_governor::active() const noexcept { return queue_->active(); }
-std::int64_t shared_governor::waiting() const noexcept { return queue_->waiting(); }
+std::int64_t shared_governor::capacity() const {
+  require_here();
+  return queue_->capacity();
+}
+std::int64_t shared_governor::active() const {
+  require_here();
+  return queue_->active();
+}
+std::int64_t shared_governor::waiting() const {
+  require_here();
+  return queue_->waiting();
+}
 std::string_view shared_governor::name() const noexcept { return queue_->self().name; }
-std::int64_t shared_governor::available() const noexcept {
+std::int64_t shared_governor::available() const {
+  require_here();
   const std::int64_t free = free_in(word().load(std::memory_order_relaxed));
   return free > 0 ? free : 0;
 }

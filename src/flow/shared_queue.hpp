@@ -22,7 +22,7 @@ namespace weir::detail {
 class shared_request final : public message {
  public:
   shared_request(shared_wait& w, std::int64_t units, door_ref there) noexcept
-      : wait(&w), weight(units), home(std::move(there)) {}
+      : wait(&w), weight(units), home(std::move(there)), loop_number(current_loop_serial()) {}
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
   static void operator delete(void* memory, std::size_t bytes) noexcept {
     deallocate_frame(memory, bytes);
@@ -40,6 +40,7 @@ class shared_request final : public message {
   shared_wait* wait;  // the waiter's loop only; null when it has left
   const std::int64_t weight;
   const door_ref home;
+  const std::uint32_t loop_number;  // that of an inner loop is not its door's
 
   // Behind the lock of the queue.
   bool queued = false;

@@ -8,6 +8,8 @@
 #include <string>
 #include <thread>
 
+#include <weir/detail/made_in_run.hpp>
+
 #include "core/loop.hpp"
 #include "core/region.hpp"
 
@@ -20,7 +22,8 @@ namespace detail {
 struct token_registration {
   token_region* region = nullptr;
   door_ref home;
-  std::size_t place = 0;  // in the state's list; behind the state's mutex
+  std::uint32_t loop_number = 0;  // that of an inner loop is not its door's
+  std::size_t place = 0;          // in the state's list; behind the state's mutex
 };
 
 namespace {
@@ -45,6 +48,7 @@ struct fired_message final : message {
 class cancel_state {
  public:
   bool fired() const noexcept { return fired_.load(std::memory_order_acquire); }
+  void require_here() const { made_.require_here({"cancel token", {}}); }
   bool can_fire() const noexcept {
     return sources_.load(std::memory_order_acquire) > 0 || linked_.stop_possible();
   }
@@ -71,7 +75,7 @@ class cancel_state {
     }
     loop* here = loop::here();
     for (const auto& r : told) {
-      if (here != nullptr && here->serial() == r->home->serial()) {
+      if (here != nullptr && here->serial() == r->loop_number) {
         if (r->region != nullptr) r->region->fire(reason);
       } else {
         r->home->post(*new fired_message(r, reason));
@@ -126,6 +130,7 @@ class cancel_state {
                   "' waits for, on another thread; simulated programs run on one");
   }
 
+  const made_in_run made_;
   mutable std::mutex mutex_;
   std::optional<cancel_reason> reason_;
   std::uint64_t order_ = 0;
@@ -151,6 +156,7 @@ token_region::~token_region() {
 }
 
 bool token_region::may_start(outcome_base& out) {
+  for (const auto& state : states_) state->require_here();
   loop& here = *loop::here();
   here.token_regions().add(*this);
   const cancel_state* first = nullptr;  // of those that have fired
@@ -158,6 +164,7 @@ bool token_region::may_start(outcome_base& out) {
     auto r = std::make_shared<token_registration>();
     r->region = this;
     r->home = here.shared_door();
+    r->loop_number = here.serial();
     if (!state->add(r) && (first == nullptr || state->order() < first->order()))
       first = state.get();
     registrations_.push_back(std::move(r));
@@ -202,7 +209,8 @@ bool token_list::can_fire() const noexcept {
 
 // ------------------------------------------------------------------ source and token
 
-bool cancel_token::cancel_requested() const noexcept {
+bool cancel_token::cancel_requested() const {
+  for (const auto& state : states_) state->require_here();
   return std::any_of(states_.begin(), states_.end(), [](const auto& s) { return s->fired(); });
 }
 
@@ -230,16 +238,21 @@ cancel_source::~cancel_source() {
 // By value like scope::cancel and child::cancel.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 void cancel_source::cancel(cancel_reason reason) {
-  if (state_ != nullptr) state_->fire(reason);
+  if (state_ == nullptr) return;
+  state_->require_here();
+  state_->fire(reason);
 }
-bool cancel_source::cancel_requested() const noexcept {
-  return state_ != nullptr && state_->fired();
+bool cancel_source::cancel_requested() const {
+  if (state_ == nullptr) return false;
+  state_->require_here();
+  return state_->fired();
 }
 cancel_token cancel_source::token() const {
   return state_ == nullptr ? cancel_token() : cancel_token(detail::state_list{state_});
 }
 
 cancel_token link(std::stop_token stop) {
+  detail::require_no_run("link");
   auto state = std::make_shared<detail::cancel_state>();
   state->follow(std::move(stop));
   return cancel_token(detail::state_list{std::move(state)});

@@ -70,7 +70,7 @@ void release_elsewhere(permit_source& source, std::uint32_t home, std::int64_t w
 
 }  // namespace
 
-void release_slowly(permit_source& source, std::uint32_t home, std::int64_t weight) {
+bool release_slowly(permit_source& source, std::uint32_t home, std::int64_t weight) {
   if (home == home_anywhere) {
     const std::int64_t word =
         std::atomic_ref(source.free_)
@@ -79,10 +79,15 @@ void release_slowly(permit_source& source, std::uint32_t home, std::int64_t weig
       source.settle((word & ~permit_source::marks) / permit_source::unit + weight);
   } else if (home == 0 || home == current_loop_serial()) {
     source.give_back(weight);
+  } else if (door_table::is_inner(home)) {
+    return false;
   } else {
     release_elsewhere(source, home, weight);
   }
+  return true;
 }
+
+void refuse_release() { raise_other_run("a permit"); }
 
 // ------------------------------------------------------------------ waiting
 

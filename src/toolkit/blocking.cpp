@@ -317,7 +317,9 @@ blocking_wait_base::~blocking_wait_base() {
 
 void blocking_wait_base::describe(dump_line& line) const {
   blocking_parts& parts = job_->parts();
-  if (parts.home->simulated()) {
+  if (parts.home == nullptr) {
+    line.add("blocking");  // not started
+  } else if (parts.home->simulated()) {
     line.add("blocking, queued");
   } else if (const std::uint64_t place = blocking_pool::instance().place_of(parts)) {
     line.add("blocking, queued as number ").add(place);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include <weir/detail/made_in_run.hpp>
 #include <weir/retry_budget.hpp>
 
 #include "toolkit/sliding_window.hpp"
@@ -21,10 +22,15 @@ class budget_core {
   void first_attempt(time_point now);
   /// Whether one more attempt may be made; if so, it is charged.
   bool grants(time_point now);
+  /// errc::not_journaled where it may not be used.
+  void require_here() const { made_.require_here({"retry budget", {}}); }
+  /// errc::not_journaled if a durable run made it.
+  void require_outside_runs() const;
 
  private:
   double ratio_;
   double reserve_;
+  made_in_run made_;
   std::mutex mutex_;
   sliding_window<std::int64_t, forgets::early> firsts_;
   sliding_window<std::int64_t, forgets::late> granted_;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 
+#include <weir/detail/made_in_run.hpp>
 #include <weir/detail/policy_event.hpp>
 
 #include "core/loop.hpp"
@@ -75,6 +76,7 @@ class breaker_core {
   }
   std::string_view name() const noexcept { return name_.view(); }
   std::string_view object() const noexcept { return name_.empty() ? "breaker" : name_.view(); }
+  void require_here() const { made_.require_here({"circuit breaker", name_.view()}); }
 
  private:
   bool bad(const call_counts& c, std::int64_t of) const noexcept {
@@ -87,6 +89,7 @@ class breaker_core {
 
   const circuit_breaker_options options_;
   const kept_name name_;
+  const made_in_run made_;
   mutable std::mutex mutex_;
   circuit_state state_ = circuit_state::closed;
   std::uint64_t epoch_ = 0;
@@ -216,6 +219,7 @@ std::exception_ptr rejection(const breaker_core& core, duration left) {
 }  // namespace
 
 bool breaker_call::admitted(outcome_base& out) {
+  core_.require_here();
   started_ = loop::here()->now();
   const breaker_core::admission a = core_.admit(started_);
   tell_of(core_, a.event);
@@ -246,9 +250,18 @@ circuit_open_error::circuit_open_error(const std::string& what, duration retry_a
 circuit_breaker::circuit_breaker(circuit_breaker_options options)
     : core_(std::make_shared<detail::breaker_core>(options)) {}
 circuit_breaker::~circuit_breaker() = default;
-circuit_state circuit_breaker::state() const { return core_->state(); }
-void circuit_breaker::isolate() { detail::tell_of(*core_, core_->isolate()); }
-void circuit_breaker::reset() { detail::tell_of(*core_, core_->reset()); }
+circuit_state circuit_breaker::state() const {
+  core_->require_here();
+  return core_->state();
+}
+void circuit_breaker::isolate() {
+  core_->require_here();
+  detail::tell_of(*core_, core_->isolate());
+}
+void circuit_breaker::reset() {
+  core_->require_here();
+  detail::tell_of(*core_, core_->reset());
+}
 std::string_view circuit_breaker::name() const noexcept { return core_->name(); }
 
 }  // namespace weir

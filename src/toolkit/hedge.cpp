@@ -8,6 +8,7 @@
 
 #include <weir/combinators.hpp>
 #include <weir/detail/dump_line.hpp>
+#include <weir/detail/made_in_run.hpp>
 #include <weir/detail/policy_event.hpp>
 
 #include "core/loop.hpp"
@@ -52,10 +53,12 @@ class hedge_samples {
   std::size_t oldest_ = 0;
   std::vector<duration> arrived_;  // a ring once it is full
   std::vector<duration> sorted_;
+  made_in_run made_;
   std::uint32_t home_ = 0;
 };
 
 void hedge_samples::require_home() {
+  made_.require_here({"hedge", "quantile"});
   const std::uint32_t here = current_loop_serial();
   if (home_ == here) return;
   if (home_ != 0) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include <weir/detail/made_in_run.hpp>
 #include <weir/detail/region_await.hpp>
 
 #include "core/door.hpp"
@@ -33,6 +34,7 @@ task<> end_and_join(std::shared_ptr<served_loop> loop) {
 
 thread_handle::thread_handle(scope* owner, const weir::name& name, const char* what)
     : owned_by_scope_(owner != nullptr) {
+  require_no_run(what, name.view());
   if (owner == nullptr) require_no_loop_to_block(what);
   if (owner != nullptr) owner->require_open(what);
   loop_ =
@@ -81,6 +83,7 @@ loop_ref runtime::at(std::size_t index) const {
 }
 
 loop_ref runtime::any() const {
+  detail::require_no_run("runtime");
   loop_ref best = threads_.front().ref();
   std::int64_t fewest = -1;
   for (const detail::thread_handle& t : threads_) {

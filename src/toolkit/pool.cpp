@@ -29,6 +29,7 @@ task<> end_pool(std::shared_ptr<pool_core> core) {
 
 // By value: the handle may be gone when the task is started.
 task<> close_pool(std::shared_ptr<pool_core> core) {
+  core->require_no_run();
   if (core->is_of_another_world()) core->raise_refusal(make_error_code(errc::wrong_loop));
   std::string name("pool '");
   name.append(core->name()).append("'");
@@ -48,6 +49,7 @@ task<> close_pool(std::shared_ptr<pool_core> core) {
 
 pool::pool(scope& s, const pool_options& options)
     : core_(std::make_shared<detail::pool_core>(options)), owned_by_scope_(true) {
+  core_->require_no_run();
   s.require_open("pool");
   core_->start_workers();
   s.defer([core = core_] { return detail::end_pool(core); });
@@ -55,6 +57,7 @@ pool::pool(scope& s, const pool_options& options)
 
 pool::pool(const pool_options& options)
     : core_(std::make_shared<detail::pool_core>(options)), owned_by_scope_(false) {
+  core_->require_no_run();
   detail::require_no_loop_to_block("pool '" + core_->name() + "'");
   core_->start_workers();
 }
@@ -77,8 +80,17 @@ std::error_code pool::accept_now(detail::remote_ref job) {
   return core_->enter(entry, false);
 }
 
-task<> pool::close() { return detail::close_pool(core_); }
-void pool::cancel(cancel_reason reason) { core_->cancel(std::move(reason)); }
-bool pool::closed() const noexcept { return core_->closed(); }
+task<> pool::close() {
+  core_->require_no_run();
+  return detail::close_pool(core_);
+}
+void pool::cancel(cancel_reason reason) {
+  core_->require_no_run();
+  core_->cancel(std::move(reason));
+}
+bool pool::closed() const {
+  core_->require_no_run();
+  return core_->closed();
+}
 
 }  // namespace weir

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <weir/detail/dump_line.hpp>
+#include <weir/detail/made_in_run.hpp>
 
 #include "core/counters.hpp"
 #include "core/loop.hpp"
@@ -79,6 +80,8 @@ bool pool_core::is_of_another_world() const noexcept {
   return loop::here() != nullptr && clock_of_workers() != clock_;
 }
 
+void pool_core::require_no_run() const { detail::require_no_run("pool", name_); }
+
 bool pool_core::closed() const noexcept {
   const std::lock_guard lock(mutex_);
   return closed_;
@@ -111,6 +114,7 @@ job_ref pool_core::make_running(job_list& from, pool_worker& worker) {
 }
 
 std::error_code pool_core::enter(const job_ref& job, bool may_wait) {
+  require_no_run();
   if (is_of_another_world()) return make_error_code(errc::wrong_loop);
   const std::lock_guard lock(mutex_);
   if (closed_) return make_error_code(refusal());
@@ -413,7 +417,10 @@ void pool_wait_base::prepare() {
   if (for_result_) inherit(job_->parts(), *this, limit_, pool_->clock());
 }
 
-bool pool_wait_base::try_now() { return enter(false); }
+bool pool_wait_base::try_now() {
+  pool_->require_no_run();
+  return enter(false);
+}
 
 void pool_wait_base::arm() {
   if (enter(true)) return complete();

@@ -86,6 +86,8 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   /// The clock of its workers, see environment::clock.
   const void* clock() const noexcept { return clock_; }
   bool closed() const noexcept;
+  /// errc::not_journaled in a durable run.
+  void require_no_run() const;
   /// Why it takes no jobs any more; empty if it takes some.
   std::error_code refusal_now() const noexcept;
   /// Says why a job, or close(), was refused.

@@ -3,6 +3,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <string>
+
+#include <weir/detail/run_seam.hpp>
 
 #include "toolkit/budget_core.hpp"
 #include "toolkit/option.hpp"
@@ -25,16 +28,24 @@ budget_core::budget_core(const retry_budget_options& options)
       granted_(options.window) {}
 
 void budget_core::first_attempt(time_point now) {
+  require_here();
   const std::lock_guard lock(mutex_);
   firsts_.add(now, 1);
 }
 
 bool budget_core::grants(time_point now) {
+  require_here();
   const std::lock_guard lock(mutex_);
   const double limit = ratio_ * static_cast<double>(firsts_.total(now)) + reserve_;
   if (static_cast<double>(granted_.total(now) + 1) > limit + rounding) return false;
   granted_.add(now, 1);
   return true;
+}
+
+void budget_core::require_outside_runs() const {
+  if (made_.serial() == 0) return;
+  raise(errc::not_journaled, "retry budget of a durable run given to a step at " + running_place() +
+                                 "; steps are not part of the run: give one that was made outside");
 }
 
 std::shared_ptr<budget_core> core_of(const retry_budget* budget) {

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <weir/step.hpp>
 
+#include "toolkit/budget_core.hpp"
+
 namespace weir::detail {
 
 namespace {
+
+/// A mistake of the program, which another attempt would make again.
+bool is_misuse(errc code) { return code == errc::inside_step || code == errc::not_journaled; }
 
 retry_decision worth_another(void*, const std::exception_ptr& error) {
   try {
@@ -12,6 +17,8 @@ retry_decision worth_another(void*, const std::exception_ptr& error) {
     return retry_decision::stop();
   } catch (const cancelled_error&) {
     return retry_decision::stop();
+  } catch (const weir::error&) {
+    return !is_misuse(code_of(error));
   } catch (...) {
     return retry_decision::retry();
   }
@@ -29,10 +36,26 @@ std::string message_of(const std::exception_ptr& error) {
   }
 }
 
+errc code_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const weir::error& e) {
+    const auto code = static_cast<errc>(e.code().value());
+    return is_misuse(code) ? code : errc::terminal;
+  } catch (...) {
+    return errc::terminal;
+  }
+}
+
+void check_step(const retry_options& given) {
+  const retry_rules rules(given);
+  if (rules.budget != nullptr) rules.budget->require_outside_runs();
+}
+
 duration step_attempts::after_failure(outcome_base& out) {
   if (out.is_cancelled()) return duration{-1};
   const duration pause = run_.after_failure(out, worth_another, nullptr);
-  if (pause >= duration::zero()) return pause;
+  if (pause >= duration::zero() || is_misuse(code_of(out.error()))) return pause;
   try {
     std::rethrow_exception(out.error());
   } catch (const terminal_error&) {

@@ -221,7 +221,7 @@ class mail_send_wait : public wait {
 
   bool poll() override { return try_now(); }
   void link() override { arm(); }
-  bool try_now() noexcept;
+  bool try_now();
   void arm() noexcept;
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <string_view>
 
 #include <weir/detail/home.hpp>
 #include <weir/detail/wait_list.hpp>
@@ -112,6 +113,7 @@ class channel_core {
   void add_consumer(linked_wait& w) noexcept;
   void remove_consumer(linked_wait& w) noexcept;
   void describe(dump_line& line, const char* what) const;
+  std::string_view name() const noexcept { return name_.view(); }
   bool is_home() const noexcept { return home_.is_here(); }
   void settle_home();
   [[noreturn]] void raise_closed() const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -42,7 +43,7 @@ struct command_setup {
   std::uint64_t key = 0;                 // of the awakeable
   step_body* body = nullptr;             // outlives the wait
   const retry_options* retry = nullptr;  // outlives the wait
-  run_request request;                   // of a call
+  std::unique_ptr<run_request> request;  // of a call
 };
 
 /// Waits for the answer to a command. What it is linked to is the run's; a wait for a step or a
@@ -70,6 +71,7 @@ class command_wait : public simple_wait<command_wait> {
     complete();
   }
   std::uint64_t command = 0;       // fiber and index, while it is issued
+  std::uint64_t order = 0;         // in which it was issued, among all of its run
   bool given_up = false;           // withdrawn, and waits for the confirmation
   command_wait* before = nullptr;  // others who wait for the same
   command_wait* after = nullptr;

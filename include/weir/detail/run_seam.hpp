@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include <weir/detail/made_in_run.hpp>
 #include <weir/duration.hpp>
 #include <weir/error.hpp>
 
@@ -104,10 +105,7 @@ class run_seam {
   ~run_seam() = default;
 };
 
-/// errc::not_journaled: `what` is shared with others, and a durable run uses it outside of a step.
-/// REQUIRES: run_here.
-[[noreturn]] void refuse_in_run(const char* what);
-/// The file and line where the running code is.
+/// The file and line where the running code is, or the last await before it.
 std::string running_place();
 /// The run of the running code, null outside of runs. Inside a step: errc::inside_step.
 run_seam* run_outside_step(const char* what);

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// One order. Read it as if processes never died: that is the point.
+#include <csignal>
+#include <exception>
+
+#include <unistd.h>
+
+#include "shop.hpp"
+
+namespace shop {
+
+namespace {
+
+/// A person decides: yes, no, or nothing at all while the customer waits.
+weir::task<bool> approval(back_office& c, const order& o) {
+  auto answer = weir::awakeable<bool>("approval");
+  // The question is a step, so it is asked once. Its id is the same after a crash, so an answer
+  // that was given meanwhile is not lost.
+  co_await weir::step("ask for approval", [&] { c.ask_for_approval(o, answer.id()); });
+  try {
+    co_return co_await weir::with_timeout(o.patience, answer.wait());
+  } catch (const weir::timeout_error&) {
+    throw weir::terminal_error("nobody approved it in time");
+  }
+}
+
+weir::task<authorization> authorize(back_office& c, const order& o) {
+  const authorization a = co_await c.bank.authorize(o);
+  // Terminal: a declined card is not asked again.
+  if (!a.accepted) throw weir::terminal_error("card declined");
+  co_return a;
+}
+
+std::string message_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+/// How the order ended, in the words of the ledger.
+std::string ending(const weir::outcome_view& end, const receipt& r) {
+  if (end.is_value()) return r.shipped ? "shipped" : "refused";
+  if (end.is_error()) return "failed " + message_of(end.error());
+  // The reason came down through scopes; the front of the chain is who asked for it.
+  return "cancelled " + std::string(to_string(end.reason().chain().front().kind));
+}
+
+}  // namespace
+
+weir::task<receipt> checkout(back_office& c, order o) {
+  receipt r;
+  r.order = o.id;
+  // What was done is undone by defers, in reverse order: after a refusal, an error and a
+  // cancellation alike, and also if the process dies while they run. Each is registered before what
+  // it undoes, because a step that was interrupted may have been done; undoing nothing is harmless.
+  auto work = [&](weir::scope& s) -> weir::task<> {
+    s.defer([&](weir::outcome_view end) -> weir::task<> {
+      const std::string how = ending(end, r);
+      co_await weir::step("close", [&] { c.close(o, how); });
+    });
+    s.defer([&]() -> weir::task<> {
+      if (!r.shipped) co_await weir::step("release", [&] { c.release(o); });
+    });
+    co_await weir::step("reserve", [&] { c.reserve(o); });
+
+    // A failing provider is tried again and again; attempts are counted over all crashes.
+    const weir::step_options patient{.retry = {.attempts = 1000, .base = 50ms, .ceiling = 1s}};
+    auto ask_providers = [&] { return authorize(c, o); };
+    const authorization a = co_await weir::step("authorize", ask_providers, patient);
+    r.provider = a.provider;
+    s.defer([&]() -> weir::task<> {
+      if (!r.shipped) co_await weir::step("refund", [&] { c.refund(o); });
+    });
+    co_await weir::step("capture", [&] { c.capture(o, a); });
+
+    if (o.cents > approval_above_cents && !co_await approval(c, o)) co_return;
+    co_await weir::sleep(o.packing);
+    // From here on there is no way back: a cancellation that comes now must not refund a parcel
+    // that has left.
+    auto hand_over = [&]() -> weir::task<> {
+      co_await weir::step("ship", [&] { c.ship(o); });
+      r.shipped = true;
+    };
+    co_await weir::shield(hand_over);
+  };
+  co_await weir::with_scope({.name = "checkout"}, work);
+  co_return r;
+}
+
+// ------------------------------------------------------------------ what steps do to the world
+
+void back_office::did(std::string_view what, const order& o, std::string_view detail) {
+  if (!book.enter(what, o.id, detail)) return;
+  (void)events.try_emit({o.id, std::string(what).append(" ").append(detail)});
+}
+
+void back_office::reserve(const order& o) { did("reserve", o, o.item); }
+void back_office::release(const order& o) {
+  if (book.has("reserve", o.id)) did("release", o, o.item);
+}
+void back_office::refund(const order& o) {
+  if (book.has("capture", o.id)) did("refund", o);
+}
+void back_office::ship(const order& o) { did("ship", o, o.item); }
+void back_office::close(const order& o, const std::string& how) { did("close", o, how); }
+
+void back_office::capture(const order& o, const authorization& a) {
+  did("capture", o, std::to_string(o.cents) + " by " + a.provider);
+  // The worst moment: the money has moved, and the journal does not know it yet.
+  if (++payments_made == with.dies_at_payment) ::kill(::getpid(), SIGKILL);
+}
+
+}  // namespace shop
