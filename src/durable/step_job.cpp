@@ -65,6 +65,7 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
           job.engine_.append(job.run_, record_type::intent, 0, job.command_, {}).lsn;
       co_await job.engine_.durable(lsn);
     }
+    job.engine_.require_running();
     attempts.begin();
     co_await detail::into(out, call);
     if (out.is_value()) break;
