@@ -197,6 +197,29 @@ TEST(durable_refusal, futures_of_the_world_outside_are_foreign) {
   }());
 }
 
+TEST(durable_refusal, the_engine_itself_belongs_into_a_step) {
+  const stage on;
+  static durable::engine* engine = nullptr;
+  auto setup = [](durable::engine& e) {
+    engine = &e;
+    e.add("other", [](int n) -> task<int> { co_return n; });
+    e.add("h", [](int) -> task<std::string> {
+      auto starts = []() -> task<int> {
+        auto run = co_await engine->start<int>("other", {.id = "other"}, 5);
+        co_return co_await run.result();
+      };
+      const auto error = co_await aid::attempt(starts);
+      const std::string outside =
+          aid::code_of(error) == errc::not_journaled ? "refused " : "other: " + aid::what_of(error);
+      co_return outside + std::to_string(co_await weir::step("start", starts));
+    });
+  };
+  session(on, setup, [](durable::engine& e) -> task<> {
+    auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
+    EXPECT_EQ(co_await ending_of(run), "refused 5");
+  });
+}
+
 TEST(durable_refusal, nobody_else_spawns_into_a_run) {
   const stage on;
   static weir::scope* root = nullptr;
