@@ -364,8 +364,10 @@ void engine_core::step_lost(durable_run& run) noexcept {
   if (run.state == durable::run_state::blocked && run.live->jobs.empty()) stop_blocked(run);
 }
 
+// One that was told something while it ran is ready already, and is not to be suspended.
 void engine_core::park(durable_run& run) {
   unpark(run);
+  if (run.listed) return;
   run.parked_at = parked_.insert(parked_.end(), &run);
   if (live_ > setup_.max_live) suspend_some();
 }
