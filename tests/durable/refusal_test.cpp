@@ -241,6 +241,7 @@ TEST(durable_refusal, nobody_else_spawns_into_a_run) {
 TEST(durable_refusal, that_nobody_catches_fails_the_run) {
   const stage on;
   auto handler = [](int) -> task<std::string> {
+    co_await weir::sleep(1h);  // so that somebody waits for the result by then
     co_return std::to_string(co_await weir::blocking([] { return 1; }));
   };
   session_of(on, handler, [](durable::engine& e) -> task<> {
@@ -257,7 +258,7 @@ TEST(durable_refusal, that_nobody_catches_fails_the_run) {
 namespace {
 
 task<std::string> stuck(int) {
-  co_await give("before", 0);
+  co_await give_after(1h, "before", 0);
   weir::oneshot<int> a;
   weir::oneshot<int> b;
   co_await weir::with_scope([&](weir::scope& s) -> task<> {

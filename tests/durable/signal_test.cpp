@@ -59,8 +59,8 @@ TEST(durable_signal, is_the_same_again_after_crashes) {
     const stage on;
     auto use = [](durable::engine& e) -> task<> {
       auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
-      (void)co_await e.signal("r", "a", 4);
       (void)co_await e.signal("r", "b", std::string("w"));
+      (void)co_await e.signal("r", "a", 4);
       (void)co_await run.result();
     };
     life_that_dies_in(at, [&] { session_of(on, listens, use); });
