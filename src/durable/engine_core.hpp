@@ -211,6 +211,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// Something that was appended must get to the disk.
   void want_flush() noexcept;
   void wake_durable() noexcept;
+  void start_waiting_steps() noexcept;
   void break_down(std::exception_ptr error) noexcept;
   void arm_alarm();
   void fire_due();
@@ -262,6 +263,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::set<run_timer*, by_time> timers_;
   alarm_clock alarm_{*this};
   wait_list lsn_waiters_;
+  std::deque<std::shared_ptr<step_job>> waiting_steps_;  // for what they depend on
   broadcast<durable::run_event> events_;
   std::unique_ptr<work_strand, work_strand::dropper> pump_;
   std::unique_ptr<work_strand, work_strand::dropper> flusher_;

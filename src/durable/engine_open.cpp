@@ -15,12 +15,12 @@ constexpr std::size_t runs_at_a_time = 1024;
 constexpr std::size_t places_at_first = 8;
 constexpr std::size_t spare_places_max = 64;
 
-/// In a simulation the ids of awakeables must be the same in every run; elsewhere the system's
-/// generator makes a secret that cannot be guessed.
-std::array<unsigned char, 16> drawn_secret(environment& env) {
+/// In a simulation the ids of awakeables must be the same in every run, and others in another
+/// journal; elsewhere the system's generator makes a secret that cannot be guessed.
+std::array<unsigned char, 16> drawn_secret(environment& env, std::string_view path) {
   std::array<unsigned char, 16> secret{};
   for (std::size_t i = 0; i < secret.size(); i += 8) {
-    const std::uint64_t drawn = env.random();
+    const std::uint64_t drawn = env.random() ^ digest_of(path);
     for (std::size_t k = 0; k < 8; ++k) secret[i + k] = static_cast<unsigned char>(drawn >> 8 * k);
   }
   return secret;
@@ -38,7 +38,7 @@ void engine_core::open() {
   options.segment_bytes = static_cast<std::uint64_t>(setup_.segment_bytes);
   options.sync = setup_.sync;
   options.disk = setup_.disk;
-  if (host_.env().simulated()) options.secret = drawn_secret(host_.env());
+  if (host_.env().simulated()) options.secret = drawn_secret(host_.env(), setup_.path);
   auto opened = std::make_unique<journal>(std::move(options));
   seen_.resize(runs_at_a_time);
   try {
@@ -183,6 +183,7 @@ task<> engine_core::shut_down() {
   ready_.clear();
   resuming_.clear();
   parked_.clear();
+  waiting_steps_.clear();
   if (journal_ != nullptr) wake_durable();
   writer_.reset();
   events_.close();

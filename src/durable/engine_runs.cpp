@@ -81,8 +81,12 @@ journal::appended engine_core::append(durable_run& run, record_type type, std::u
   }
 }
 
+// Ends are told after those who were just woken have run: who starts a run and asks for its result
+// at once waits for it already, however short it was.
 void engine_core::flush() {
-  if (journal_ == nullptr || broken_ || committing_) return;
+  if (journal_ == nullptr || broken_) return;
+  finish_durable_runs();
+  if (committing_ || !flush_wanted_) return;
   if (pump_->queued && flushes_put_off_ < flush_patience) {
     ++flushes_put_off_;
     return flusher_->wake();
@@ -107,8 +111,7 @@ void engine_core::commit_done(std::unique_ptr<journal_batch> batch,
   if (error) return break_down(std::move(error));
   journal_->committed(std::move(batch));
   wake_durable();
-  finish_durable_runs();
-  if (flush_wanted_) flusher_->wake();
+  flusher_->wake();
 }
 
 void engine_core::wake_durable() noexcept {
@@ -121,6 +124,7 @@ void engine_core::wake_durable() noexcept {
     lsn_waiters_.remove(waiting);
     waiting.complete();
   }
+  if (running()) start_waiting_steps();
 }
 
 // Nothing is known about what was written: nothing goes on, and everybody hears of it.
@@ -476,7 +480,18 @@ void engine_core::start_step(durable_run& run, command_wait& w,
   const in_loop outside(host_);
   auto job = std::make_shared<step_job>(*this, run, w, past);
   run.live->jobs.emplace(w.command, job);
-  job->start(*steps_);
+  if (journal_->durable_lsn() >= job->depends()) return job->start(*steps_);
+  waiting_steps_.push_back(std::move(job));
+  if (waiting_steps_.back()->depends() > taken_lsn_) want_flush();
+}
+
+// In the order in which they were issued.
+void engine_core::start_waiting_steps() noexcept {
+  if (steps_ == nullptr || steps_->cancel_requested()) return;
+  const std::uint64_t durable_now = journal_->durable_lsn();
+  for (const std::shared_ptr<step_job>& job : waiting_steps_)
+    if (job->depends() <= durable_now) job->start(*steps_);
+  std::erase_if(waiting_steps_, [&](const auto& job) { return job->depends() <= durable_now; });
 }
 
 void engine_core::start_call(durable_run& run, command_wait& w) {
