@@ -181,13 +181,16 @@ TEST(durable_awakeable, ids_that_were_not_given_out_are_refused) {
 }
 
 TEST(durable_awakeable, ids_of_another_journal_are_refused) {
+  // In a simulation the secret of a journal is drawn, so the other one needs another seed.
   std::string foreign;
   {
     const stage other;
-    session_of(other, asks, [&](durable::engine& e) -> task<> {
+    auto asks_there = [&](durable::engine& e) -> task<> {
       (void)co_await e.start<std::string>("h", {.id = "r"}, 1);
       foreign = co_await last_noted("id ");
-    });
+    };
+    sim::run({.seed = 2, .start_time = day0},
+             with_open_engine(options_for(other), as_h(asks), asks_there));
   }
   const stage on;
   session_of(on, asks, [&](durable::engine& e) -> task<> {

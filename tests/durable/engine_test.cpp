@@ -28,7 +28,7 @@ task<std::string> sleeper(int) {
 }
 
 task<std::string> failing(int n) {
-  co_await give("failing", 0);
+  co_await give_after(1h, "failing", 0);
   if (n == 1) throw aid::boom(7);
   throw weir::terminal_error("final words");
 }

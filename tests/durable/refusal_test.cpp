@@ -197,6 +197,29 @@ TEST(durable_refusal, futures_of_the_world_outside_are_foreign) {
   }());
 }
 
+TEST(durable_refusal, the_engine_itself_belongs_into_a_step) {
+  const stage on;
+  static durable::engine* engine = nullptr;
+  auto setup = [](durable::engine& e) {
+    engine = &e;
+    e.add("other", [](int n) -> task<int> { co_return n; });
+    e.add("h", [](int) -> task<std::string> {
+      auto starts = []() -> task<int> {
+        auto run = co_await engine->start<int>("other", {.id = "other"}, 5);
+        co_return co_await run.result();
+      };
+      const auto error = co_await aid::attempt(starts);
+      const std::string outside =
+          aid::code_of(error) == errc::not_journaled ? "refused " : "other: " + aid::what_of(error);
+      co_return outside + std::to_string(co_await weir::step("start", starts));
+    });
+  };
+  session(on, setup, [](durable::engine& e) -> task<> {
+    auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
+    EXPECT_EQ(co_await ending_of(run), "refused 5");
+  });
+}
+
 TEST(durable_refusal, nobody_else_spawns_into_a_run) {
   const stage on;
   static weir::scope* root = nullptr;
@@ -218,6 +241,7 @@ TEST(durable_refusal, nobody_else_spawns_into_a_run) {
 TEST(durable_refusal, that_nobody_catches_fails_the_run) {
   const stage on;
   auto handler = [](int) -> task<std::string> {
+    co_await weir::sleep(1h);  // so that somebody waits for the result by then
     co_return std::to_string(co_await weir::blocking([] { return 1; }));
   };
   session_of(on, handler, [](durable::engine& e) -> task<> {
@@ -234,7 +258,7 @@ TEST(durable_refusal, that_nobody_catches_fails_the_run) {
 namespace {
 
 task<std::string> stuck(int) {
-  co_await give("before", 0);
+  co_await give_after(1h, "before", 0);
   weir::oneshot<int> a;
   weir::oneshot<int> b;
   co_await weir::with_scope([&](weir::scope& s) -> task<> {

@@ -82,6 +82,10 @@ class random_program {
   task<int> node(std::uint64_t seed, int depth);
   /// A step in the ledger of the world; also what a called run does.
   task<int> one_step(std::uint64_t seed);
+  /// Up to 100 ms, and never equal to another one.
+  static weir::duration pause(std::uint64_t seed) {
+    return weir::duration(1'000'000 + disk_aid::generator(seed).below(100'000'000));
+  }
 
  private:
   using draw = disk_aid::generator;
@@ -96,10 +100,6 @@ class random_program {
   task<int> cancelled_child(std::uint64_t seed, int depth);
   task<int> with_cleanup(std::uint64_t seed, int depth);
 
-  /// Up to 100 ms, and never equal to another one.
-  static weir::duration pause(std::uint64_t seed) {
-    return weir::duration(1'000'000 + draw(seed).below(100'000'000));
-  }
   static std::uint64_t part(std::uint64_t seed, std::uint64_t n) { return draw(seed + n).next(); }
 
   void see(std::uint64_t s, int token) {
