@@ -226,8 +226,8 @@ bool durable::run_handle<T>::cancel(std::string_view why) const {
 
 template <class T>
 task<T> durable::run_handle<T>::wait(std::shared_ptr<detail::engine_core> engine, std::string id) {
-  const std::string text = co_await detail::run_result(std::move(engine), std::move(id));
-  co_return detail::decode<T>(text);
+  const std::string text = co_await detail::run_result(std::move(engine), id);
+  co_return detail::decode_as<T>(text, "the result of run", id);
 }
 
 namespace durable {

@@ -43,6 +43,18 @@ struct step_call {
   }
 };
 
+/// Throws weir::terminal_error in place of an error of `encode`: the step was done, and another
+/// attempt would do it again.
+[[noreturn]] void raise_unrecordable();
+template <class T>
+std::string encode_result(const T& value) {
+  try {
+    return encode(value);
+  } catch (...) {
+    raise_unrecordable();
+  }
+}
+
 template <class T, class F>
 class step_body_of final : public step_body {
  public:
@@ -58,13 +70,13 @@ class step_body_of final : public step_body {
         co_return encode<void>();
       } else {
         const T value = co_await fn();
-        co_return encode(value);
+        co_return encode_result(value);
       }
     } else if constexpr (std::is_void_v<T>) {
       fn();
       co_return encode<void>();
     } else {
-      co_return encode(fn());
+      co_return encode_result<T>(fn());
     }
   }
   F& fn_;

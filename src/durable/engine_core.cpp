@@ -213,6 +213,7 @@ durable_run* engine_core::start_run(const run_request& request, std::uint64_t pa
   want_flush();
   run.start_place = at.place;
   run.start_lsn = run.depends = at.lsn;
+  starting_.push_back(&run);
   resume(run);
   return &run;
 }
@@ -307,7 +308,7 @@ durable::run_info engine_core::info_of(const durable_run& run) const {
 std::optional<durable::run_info> engine_core::get(std::string_view id) const {
   require_open("get");
   const auto found = by_id_.find(id);
-  if (found == by_id_.end()) return std::nullopt;
+  if (found == by_id_.end() || !is_known(*found->second)) return std::nullopt;
   return info_of(*found->second);
 }
 
@@ -315,6 +316,7 @@ std::vector<durable::run_info> engine_core::list(const durable::list_options& op
   require_open("list");
   std::vector<durable::run_info> found;
   for (const auto& [number, run] : runs_) {
+    if (!is_known(*run)) continue;
     if (options.state && run->state != *options.state) continue;
     if (!options.handler.empty() && run->handler != options.handler) continue;
     found.push_back(info_of(*run));
@@ -329,9 +331,13 @@ subscription<durable::run_event> engine_core::events() {
   return events_.subscribe({.overflow = overflow::drop_oldest});
 }
 
+bool engine_core::is_known(const durable_run& run) const noexcept {
+  return journal_ != nullptr && run.start_lsn <= journal_->durable_lsn();
+}
+
 void engine_core::emit(const durable_run& run) {
   const in_loop outside(host_);
-  if (events_.subscribers() == 0) return;
+  if (events_.subscribers() == 0 || !is_known(run)) return;
   (void)events_.try_emit(durable::run_event{run.id, run.state, run.message});
 }
 

@@ -207,6 +207,9 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void block_run(durable_run& run, std::string why);
   void stop_blocked(durable_run& run);
   void replayed(durable_run& run);
+  void has_recovered(durable_run& run);
+  /// Its start is on the disk, so that others may know of it.
+  bool is_known(const durable_run& run) const noexcept;
   static void note_caller(durable_run& callee, const durable_run& run, std::uint64_t command);
   void answer_call(durable_run& run, std::uint64_t command, const command_answer& how);
   void park(durable_run& run);
@@ -268,9 +271,10 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::deque<durable_run*> resuming_;
   std::int64_t replaying_ = 0;
   std::int64_t live_ = 0;
-  std::size_t to_recover_ = 0;       // runs of the last life to be replayed: until then timers wait
-  std::list<durable_run*> parked_;   // longest first
-  std::deque<durable_run*> ending_;  // their ends are not durable yet
+  std::size_t to_recover_ = 0;      // runs of the last life to be replayed: until then timers wait
+  std::list<durable_run*> parked_;  // longest first
+  std::deque<durable_run*> starting_;  // their starts are not durable yet
+  std::deque<durable_run*> ending_;    // their ends are not durable yet
   std::set<run_timer*, by_time> timers_;
   alarm_clock alarm_{*this};
   wait_list lsn_waiters_;

@@ -74,7 +74,10 @@ void engine_core::see(const record_head& head, std::string_view payload, std::ui
   if (type == record_type::run_end) return see_end(run, head, payload, lsn, place);
   run.places.push_back(place);
   if (is_completion(type)) run.depends = lsn;
-  if (type == record_type::cancel) run.cancel_asked = true;
+  if (type == record_type::cancel) {
+    run.cancel_asked = true;
+    if (head.index != 0) run.caller_asked = true;
+  }
   if (type == record_type::resolved) run.resolved.insert(command_key(head.fiber, head.index));
 }
 
@@ -187,6 +190,7 @@ task<> engine_core::shut_down() {
   resuming_.clear();
   parked_.clear();
   waiting_steps_.clear();
+  starting_.clear();
   if (journal_ != nullptr) wake_durable();
   writer_.reset();
   journal_.reset();

@@ -45,6 +45,14 @@ namespace {
 /// its end needs no commit of its own then.
 constexpr int flush_patience = 128;
 
+std::uint64_t ticks_of(wall_time t) noexcept {
+  return static_cast<std::uint64_t>(t.time_since_epoch().count());
+}
+
+/// How many turns a run of the last life may take to come to rest before the timers of all others
+/// stop waiting for it.
+constexpr int recovery_patience = 16;
+
 /// What a run is about to do need not be on the disk before it does it: it goes there with the next
 /// that must. But the time of a timer counts from now on.
 bool rides_along(record_type type, std::uint16_t flags) noexcept {
@@ -277,6 +285,7 @@ void engine_core::drive(durable_run& run) {
     replayed(run);
   switch (how) {
     case durable_run::progress::more:
+      if (run.recovering && ++run.restless_turns == recovery_patience) has_recovered(run);
       return make_ready(run);
     case durable_run::progress::parked:
       return park(run);
@@ -290,8 +299,11 @@ void engine_core::drive(durable_run& run) {
 void engine_core::replayed(durable_run& run) {
   run.resuming = false;
   --replaying_;
-  if (!std::exchange(run.recovering, false)) return;
-  if (--to_recover_ == 0) arm_alarm();
+  has_recovered(run);
+}
+
+void engine_core::has_recovered(durable_run& run) {
+  if (std::exchange(run.recovering, false) && --to_recover_ == 0) arm_alarm();
 }
 
 void engine_core::end_run(durable_run& run) {
@@ -326,6 +338,11 @@ void engine_core::answer_call(durable_run& run, std::uint64_t command, const com
 
 void engine_core::finish_durable_runs() {
   const std::uint64_t durable_now = journal_->durable_lsn();
+  while (!starting_.empty() && starting_.front()->start_lsn <= durable_now) {
+    const durable_run& run = *starting_.front();
+    starting_.pop_front();
+    emit(run);
+  }
   while (!ending_.empty() && ending_.front()->end_lsn <= durable_now) {
     durable_run& run = *ending_.front();
     ending_.pop_front();
@@ -405,6 +422,8 @@ void engine_core::suspend_some() {
     const run_timer* first = nullptr;
     for (const auto& [key, t] : run.live->timers)
       if (first == nullptr || by_time()(t.get(), first)) first = t.get();
+    // One whose timer is due would come back at once.
+    if (first != nullptr && first->when <= ticks_of(wall_now())) continue;
     std::unique_ptr<run_timer> alarm;
     if (first != nullptr) {
       alarm = std::make_unique<run_timer>();
@@ -448,7 +467,7 @@ void engine_core::stop_timer(run_timer& t) noexcept {
 void engine_core::arm_alarm() {
   if (alarm_.armed()) host_.cancel_deadline(alarm_);
   if (timers_.empty() || to_recover_ > 0 || !running()) return;
-  const auto now = static_cast<std::uint64_t>(wall_now().time_since_epoch().count());
+  const std::uint64_t now = ticks_of(wall_now());
   const std::uint64_t when = (*timers_.begin())->when;
   const auto left = static_cast<std::int64_t>(when > now ? when - now : 0);
   host_.arm_deadline(alarm_, saturating_add(host_.now(), duration(left)), host_.next_order());
@@ -458,7 +477,7 @@ void engine_core::arm_alarm() {
 void engine_core::fire_due() {
   if (!running()) return;
   const wall_time now = wall_now();
-  const auto ticks_now = static_cast<std::uint64_t>(now.time_since_epoch().count());
+  const std::uint64_t ticks_now = ticks_of(now);
   bool fired = false;
   while (!timers_.empty() && (*timers_.begin())->when <= ticks_now) {
     run_timer& t = **timers_.begin();
@@ -555,8 +574,9 @@ void engine_core::give_up(durable_run& run, command_wait& w) {
   if (callee == nullptr || callee->ended() || callee->parent != run.number())
     return run.step_ended(w.command, std::move(gone));
   note_caller(*callee, run, w.command);
+  if (std::exchange(callee->caller_asked, true)) return;  // in an earlier life, too
   callee->cancel_asked = true;
-  completion what{record_type::cancel, 0, wall_now(), {}, {}};
+  completion what{record_type::cancel, w.command, wall_now(), {}, {}};
   what.answer.how = command_answer::sort::cancelled;
   what.answer.text = "the run that called it was cancelled";
   tell_run(*callee, std::move(what));

@@ -145,7 +145,9 @@ void durable_run::fail_deadlocked() {
 bool durable_run::deliver(completion next) {
   live->clock = std::max(live->clock, next.at);
   live->inner.clock_moved();
-  if (live->replaying && next.command != 0 && live->history.commands.contains(next.command)) {
+  // An awakeable may have its answer before it is made again: its id was known in an earlier life.
+  const bool answers = next.type == record_type::answer || next.type == record_type::fired;
+  if (live->replaying && answers && live->history.commands.contains(next.command)) {
     block_missing(live->history.commands.at(next.command));
     return false;
   }

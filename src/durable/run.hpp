@@ -201,6 +201,8 @@ class durable_run final : public run_seam {
   std::vector<record_place> places;  // of all records but start and end
   std::unordered_set<std::uint64_t> resolved;  // awakeables that have an answer
   bool cancel_asked = false;
+  bool caller_asked = false;              // by the run that called it
+  int restless_turns = 0;                 // since the last life
   bool final = false;                     // its end is durable, and everybody may know
   std::exception_ptr error;               // the original one, until the end is durable
   std::optional<command_answer> outcome;  // how it ended, until the end is durable

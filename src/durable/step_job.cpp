@@ -5,6 +5,7 @@
 #include <weir/local.hpp>
 #include <weir/time.hpp>
 
+#include "core/region.hpp"
 #include "durable/engine_core.hpp"
 #include "scope/run_seam.hpp"
 
@@ -16,6 +17,8 @@ namespace {
 struct step_region final : local_region_base {
   struct setup {};
   explicit step_region(setup) : local_region_base(&step_key, this, "step") {}
+  /// The locals of the fiber that waits for the step, whose frames outlive it.
+  void inherit(binding* locals) noexcept { bound.outer = locals; }
 };
 
 }  // namespace
@@ -30,7 +33,8 @@ step_job::step_job(engine_core& engine, durable_run& run, command_wait& w,
       retry_(*w.setup().retry),
       once_(w.setup().kind == command_kind::step_once),
       site_(w.setup().site),
-      failed_(past.failed) {}
+      failed_(past.failed),
+      locals_(region::locals(region::scope_of(*w.waiting_strand()->top))) {}
 
 void step_job::start(scope& in) {
   if (asked_) return;
@@ -48,7 +52,10 @@ void step_job::cancel() {
 }
 
 task<std::string> step_job::attempt() {
-  auto once = [this] { return body_.attempt(); };
+  auto once = [this](context& c) {
+    static_cast<step_region&>(static_cast<scope&>(c)).inherit(locals_);
+    return body_.attempt();
+  };
   return run_region<std::string, step_region, decltype(once)>({}, once);
 }
 

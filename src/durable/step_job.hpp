@@ -44,6 +44,7 @@ class step_job : public std::enable_shared_from_this<step_job> {
   bool asked_ = false;
   std::source_location site_;
   std::int64_t failed_;
+  binding* locals_;  // of the waiting fiber
   command_answer answer_;
   core_ref fiber_;
 };

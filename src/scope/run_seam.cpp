@@ -46,6 +46,20 @@ run_seam& require_run(const char* what) {
   raise(errc::not_durable, std::string(what) + " called outside a durable run");
 }
 
+void raise_undecodable(std::string_view what, std::string_view name) {
+  try {
+    throw;
+  } catch (const error& e) {
+    std::string text(what);
+    if (!name.empty()) text.append(" '").append(name).append("'");
+    if (run_here != nullptr)
+      text.append(" of durable run '").append(run_here->run_id()).append("'");
+    text.append(": ").append(e.what());
+    text.append("; the value was written as another type than it is read as");
+    raise(static_cast<errc>(e.code().value()), text);
+  }
+}
+
 void command_wait::describe(dump_line& line) const {
   line.add(to_string(setup_.kind)).add_name(setup_.name);
 }

@@ -36,6 +36,11 @@ std::string message_of(const std::exception_ptr& error) {
   }
 }
 
+void raise_unrecordable() {
+  throw terminal_error("the result of the step cannot be recorded: " +
+                       message_of(std::current_exception()));
+}
+
 errc code_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);

@@ -99,13 +99,26 @@ std::string encode_given(const In& value) {
   }
 }
 
+/// Rethrows the present error of `decode`, with what could not be decoded and where.
+[[noreturn]] void raise_undecodable(std::string_view what, std::string_view name);
+template <class T>
+T decode_as(std::string_view text, std::string_view what, std::string_view name) {
+  try {
+    return decode<T>(text);
+  } catch (const error&) {
+    raise_undecodable(what, name);
+  }
+}
+
 /// Gives the decoded answer.
 template <class T>
 class answer_wait : public command_wait {
  public:
   using result = T;
   using command_wait::command_wait;
-  T take() const { return decode<T>(value()); }
+  T take() const {
+    return decode_as<T>(value(), to_string(this->setup().kind), this->setup().name);
+  }
 };
 
 }  // namespace detail

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <weir/detail/command.hpp>
 #include <weir/scope.hpp>
 #include <weir/serde.hpp>
 #include <weir/task.hpp>
@@ -102,7 +103,7 @@ class handler_of final : public handler_base {
         co_return co_await finish(fn());
       }
     } else {
-      input given = decode<input>(text);
+      input given = decode_as<input>(text, "the input of the handler", "");
       if constexpr (args::wants_scope) {
         co_return co_await finish(fn(*s, std::move(given)));
       } else {
