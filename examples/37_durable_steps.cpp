@@ -42,11 +42,11 @@ task<std::string> checkout(order o) {
 task<> process(weir::disk& disk) {
   auto body = [](weir::durable::engine& e) -> task<> {
     e.add("checkout", checkout);
+    say("a process opens the journal");
     co_await e.open();  // goes on with what was not finished
     const order o{"o-17", 900};
     // The same id is the same run: the second process attaches to it.
     auto run = co_await e.start<std::string>("checkout", {.id = o.id}, o);
-    say("the run is known");
     say("done: " + co_await run.result());
   };
   co_await weir::durable::with_engine(

@@ -39,18 +39,18 @@ task<> play(weir::durable::engine& e, const char* title, person who) {
   std::puts(title);
   auto run = co_await e.start<std::string>("checkout", {}, 900);
   co_await weir::sleep(1h);
-  if (who == person::approves || who == person::refuses) {
-    const bool yes = who == person::approves;
-    say(co_await e.resolve(question, yes) ? "answered" : "too late");
-    const bool other = !yes;
-    say(co_await e.resolve(question, other) ? "answered twice" : "the first answer counts");
-  }
-  if (who == person::rejects) co_await e.reject(question, "the desk is closed");
+  bool counts = false;  // true for the first answer to a run that has not ended
+  if (who == person::approves) counts = co_await e.resolve(question, true);
+  if (who == person::refuses) counts = co_await e.resolve(question, false);
+  if (who == person::rejects) counts = co_await e.reject(question, "the desk is closed");
   try {
     say(co_await run.result());
   } catch (const weir::error& error) {  // timeout_error, terminal_error
     say(std::string("failed: ") + error.what());
   }
+  const bool again = co_await e.resolve(question, true);
+  say(std::string("the answer ") + (counts ? "counts" : "is missing") +
+      (again ? ", and so does a second one" : ", a later one changes nothing"));
 }
 
 task<> program(weir::sim::world& w) {

@@ -61,11 +61,11 @@ task<> travel(weir::durable::engine& e, std::string town, weir::duration patienc
   std::puts(town.c_str());
   auto run = co_await e.start<std::string>("trip", {.id = town}, town);
   co_await weir::sleep(patience);
-  run.cancel();  // false, and nothing happens, if it has ended
+  run.cancel("plans have changed");  // false, and nothing happens, if it has ended
   try {
     say(co_await run.result());
-  } catch (const weir::cancelled_error&) {
-    say("cancelled");
+  } catch (const weir::cancelled_error& error) {
+    say("cancelled: " + error.reason().message);
   } catch (const weir::terminal_error& error) {
     say(std::string("failed: ") + error.what());
   }

@@ -12,11 +12,11 @@ namespace shop {
 namespace {
 
 /// A person decides: yes, no, or nothing at all while the customer waits.
-weir::task<bool> approval(back_office& c, const order& o) {
+weir::task<bool> approval(back_office& office, const order& o) {
   auto answer = weir::awakeable<bool>("approval");
   // The question is a step, so it is asked once. Its id is the same after a crash, so an answer
   // that was given meanwhile is not lost.
-  co_await weir::step("ask for approval", [&] { c.ask_for_approval(o, answer.id()); });
+  co_await weir::step("ask for approval", [&] { office.ask_for_approval(o, answer.id()); });
   try {
     co_return co_await weir::with_timeout(o.patience, answer.wait());
   } catch (const weir::timeout_error&) {
@@ -24,8 +24,8 @@ weir::task<bool> approval(back_office& c, const order& o) {
   }
 }
 
-weir::task<authorization> authorize(back_office& c, const order& o) {
-  const authorization a = co_await c.bank.authorize(o);
+weir::task<authorization> authorize(back_office& office, const order& o) {
+  const authorization a = co_await office.bank.authorize(o);
   // Terminal: a declined card is not asked again.
   if (!a.accepted) throw weir::terminal_error("card declined");
   co_return a;
@@ -43,13 +43,14 @@ std::string message_of(const std::exception_ptr& error) {
 std::string ending(const weir::outcome_view& end, const receipt& r) {
   if (end.is_value()) return r.shipped ? "shipped" : "refused";
   if (end.is_error()) return "failed " + message_of(end.error());
-  // The reason came down through scopes; the front of the chain is who asked for it.
-  return "cancelled " + std::string(to_string(end.reason().chain().front().kind));
+  // The reason came down through scopes; the front of the chain is who asked for it, and why.
+  const weir::cancel_reason origin = end.reason().chain().front();
+  return "cancelled " + std::string(to_string(origin.kind)) + ": " + origin.message;
 }
 
 }  // namespace
 
-weir::task<receipt> checkout(back_office& c, order o) {
+weir::task<receipt> checkout(back_office& office, order o) {
   receipt r;
   r.order = o.id;
   // What was done is undone by defers, in reverse order: after a refusal, an error and a
@@ -58,29 +59,29 @@ weir::task<receipt> checkout(back_office& c, order o) {
   auto work = [&](weir::scope& s) -> weir::task<> {
     s.defer([&](weir::outcome_view end) -> weir::task<> {
       const std::string how = ending(end, r);
-      co_await weir::step("close", [&] { c.close(o, how); });
+      co_await weir::step("close", [&] { office.close(o, how); });
     });
     s.defer([&]() -> weir::task<> {
-      if (!r.shipped) co_await weir::step("release", [&] { c.release(o); });
+      if (!r.shipped) co_await weir::step("release", [&] { office.release(o); });
     });
-    co_await weir::step("reserve", [&] { c.reserve(o); });
+    co_await weir::step("reserve", [&] { office.reserve(o); });
 
     // A failing provider is tried again and again; attempts are counted over all crashes.
     const weir::step_options patient{.retry = {.attempts = 1000, .base = 50ms, .ceiling = 1s}};
-    auto ask_providers = [&] { return authorize(c, o); };
+    auto ask_providers = [&] { return authorize(office, o); };
     const authorization a = co_await weir::step("authorize", ask_providers, patient);
     r.provider = a.provider;
     s.defer([&]() -> weir::task<> {
-      if (!r.shipped) co_await weir::step("refund", [&] { c.refund(o); });
+      if (!r.shipped) co_await weir::step("refund", [&] { office.refund(o); });
     });
-    co_await weir::step("capture", [&] { c.capture(o, a); });
+    co_await weir::step("capture", [&] { office.capture(o, a); });
 
-    if (o.cents > approval_above_cents && !co_await approval(c, o)) co_return;
+    if (o.cents > approval_above_cents && !co_await approval(office, o)) co_return;
     co_await weir::sleep(o.packing);
     // From here on there is no way back: a cancellation that comes now must not refund a parcel
     // that has left.
     auto hand_over = [&]() -> weir::task<> {
-      co_await weir::step("ship", [&] { c.ship(o); });
+      co_await weir::step("ship", [&] { office.ship(o); });
       r.shipped = true;
     };
     co_await weir::shield(hand_over);

@@ -9,12 +9,12 @@ namespace shop {
 /// handlers run one at a time, and a supervisor starts it again when one of them fails.
 class approval_desk {
  public:
-  approval_desk(back_office* c, weir::durable::engine* e);
+  approval_desk(back_office* office, weir::durable::engine* e);
   void review(approval_request request);
   weir::task<> decide(approval_request request, story s);
 
  private:
-  back_office& c_;
+  back_office& office_;
   weir::durable::engine& engine_;
 };
 

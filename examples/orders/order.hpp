@@ -48,6 +48,8 @@ inline std::string id_of(int number) {
   return "order-" + std::string(digits.size() < 4 ? 4 - digits.size() : 0, '0') + digits;
 }
 
+inline int number_of(const std::string& id) { return std::stoi(id.substr(id.find('-') + 1)); }
+
 inline story story_of(int number) {
   switch (number % 10) {
     case 3:
@@ -63,6 +65,11 @@ inline story story_of(int number) {
     default:
       return story::plain;
   }
+}
+
+/// Why a customer cancels, in his own words.
+inline std::string change_of_mind(int number) {
+  return number % 20 == 9 ? "ordered twice" : "found it cheaper";
 }
 
 /// The order of this number. `hurry`: everything takes so many times less time.

@@ -45,9 +45,9 @@ int count_restarts(const std::vector<entry>& ledger) {
   return starts - static_cast<int>(lives.size());
 }
 
-/// How an order of this story must end.
-std::string expected_ending(story s) {
-  switch (s) {
+/// How the order of this number must end.
+std::string expected_ending(int number) {
+  switch (story_of(number)) {
     case story::plain:
     case story::approved:
       return "shipped";
@@ -58,7 +58,7 @@ std::string expected_ending(story s) {
     case story::unanswered:
       return "failed nobody approved it in time";
     case story::cancelled:
-      return "cancelled user";
+      return "cancelled user: " + change_of_mind(number);
   }
   return {};
 }
@@ -73,7 +73,7 @@ weir::durable::run_state expected_state(story s) {
 class examined_order {
  public:
   examined_order(int number, const std::vector<entry>& ledger, report& r)
-      : id_(id_of(number)), story_(story_of(number)), report_(r) {
+      : id_(id_of(number)), number_(number), report_(r) {
     for (const entry& e : ledger)
       if (e.order == id_) lines_.push_back(e);
   }
@@ -126,8 +126,8 @@ class examined_order {
     const auto end = std::find_if(lines_.begin(), lines_.end(),
                                   [](const entry& e) { return e.what == "close" && !e.again; });
     if (end == lines_.end()) return problem("it was never closed");
-    if (end->detail != expected_ending(story_))
-      problem("it ended as '" + end->detail + "', not as '" + expected_ending(story_) + "'");
+    if (end->detail != expected_ending(number_))
+      problem("it ended as '" + end->detail + "', not as '" + expected_ending(number_) + "'");
     const std::string how = first_word(end->detail);
     ++report_.endings[how];
     if (how == "failed") ++report_.failures[after_first_word(end->detail)];
@@ -140,12 +140,12 @@ class examined_order {
     if (std::count_if(runs.begin(), runs.end(), is_this) != 1)
       return problem("the journal does not have exactly one run of it");
     const durable_info& run = *std::find_if(runs.begin(), runs.end(), is_this);
-    if (run.state != expected_state(story_))
+    if (run.state != expected_state(story_of(number_)))
       problem("its run is " + std::string(to_string(run.state)) + " " + run.message);
   }
 
   std::string id_;
-  story story_;
+  int number_;
   report& report_;
   std::vector<entry> lines_;
 };
@@ -155,7 +155,7 @@ std::filesystem::path counts_of(const settings& s) { return s.dir / "counts.txt"
 std::string listed(const std::map<std::string, int>& counts) {
   std::string text;
   for (const auto& [name, count] : counts)
-    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + name;
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " (" + name + ")";
   return text;
 }
 
@@ -167,7 +167,7 @@ void print_endings(const report& r) {
   std::printf("  shipped    %3d\n", count("shipped"));
   std::printf("  refused    %3d  the desk said no\n", count("refused"));
   std::printf("  failed     %3d  %s\n", count("failed"), listed(r.failures).c_str());
-  std::printf("  cancelled  %3d  by: %s\n", count("cancelled"), listed(r.reasons).c_str());
+  std::printf("  cancelled  %3d  %s\n", count("cancelled"), listed(r.reasons).c_str());
 }
 
 void print_effects(const report& r) {
@@ -228,9 +228,9 @@ void print(const report& r, const settings& s, bool times) {
 void save_counts(const settings& s) {
   const weir::process_stats counted = weir::stats();
   std::ofstream out(counts_of(s));
-  out << "second process: " << counted.counter("hedge", "hedge") << " hedges, "
-      << counted.counter("retry", "retry") << " retries, the breaker of north opened "
-      << counted.counter("north", "opened") << " times\n";
+  out << "second process: hedges " << counted.counter("hedge", "hedge") << ", retries "
+      << counted.counter("retry", "retry") << ", north's breaker opened "
+      << counted.counter("north", "opened") << '\n';
   using weir::cancel_kind;
   out << "cancelled in it, by reason:";
   const char* comma = " ";

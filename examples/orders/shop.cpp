@@ -16,40 +16,40 @@ namespace durable = weir::durable;
 
 // ------------------------------------------------------------------ the desk
 
-approval_desk::approval_desk(back_office* c, durable::engine* e) : c_(*c), engine_(*e) {
-  c_.book.enter("start", "desk");
+approval_desk::approval_desk(back_office* office, durable::engine* e)
+    : office_(*office), engine_(*e) {
+  office_.book.enter("start", "desk");
   // Of what an earlier life was asked, it has to find out itself.
-  for (const entry& line : read_ledger(c_.book.file()))
-    if (line.what == "ask" && !line.again && !c_.book.has("answer", line.order) &&
-        !c_.book.has("close", line.order))
+  for (const entry& line : read_ledger(office_.book.file()))
+    if (line.what == "ask" && !line.again && !office_.book.has("answer", line.order) &&
+        !office_.book.has("close", line.order))
       review({line.order, line.detail});
 }
 
 // The next request is looked at while this one is thought about, so the answer is a message to
 // itself. It dies with this life of the desk; the next one asks the ledger again.
 void approval_desk::review(approval_request request) {
-  const int number = std::stoi(request.order.substr(request.order.find('-') + 1));
-  const story s = story_of(number);
+  const story s = story_of(number_of(request.order));
   if (s == story::unanswered) return;
-  weir::self<approval_desk>().cast_after(700ms / c_.with.hurry, &approval_desk::decide,
+  weir::self<approval_desk>().cast_after(700ms / office_.with.hurry, &approval_desk::decide,
                                          std::move(request), s);
 }
 
 weir::task<> approval_desk::decide(approval_request request, story s) {
-  if (!c_.book.has("stumble", "desk")) {  // once, for the supervisor to have something to do
-    c_.book.enter("stumble", "desk");
+  if (!office_.book.has("stumble", "desk")) {  // once, for the supervisor to have something to do
+    office_.book.enter("stumble", "desk");
     throw std::runtime_error("the desk has lost its glasses");
   }
   if (s == story::cancelled) {
     // The customer calls: the order is cancelled, wherever it is, and undoes what it did. If this
     // process dies before that is in the journal, the next desk does it again.
-    engine_.cancel(request.order);
+    engine_.cancel(request.order, change_of_mind(number_of(request.order)));
     co_return;
   }
   const bool yes = s == story::approved;
   // Durable on return. The first answer counts; a second one, after a crash, changes nothing.
   co_await engine_.resolve(request.awakeable, yes);
-  c_.book.enter("answer", request.order);
+  office_.book.enter("answer", request.order);
 }
 
 void back_office::ask_for_approval(const order& o, const std::string& awakeable) {
@@ -63,15 +63,15 @@ namespace {
 
 /// Takes orders. A run has the id of its order: to start it twice is to attach to it, so that the
 /// clerk may begin again from the first one after every crash.
-weir::task<> take_orders(back_office& c, durable::engine& e) {
+weir::task<> take_orders(back_office& office, durable::engine& e) {
   std::vector<durable::run_handle<receipt>> runs;
-  const bool for_ever = c.with.orders == 0;
-  for (int number = 1; for_ever || number <= c.with.orders; ++number) {
-    const order o = make_order(number, c.with.hurry);
-    if (for_ever && c.book.has("close", o.id)) continue;
-    if (!c.book.has("submit", o.id)) {
-      co_await weir::sleep(c.with.pace);
-      c.book.enter("submit", o.id);
+  const bool for_ever = office.with.orders == 0;
+  for (int number = 1; for_ever || number <= office.with.orders; ++number) {
+    const order o = make_order(number, office.with.hurry);
+    if (for_ever && office.book.has("close", o.id)) continue;
+    if (!office.book.has("submit", o.id)) {
+      co_await weir::sleep(office.with.pace);
+      office.book.enter("submit", o.id);
     }
     auto run = co_await e.start<receipt>("checkout", {.id = o.id}, o);
     if (!for_ever) runs.push_back(std::move(run));
@@ -81,16 +81,16 @@ weir::task<> take_orders(back_office& c, durable::engine& e) {
 }
 
 /// Tells what becomes of runs to everybody who listens.
-weir::task<> tell_news(back_office& c, durable::engine& e) {
+weir::task<> tell_news(back_office& office, durable::engine& e) {
   auto changes = e.events();
   while (auto change = co_await changes.next())
-    (void)c.events.try_emit({change->id, std::string(to_string(change->state))});
+    (void)office.events.try_emit({change->id, std::string(to_string(change->state))});
 }
 
 /// A listener that is too slow misses the oldest news, and says so.
-weir::task<> write_audit_log(back_office& c) {
-  auto listening = c.events.subscribe({.overflow = weir::overflow::drop_oldest});
-  std::ofstream out(c.with.dir / "audit.log", std::ios::app);
+weir::task<> write_audit_log(back_office& office) {
+  auto listening = office.events.subscribe({.overflow = weir::overflow::drop_oldest});
+  std::ofstream out(office.with.dir / "audit.log", std::ios::app);
   while (auto item = co_await listening.next()) {
     if (listening.missed() > 0) out << "(" << listening.missed() << " missed)\n";
     out << item->order << ' ' << item->what << std::endl;
@@ -98,34 +98,35 @@ weir::task<> write_audit_log(back_office& c) {
 }
 
 /// A second listener, for whoever watches a shop that runs for ever.
-weir::task<> show_on_screen(back_office& c) {
-  auto listening = c.events.subscribe({.overflow = weir::overflow::drop_oldest});
+weir::task<> show_on_screen(back_office& office) {
+  auto listening = office.events.subscribe({.overflow = weir::overflow::drop_oldest});
   while (auto item = co_await listening.next()) {
     std::printf("%s %s\n", item->order.c_str(), item->what.c_str());
     std::fflush(stdout);
   }
 }
 
-weir::task<> work(back_office& c, durable::engine& e) {
+weir::task<> work(back_office& office, durable::engine& e) {
   weir::supervisor staff({.name = "staff", .auto_shutdown = weir::auto_shutdown::any_significant});
-  staff.add_task({.name = "audit"}, [&] { return write_audit_log(c); });
-  if (c.with.orders == 0) staff.add_task({.name = "screen"}, [&] { return show_on_screen(c); });
-  staff.add_task({.name = "news"}, [&] { return tell_news(c, e); });
-  c.desk = staff.add<approval_desk>({.name = "desk"}, &c, &e);
+  staff.add_task({.name = "audit"}, [&] { return write_audit_log(office); });
+  if (office.with.orders == 0)
+    staff.add_task({.name = "screen"}, [&] { return show_on_screen(office); });
+  staff.add_task({.name = "news"}, [&] { return tell_news(office, e); });
+  office.desk = staff.add<approval_desk>({.name = "desk"}, &office, &e);
   // When the clerk has nothing left to do, the shop closes.
   staff.add_task({.name = "clerk", .restart = weir::restart::transient, .significant = true},
-                 [&] { return take_orders(c, e); });
+                 [&] { return take_orders(office, e); });
   co_await e.open();  // from here on, unfinished orders go on
   co_await staff.run();
 }
 
 }  // namespace
 
-weir::task<> keep_shop(back_office& c) {
-  const std::string journal = journal_of(c.with.dir).string();
+weir::task<> keep_shop(back_office& office) {
+  const std::string journal = journal_of(office.with.dir).string();
   auto body = [&](durable::engine& e) -> weir::task<> {
-    e.add("checkout", [&c](order o) { return checkout(c, std::move(o)); });
-    co_await work(c, e);
+    e.add("checkout", [&office](order o) { return checkout(office, std::move(o)); });
+    co_await work(office, e);
   };
   co_await durable::with_engine({.path = journal, .segment_bytes = 1 << 20}, body);
 }

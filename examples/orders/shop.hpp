@@ -2,11 +2,10 @@
 // The shop: what one order goes through (checkout.cpp), and who works there (shop.cpp).
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <weir/durable.hpp>
 #include <weir/weir.hpp>
@@ -73,10 +72,10 @@ struct back_office {
 
 /// One order, from the reservation to the parcel. The durable handler: it goes on where it was,
 /// whatever happens to the process.
-weir::task<receipt> checkout(back_office& c, order o);
+weir::task<receipt> checkout(back_office& office, order o);
 
 /// One process of the shop: opens the journal, goes on with every order that was not finished, and
 /// takes new ones. Ends when all are finished, if there is an end.
-weir::task<> keep_shop(back_office& c);
+weir::task<> keep_shop(back_office& office);
 
 }  // namespace shop

@@ -15,10 +15,24 @@ constexpr std::size_t runs_at_a_time = 1024;
 constexpr std::size_t places_at_first = 8;
 constexpr std::size_t spare_places_max = 64;
 
+/// In a simulation the ids of awakeables must be the same in every run, and others in another
+/// journal; elsewhere the system's generator makes a secret that cannot be guessed.
+std::array<unsigned char, 16> drawn_secret(environment& env, std::string_view path) {
+  std::array<unsigned char, 16> secret{};
+  for (std::size_t i = 0; i < secret.size(); i += 8) {
+    const std::uint64_t drawn = env.random() ^ digest_of(path);
+    for (std::size_t k = 0; k < 8; ++k) secret[i + k] = static_cast<unsigned char>(drawn >> 8 * k);
+  }
+  return secret;
+}
+
 }  // namespace
 
 void engine_core::open() {
   if (run_here != nullptr) refuse_in_run("a durable::engine");
+  if (ended_ || closing_.is_set())
+    raise(errc::not_open,
+          "open: the durable engine on '" + setup_.path + "' is closed; make another one");
   if (opened_)
     raise(errc::already_open,
           "open: the durable engine on '" + setup_.path + "' was opened before; make another one");
@@ -27,6 +41,7 @@ void engine_core::open() {
   options.segment_bytes = static_cast<std::uint64_t>(setup_.segment_bytes);
   options.sync = setup_.sync;
   options.disk = setup_.disk;
+  if (host_.env().simulated()) options.secret = drawn_secret(host_.env(), setup_.path);
   auto opened = std::make_unique<journal>(std::move(options));
   seen_.resize(runs_at_a_time);
   try {
@@ -171,8 +186,10 @@ task<> engine_core::shut_down() {
   ready_.clear();
   resuming_.clear();
   parked_.clear();
+  waiting_steps_.clear();
   if (journal_ != nullptr) wake_durable();
   writer_.reset();
+  journal_.reset();
   events_.close();
   ended_ = true;
 }

@@ -62,7 +62,7 @@ void engine_core::want_flush() noexcept {
 
 journal::appended engine_core::append(durable_run& run, record_type type, std::uint16_t flags,
                                       std::uint64_t command, std::string_view payload) {
-  if (!running()) return {0, 0};
+  if (!running()) return {never_durable, 0};
   record_head head;
   head.type = static_cast<std::uint16_t>(type);
   head.flags = flags;
@@ -77,12 +77,20 @@ journal::appended engine_core::append(durable_run& run, record_type type, std::u
     return at;
   } catch (...) {
     break_down(std::current_exception());
-    return {0, 0};
+    return {never_durable, 0};
   }
 }
 
+void engine_core::require_running() const {
+  if (broken_) std::rethrow_exception(failure_);
+}
+
+// Ends are told after those who were just woken have run: who starts a run and asks for its result
+// at once waits for it already, however short it was.
 void engine_core::flush() {
-  if (journal_ == nullptr || broken_ || committing_) return;
+  if (journal_ == nullptr || broken_) return;
+  finish_durable_runs();
+  if (committing_ || !flush_wanted_) return;
   if (pump_->queued && flushes_put_off_ < flush_patience) {
     ++flushes_put_off_;
     return flusher_->wake();
@@ -107,13 +115,12 @@ void engine_core::commit_done(std::unique_ptr<journal_batch> batch,
   if (error) return break_down(std::move(error));
   journal_->committed(std::move(batch));
   wake_durable();
-  finish_durable_runs();
-  if (flush_wanted_) flusher_->wake();
+  flusher_->wake();
 }
 
 void engine_core::wake_durable() noexcept {
   const in_loop outside(host_);
-  const std::uint64_t durable_now = journal_->durable_lsn();
+  const std::uint64_t durable_now = durable_seen_ = journal_->durable_lsn();
   for (linked_wait* w = lsn_waiters_.first(); w != nullptr;) {
     auto& waiting = static_cast<lsn_wait&>(*w);
     w = wait_list::after(*w);
@@ -121,6 +128,7 @@ void engine_core::wake_durable() noexcept {
     lsn_waiters_.remove(waiting);
     waiting.complete();
   }
+  if (running()) start_waiting_steps();
 }
 
 // Nothing is known about what was written: nothing goes on, and everybody hears of it.
@@ -182,6 +190,10 @@ void engine_core::begin_resumed() {
       emit(run);
       make_ready(run);
     } catch (...) {
+      if (run.live != nullptr) {
+        run.discard();
+        --live_;
+      }
       block_run(run, message_of(std::current_exception()));
     }
   }
@@ -254,7 +266,13 @@ void engine_core::work_on_runs() {
 }
 
 void engine_core::drive(durable_run& run) {
-  const durable_run::progress how = run.drive();
+  durable_run::progress how = durable_run::progress::blocked;
+  try {
+    how = run.drive();
+  } catch (...) {  // the disk gave no answer about another run
+    if (!running()) return;
+    run.block(message_of(std::current_exception()));
+  }
   if (run.resuming && (!run.live->replaying || how == durable_run::progress::blocked))
     replayed(run);
   switch (how) {
@@ -283,7 +301,7 @@ void engine_core::end_run(durable_run& run) {
   answer_record{wall_now(), run.outcome->code, run.outcome->text}.write(payload);
   const journal::appended at = append(
       run, record_type::run_end, static_cast<std::uint16_t>(run.outcome->how), 0, payload.view());
-  if (at.lsn == 0) return;
+  if (at.lsn == never_durable) return;
   run.end_lsn = at.lsn;
   run.end_place = at.place;
   run.places = {};
@@ -364,8 +382,10 @@ void engine_core::step_lost(durable_run& run) noexcept {
   if (run.state == durable::run_state::blocked && run.live->jobs.empty()) stop_blocked(run);
 }
 
+// One that was told something while it ran is ready already, and is not to be suspended.
 void engine_core::park(durable_run& run) {
   unpark(run);
+  if (run.listed) return;
   run.parked_at = parked_.insert(parked_.end(), &run);
   if (live_ > setup_.max_live) suspend_some();
 }
@@ -474,7 +494,18 @@ void engine_core::start_step(durable_run& run, command_wait& w,
   const in_loop outside(host_);
   auto job = std::make_shared<step_job>(*this, run, w, past);
   run.live->jobs.emplace(w.command, job);
-  job->start(*steps_);
+  if (journal_->durable_lsn() >= job->depends()) return job->start(*steps_);
+  waiting_steps_.push_back(std::move(job));
+  if (waiting_steps_.back()->depends() > taken_lsn_) want_flush();
+}
+
+// In the order in which they were issued.
+void engine_core::start_waiting_steps() noexcept {
+  if (steps_ == nullptr || steps_->cancel_requested()) return;
+  const std::uint64_t durable_now = journal_->durable_lsn();
+  for (const std::shared_ptr<step_job>& job : waiting_steps_)
+    if (job->depends() <= durable_now) job->start(*steps_);
+  std::erase_if(waiting_steps_, [&](const auto& job) { return job->depends() <= durable_now; });
 }
 
 void engine_core::start_call(durable_run& run, command_wait& w) {
@@ -490,10 +521,14 @@ void engine_core::start_call(durable_run& run, command_wait& w) {
     return run.step_ended(w.command, std::move(no));
   }
   durable_run* callee = attached(request);
-  if (callee == nullptr) callee = &start_run(request, run.number(), w.command);
-  if (callee->ended())
-    return answer_call(run, w.command, callee->outcome ? *callee->outcome : late_result(*callee));
-  note_caller(*callee, run, w.command);
+  if (callee == nullptr) callee = start_run(request, run.number(), w.command);
+  if (callee == nullptr) return;
+  if (!callee->ended()) return note_caller(*callee, run, w.command);
+  try {
+    answer_call(run, w.command, callee->outcome ? *callee->outcome : late_result(*callee));
+  } catch (...) {
+    run.block(message_of(std::current_exception()));
+  }
 }
 
 void engine_core::note_caller(durable_run& callee, const durable_run& run, std::uint64_t command) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <system_error>
 #include <vector>
@@ -62,7 +63,8 @@ void make_journal_directory(const journal_files& files) {
     raise(errc::invalid_argument, "journal '" + files.directory +
                                       "' is a file, or below one; give the path of a directory");
   }
-  files.sync_names(parent_of(files.directory));
+  // The manifest is the last thing that is made of a new journal; once it is there, so is the name.
+  if (!files.disk->exists(files.path(manifest_name))) files.sync_names(parent_of(files.directory));
 }
 
 std::unique_ptr<disk_lock> lock_journal(const journal_files& files) {
@@ -122,6 +124,7 @@ class journal::parts {
   std::uint64_t durable_lsn_ = 0;
   bool short_of_space_ = false;
 
+  std::once_flag failing_;
   std::optional<error> cause_;
   std::atomic<bool> broken_{false};
 };
@@ -175,8 +178,14 @@ journal::appended journal::parts::append(const record_head& head, std::string_vi
   kept.flags &= record_engine_flags;
   const std::uint64_t largest = std::min(inline_payload_max, options_.segment_bytes / 4);
   const std::uint64_t lsn = layout_->next_lsn();
-  if (payload.size() > largest) return {lsn, append_blob(kept, payload)};
-  return {lsn, layout_->append(*pending_, kept, payload)};
+  try {
+    if (payload.size() > largest) return {lsn, append_blob(kept, payload)};
+    return {lsn, layout_->append(*pending_, kept, payload)};
+  } catch (...) {
+    // Memory ran out in the middle of a frame, which must not be written so.
+    fail(std::current_exception());
+    throw error(*cause_);
+  }
 }
 
 record_place journal::parts::append_blob(const record_head& head, std::string_view payload) {
@@ -212,9 +221,12 @@ void journal::parts::commit(journal_batch& batch) {
   }
 }
 
+/// Both threads may fail; the first cause stays.
 void journal::parts::fail(const std::exception_ptr& cause) {
-  cause_.emplace(journal_error(files_.directory, cause));
-  broken_.store(true, std::memory_order_release);
+  std::call_once(failing_, [&] {
+    cause_.emplace(journal_error(files_.directory, cause));
+    broken_.store(true, std::memory_order_release);
+  });
 }
 
 void journal::parts::committed(std::unique_ptr<journal_batch> batch) noexcept {

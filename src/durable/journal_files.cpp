@@ -17,11 +17,14 @@ constexpr std::size_t segment_digits = 16;
 constexpr std::size_t zero_bytes = std::size_t{64} << 10;
 constexpr std::array<std::byte, zero_bytes> zeros{};
 
-void unlink_if_possible(disk& on, const std::string& path) noexcept {
+/// What cannot be removed is thrown away by the next open; the error that led here is the one to
+/// tell.
+bool try_to_unlink(disk& on, const std::string& path) noexcept {
   try {
     on.unlink(path);
+    return true;
   } catch (const std::exception&) {
-    // It is thrown away at the next open; the error that led here is the one to tell.
+    return false;
   }
 }
 
@@ -59,7 +62,7 @@ void write_whole(const journal_files& files, const std::string& directory, const
     write_all(*file, content, 0);
     files.sync_file(*file);
   } catch (...) {
-    unlink_if_possible(*files.disk, draft);
+    (void)try_to_unlink(*files.disk, draft);
     throw;
   }
   files.disk->rename(draft, path);
@@ -89,7 +92,7 @@ bool segment_maker::step(std::uint64_t at_most) {
     files_.sync_file(*file_);
   } catch (...) {
     file_.reset();
-    unlink_if_possible(*files_.disk, path_ + std::string(unfinished));
+    (void)try_to_unlink(*files_.disk, path_ + std::string(unfinished));
     throw;
   }
   if (written_ < bytes_) return false;

@@ -12,6 +12,9 @@ namespace weir::detail {
 
 namespace {
 
+/// Opens that a lost manifest knew of and of which nothing else tells: at most so many, we say.
+constexpr std::uint64_t lost_epochs = std::uint64_t{1} << 16;
+
 /// How many zeros `bytes` begins with, in steps of eight. Most of a journal's last segment is zero,
 /// so that eight words are looked at together.
 std::size_t zero_bytes(std::span<const std::byte> bytes) noexcept {
@@ -43,6 +46,7 @@ recovered recovery::run(record_reader& reader) {
   } else {
     check_segments();
     adopt();
+    rebuilt_ = !manifest_;
     read_segments(reader);
     check_end();
     // A manifest is written when the name of the first segment lasts; without one it may not.
@@ -77,7 +81,15 @@ recovery::segment recovery::look_at(std::uint64_t number) {
   return s;
 }
 
+void recovery::check_version(const std::string& path, std::uint32_t version) const {
+  if (version == journal_version) return;
+  raise_corrupt(path, 8,
+                "format version " + std::to_string(version) + ", this weir reads version " +
+                    std::to_string(journal_version));
+}
+
 void recovery::check_segments() const {
+  if (manifest_) check_version(files_.path(manifest_name), manifest_->version);
   const std::uint64_t first = manifest_ ? manifest_->first_segment : 1;
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     const segment& s = segments_[i];
@@ -95,10 +107,7 @@ void recovery::check_segments() const {
 
 void recovery::check_header(const segment& s) const {
   const segment_header& h = *s.header;
-  if (h.version != journal_version)
-    raise_corrupt(s.path, 8,
-                  "format version " + std::to_string(h.version) + ", this weir reads version " +
-                      std::to_string(journal_version));
+  check_version(s.path, h.version);
   if (h.key_id != 0)
     raise(errc::wrong_key, "journal '" + files_.directory + "' is encrypted with key " +
                                std::to_string(h.key_id) + "; give the engine that key");
@@ -313,12 +322,13 @@ void recovery::keep_or_remove_next() {
 
 void recovery::remove_unfinished(const std::string& directory) {
   if (!files_.disk->exists(directory)) return;
-  for (const std::string& name : files_.disk->list(directory))
-    if (name.ends_with(unfinished)) files_.disk->unlink(directory + "/" + name);
+  for (std::string& name : files_.disk->list(directory))
+    if (name.ends_with(unfinished)) files_.disk->unlink(name.insert(0, directory + "/"));
 }
 
 void recovery::write_new_manifest() {
   if (manifest_) epoch_ = std::max(epoch_, manifest_->epoch);
+  if (rebuilt_) epoch_ += lost_epochs;
   const manifest m{.epoch = epoch_ + 1,
                    .first_segment = segments_.front().number,
                    .first_lsn = segments_.front().header->first_lsn,

@@ -64,6 +64,7 @@ class recovery {
 
   void find_segments();
   segment look_at(std::uint64_t number);
+  void check_version(const std::string& path, std::uint32_t version) const;
   void check_segments() const;
   void check_header(const segment& s) const;
   void adopt();
@@ -93,6 +94,7 @@ class recovery {
   std::uint32_t seed_ = 0;
 
   std::optional<manifest> manifest_;
+  bool rebuilt_ = false;           // there should be one and is none
   std::vector<segment> segments_;  // in order
   std::size_t begun_ = 0;          // so many of them are
 

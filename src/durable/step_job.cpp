@@ -33,6 +33,7 @@ step_job::step_job(engine_core& engine, durable_run& run, command_wait& w,
       failed_(past.failed) {}
 
 void step_job::start(scope& in) {
+  if (asked_) return;
   fiber* f = scope::make(work(shared_from_this()));
   fiber_ = core_ref::adopt(in.adopt(f, {.name = "step"}, site_, scope::launch::ordinary));
 }
@@ -40,6 +41,7 @@ void step_job::start(scope& in) {
 void step_job::cancel() {
   const std::shared_ptr<step_job> keep = shared_from_this();
   asked_ = true;
+  if (fiber_.get() == nullptr) return finish_cancelled();
   cancel_fiber(static_cast<fiber&>(*fiber_.get()),
                cancel_reason(cancel_kind::user, "the durable run does not wait for it any more"));
   if (!begun_) finish_cancelled();  // it will never begin, so nobody else says that it has ended
@@ -54,7 +56,6 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
   step_job& job = *self;
   job.begun_ = true;
   this_context().defer([self](const outcome_view& how) { self->ended(how); });
-  co_await job.engine_.durable(job.depends_);
   step_attempts attempts(job.retry_, job.failed_);
   outcome<std::string> out;
   auto call = [&] { return job.attempt(); };
@@ -64,6 +65,7 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
           job.engine_.append(job.run_, record_type::intent, 0, job.command_, {}).lsn;
       co_await job.engine_.durable(lsn);
     }
+    job.engine_.require_running();
     attempts.begin();
     co_await detail::into(out, call);
     if (out.is_value()) break;

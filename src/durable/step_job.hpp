@@ -17,6 +17,8 @@ class step_job : public std::enable_shared_from_this<step_job> {
  public:
   step_job(engine_core& engine, durable_run& run, command_wait& w,
            const run_history::step_past& past);
+  /// What it depends on must be on the disk before it starts.
+  std::uint64_t depends() const noexcept { return depends_; }
   void start(scope& in);
   /// Asks it to end.
   void cancel();

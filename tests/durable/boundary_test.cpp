@@ -241,7 +241,8 @@ void cut_everywhere(const play& p) {
     const std::map<std::string, int> done = recorded_steps(all, count);
     for (const auto& [name, times] : straight) {
       const auto before = done.find(name);
-      if (before != done.end()) EXPECT_EQ(ran[name], times - before->second) << name;
+      if (before == done.end()) continue;
+      EXPECT_EQ(ran[name], times - before->second) << name;
     }
     if (testing::Test::HasFailure()) return;
   }

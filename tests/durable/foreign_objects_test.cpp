@@ -165,9 +165,11 @@ TEST(durable_foreign, pools_take_no_job) {
 
 TEST(durable_foreign, channels_carry_nothing_into_a_run_or_out_of_it) {
   simulated([]() -> task<> {
-    auto [to, from] = weir::channel<int>(2, {.name = "outside"});
+    auto ends = weir::channel<int>(2, {.name = "outside"});
+    auto& to = ends.first;
+    auto& from = ends.second;
     EXPECT_FALSE(to.try_send(1));
-    auto handler = [&to = to, &from = from]() -> task<std::string> {
+    auto handler = [&]() -> task<std::string> {
       text_log all;
       all.push_back(called([&] { return to.try_send(2); }));
       all.push_back(co_await awaited([&] { return to.send(3); }));
@@ -374,9 +376,11 @@ TEST(durable_foreign, destructors_of_a_run_that_stops_existing_say_nothing) {
   simulated([]() -> task<> {
     co_await weir::with_scope([](weir::scope& s) -> task<> {
       auto agent = weir::spawn_agent<counter>(s, {.name = "outside"});
-      auto [to, from] = weir::channel<int>(2);
+      auto ends = weir::channel<int>(2);
+      auto& to = ends.first;
+      auto& from = ends.second;
       int destroyed = 0;
-      auto handler = [&, &to = to]() -> task<std::string> {
+      auto handler = [&]() -> task<std::string> {
         auto speak = [&] {
           ++destroyed;
           EXPECT_EQ(agent.cast(&counter::inc), weir::sent::stopped);

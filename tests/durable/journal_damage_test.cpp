@@ -8,6 +8,7 @@
 
 #include "durable/frame.hpp"
 #include "durable/journal_support.hpp"
+#include "durable/manifest.hpp"
 
 using namespace journal_aid;
 using disk_aid::generator;
@@ -210,6 +211,21 @@ TEST(journal_damage, a_manifest_that_is_missing_or_damaged_is_made_again) {
     EXPECT_EQ(o.seen.payloads(), expected) << kind;
     EXPECT_EQ(o.j.secret(), test_secret);
   }
+}
+
+TEST(journal_damage, a_manifest_made_again_has_an_epoch_that_nobody_used) {
+  rig r;
+  fill(r.disk, 3);
+  for (int i = 0; i < 10; ++i) (void)payloads(r.disk);
+  const auto epoch = [&] {
+    const std::string text = disk_aid::get(r.disk, "j/MANIFEST");
+    return weir::detail::decode_manifest(disk_aid::bytes(text))->epoch;
+  };
+  const std::uint64_t before = epoch();
+  EXPECT_EQ(before, 11u);
+  r.disk.unlink("j/MANIFEST");
+  (void)payloads(r.disk);
+  EXPECT_GT(epoch(), before);
 }
 
 TEST(journal_damage, a_manifest_without_segments_is_no_empty_journal) {

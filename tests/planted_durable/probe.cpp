@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr std::uint64_t journals = 400;
+constexpr std::uint64_t journals = 1000;
 constexpr std::uint64_t lives = 12;
 constexpr std::uint64_t findings = 5;
 
