@@ -278,10 +278,16 @@ bool engine_core::cancel(std::string_view id, std::string_view why) {
   completion what{record_type::cancel, 0, wall_now(), {}, {}};
   what.answer.how = command_answer::sort::cancelled;
   what.answer.text = why;
-  found->second->cancel_asked = true;
-  tell_run(*found->second, std::move(what));
+  cancel_told(*found->second, std::move(what));
   require_running();
   return true;
+}
+
+void engine_core::cancel_told(durable_run& run, completion what) {
+  run.cancel_asked = true;
+  if (run.live == nullptr && !run.resuming && run.begins > wall_now())
+    what.answer.code = cancelled_early;
+  tell_run(run, std::move(what));
 }
 
 bool cancel_run(engine_core& engine, const std::string& id, std::string_view why) {
@@ -376,6 +382,7 @@ void end_wait::describe(dump_line& line) const { line.add("durable run").add_nam
 
 command_answer end_wait::take() {
   if (error_) std::rethrow_exception(error_);
+  if (answer_) return std::move(*answer_);
   if (engine_->broken_) std::rethrow_exception(engine_->failure_);
   if (!engine_->open_) raise(errc::not_open, "the durable engine was closed before the run ended");
   return engine_->late_result(*run_);

@@ -70,6 +70,7 @@ class end_wait : public simple_wait<end_wait, linked_wait> {
   durable_run* run_;
   bool waited_ = false;
   std::exception_ptr error_;
+  std::optional<command_answer> answer_;
 };
 
 /// The options of an engine with their texts.
@@ -153,6 +154,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
                            std::uint64_t command, std::string_view payload);
   /// Appends a completion and lets the run have it.
   std::uint64_t tell_run(durable_run& run, completion what);
+  void cancel_told(durable_run& run, completion what);
   void start_timer(run_timer& t);
   void stop_timer(run_timer& t) noexcept;
   void start_step(durable_run& run, command_wait& w, const run_history::step_past& past);

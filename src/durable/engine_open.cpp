@@ -175,6 +175,7 @@ task<> engine_core::shut_down() {
     const outcome<void> written = co_await settle(durable(journal_->last_lsn()));
     if (!written.is_value()) break;
   }
+  if (running() && journal_ != nullptr) finish_durable_runs();
   open_ = false;
   if (alarm_.armed()) host_.cancel_deadline(alarm_);
   for (const auto& [number, run] : runs_) {

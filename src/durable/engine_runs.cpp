@@ -359,14 +359,15 @@ void engine_core::finish_durable_runs() {
         run.state = durable::run_state::failed;
         run.message = run.outcome->text;
     }
-    run.outcome.reset();
     const in_loop outside(host_);
     while (!run.askers.empty()) {
       auto& asker = static_cast<end_wait&>(*run.askers.first());
       run.askers.remove(asker);
       asker.error_ = run.error;
+      asker.answer_ = run.outcome;
       asker.complete();
     }
+    run.outcome.reset();
     run.error = nullptr;
     emit(run);
   }
@@ -575,11 +576,10 @@ void engine_core::give_up(durable_run& run, command_wait& w) {
     return run.step_ended(w.command, std::move(gone));
   note_caller(*callee, run, w.command);
   if (std::exchange(callee->caller_asked, true)) return;  // in an earlier life, too
-  callee->cancel_asked = true;
   completion what{record_type::cancel, w.command, wall_now(), {}, {}};
   what.answer.how = command_answer::sort::cancelled;
   what.answer.text = "the run that called it was cancelled";
-  tell_run(*callee, std::move(what));
+  cancel_told(*callee, std::move(what));
 }
 
 }  // namespace weir::detail

@@ -42,15 +42,17 @@ void durable_run::begin(const handler_base& code, std::string input, run_history
   live->fibers[root].id = root_fiber;
 }
 
+// A run that was cancelled before its time never begins: its record says so.
+void durable_run::cancel_before_begin() {
+  ring<completion>& past = live->history.completions;
+  for (std::size_t i = 0; i < past.size(); ++i)
+    if (past[i].type == record_type::cancel && past[i].answer.code == cancelled_early)
+      return deliver_cancel(past[i]);
+}
+
 durable_run::progress durable_run::drive() {
   const in_loop in_run(live->inner);
-  // A run that was cancelled before its time never begins.
-  const auto& past = live->history.completions;
-  if (!past.empty() && past.front().type == record_type::cancel && past.front().at < begins) {
-    completion next = std::move(live->history.completions.front());
-    live->history.completions.pop_front();
-    deliver_cancel(next);
-  }
+  if (!std::exchange(live->driven, true)) cancel_before_begin();
   for (int turns = 0;; ++turns) {
     if (turns == strands_per_turn) return progress::more;
     for (int i = 0; !live->inner.drain(1);) {

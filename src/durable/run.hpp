@@ -157,6 +157,7 @@ struct live_run {
   };
   std::vector<fresh_command> fresh;  // issued during the replay, not in the journal
   bool replaying = true;
+  bool driven = false;
   bool evicting = false;
   std::string deadlock;
   bool forced = false;  // the cleanup after a deadlock was deadlocked, too
@@ -281,6 +282,7 @@ class durable_run final : public run_seam {
                std::uint64_t digest, std::uint64_t key, std::source_location site);
   bool deliver(completion next);
   void deliver_cancel(const completion& what);
+  void cancel_before_begin();
   bool go_live();
   bool waits_for_journal() const noexcept;
   void fail_deadlocked();

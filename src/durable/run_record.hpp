@@ -125,6 +125,9 @@ struct answer_record {
   static answer_record read(std::string_view payload);
 };
 
+/// The code in the record of a cancellation that came before the run had begun.
+inline constexpr errc cancelled_early = errc::cancelled;
+
 /// Fiber and index of a command as one number.
 constexpr std::uint64_t command_key(std::uint32_t fiber, std::uint32_t index) noexcept {
   return static_cast<std::uint64_t>(fiber) << 32 | index;
