@@ -51,6 +51,7 @@ engine_core::engine_core(engine_setup setup)
 
 engine_core::~engine_core() {
   if (alarm_.armed()) host_.cancel_deadline(alarm_);
+  forget_timers();
   runs_.clear();
   writer_.reset();
 }
@@ -370,10 +371,7 @@ void lsn_wait::take() const {
 }
 
 bool end_wait::try_now() const noexcept { return !engine_->running() || run_->final; }
-void end_wait::arm() noexcept {
-  waited_ = true;
-  run_->askers.push_back(*this);
-}
+void end_wait::arm() noexcept { run_->askers.push_back(*this); }
 cancel_result end_wait::withdraw() noexcept {
   run_->askers.remove(*this);
   return cancel_result::done;

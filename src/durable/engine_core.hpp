@@ -68,7 +68,6 @@ class end_wait : public simple_wait<end_wait, linked_wait> {
   friend class engine_core;
   engine_core* engine_;
   durable_run* run_;
-  bool waited_ = false;
   std::exception_ptr error_;
   std::optional<command_answer> answer_;
 };
@@ -224,9 +223,11 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// Something that was appended must get to the disk.
   void want_flush() noexcept;
   void wake_durable() noexcept;
+  static void wake_askers(durable_run& run) noexcept;
   void start_waiting_steps() noexcept;
   void break_down(std::exception_ptr error) noexcept;
   void arm_alarm();
+  void forget_timers() noexcept;
   void fire_due();
   task<> shut_down();
   std::string new_id();

@@ -46,6 +46,7 @@ void engine_core::open() {
   seen_.resize(runs_at_a_time);
   try {
     opened->open(*this);
+    writer_ = commit_writer::make(*this, *opened, host_);
   } catch (...) {
     by_id_.clear();
     by_idempotency_.clear();
@@ -54,7 +55,6 @@ void engine_core::open() {
     throw;
   }
   journal_ = std::move(opened);
-  writer_ = commit_writer::make(*this, *journal_, host_);
   opened_ = open_ = true;
   recovered();
 }
@@ -180,13 +180,9 @@ task<> engine_core::shut_down() {
   if (alarm_.armed()) host_.cancel_deadline(alarm_);
   for (const auto& [number, run] : runs_) {
     if (run->live != nullptr) run->evict("the durable engine was closed");
-    while (!run->askers.empty()) {
-      auto& asker = static_cast<end_wait&>(*run->askers.first());
-      run->askers.remove(asker);
-      asker.complete();
-    }
+    wake_askers(*run);
   }
-  timers_.clear();
+  forget_timers();
   ready_.clear();
   resuming_.clear();
   parked_.clear();

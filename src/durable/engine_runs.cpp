@@ -147,12 +147,19 @@ void engine_core::break_down(std::exception_ptr error) noexcept {
   host_.emit("journal_failed", setup_.path);
   wake_durable();
   const in_loop outside(host_);
-  for (const auto& [number, run] : runs_) {
-    while (!run->askers.empty()) {
-      auto& asker = static_cast<end_wait&>(*run->askers.first());
-      run->askers.remove(asker);
-      asker.complete();
+  for (const auto& [number, run] : runs_) wake_askers(*run);
+}
+
+// With the outcome of the run, if it has one.
+void engine_core::wake_askers(durable_run& run) noexcept {
+  while (!run.askers.empty()) {
+    auto& asker = static_cast<end_wait&>(*run.askers.first());
+    run.askers.remove(asker);
+    if (run.final) {
+      asker.error_ = run.error;
+      asker.answer_ = run.outcome;
     }
+    asker.complete();
   }
 }
 
@@ -360,13 +367,7 @@ void engine_core::finish_durable_runs() {
         run.message = run.outcome->text;
     }
     const in_loop outside(host_);
-    while (!run.askers.empty()) {
-      auto& asker = static_cast<end_wait&>(*run.askers.first());
-      run.askers.remove(asker);
-      asker.error_ = run.error;
-      asker.answer_ = run.outcome;
-      asker.complete();
-    }
+    wake_askers(run);
     run.outcome.reset();
     run.error = nullptr;
     emit(run);
@@ -465,6 +466,11 @@ void engine_core::stop_timer(run_timer& t) noexcept {
   if (first) arm_alarm();
 }
 
+void engine_core::forget_timers() noexcept {
+  for (run_timer* t : timers_) t->started = false;
+  timers_.clear();
+}
+
 void engine_core::arm_alarm() {
   if (alarm_.armed()) host_.cancel_deadline(alarm_);
   if (timers_.empty() || to_recover_ > 0 || !running()) return;
@@ -543,6 +549,13 @@ void engine_core::start_call(durable_run& run, command_wait& w) {
   durable_run* callee = attached(request);
   if (callee == nullptr) callee = start_run(request, run.number(), w.command);
   if (callee == nullptr) return;
+  if (callee == &run) {
+    command_answer no;
+    no.how = command_answer::sort::error;
+    no.code = errc::would_deadlock;
+    no.text = "run '" + run.id + "' calls itself by its own id, and would wait for itself";
+    return run.step_ended(w.command, std::move(no));
+  }
   if (!callee->ended()) return note_caller(*callee, run, w.command);
   try {
     answer_call(run, w.command, callee->outcome ? *callee->outcome : late_result(*callee));

@@ -89,11 +89,12 @@ bool durable_run::matches(const run_history::command& was, command_kind kind, st
                           std::uint64_t digest, std::uint64_t key, std::source_location site) {
   if (was.kind == kind && was.name == name && was.digest == digest) return true;
   std::string text("the code does not match the journal: command ");
-  text.append(std::to_string(index_of_key(key))).append(" of this fiber was ");
+  text.append(std::to_string(index_of_key(key)));
+  text.append(fiber_of_key(key) == root_fiber ? " of the handler was " : " of a child was ");
   text.append(text_of(was.kind, was.name)).append(" and is ").append(text_of(kind, name));
   if (was.kind == kind && was.name == name) text.append(" with another input");
   text.append(" now, at ").append(place_of(site));
-  block(std::move(text));
+  block(text.append(old_code));
   return false;
 }
 

@@ -16,7 +16,6 @@ namespace weir::detail {
 namespace {
 
 constexpr int strands_per_turn = 64;
-constexpr std::uint32_t root_fiber = 1;
 
 }  // namespace
 
@@ -84,9 +83,10 @@ durable_run::progress durable_run::drive() {
 
 void durable_run::block_missing(const run_history::command& left) {
   std::string text("the code does not match the journal: the journal has ");
-  text.append(to_string(left.kind)).append(" '").append(left.name);
-  text.append("', which the code does not do any more");
-  block(std::move(text));
+  text.append(to_string(left.kind));
+  if (!left.name.empty()) text.append(" '").append(left.name).append("'");
+  text.append(", which the code does not do any more");
+  block(text.append(old_code));
 }
 
 // The commands that were under way are started now, in the order in which they were issued.

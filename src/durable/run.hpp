@@ -163,6 +163,10 @@ struct live_run {
   bool forced = false;  // the cleanup after a deadlock was deadlocked, too
 };
 
+/// What to do about a run whose code does not match.
+inline constexpr const char* old_code =
+    "; nothing is lost: start the program with the code that the run was begun with";
+
 /// A run, from its start until it is forgotten.
 ///
 /// Invariants:

@@ -109,7 +109,7 @@ struct start_record {
 struct command_record {
   std::string_view name;
   std::uint64_t digest = 0;  // of the input
-  std::uint64_t number = 0;  // a timer: when; a call or send: the run that it starts
+  std::uint64_t number = 0;  // a timer: when; a send that was refused: the code of its error
 
   void write(payload_writer& out) const;
   static command_record read(std::string_view payload);
@@ -127,6 +127,9 @@ struct answer_record {
 
 /// The code in the record of a cancellation that came before the run had begun.
 inline constexpr errc cancelled_early = errc::cancelled;
+
+/// The number of the handler's own fiber.
+inline constexpr std::uint32_t root_fiber = 1;
 
 /// Fiber and index of a command as one number.
 constexpr std::uint64_t command_key(std::uint32_t fiber, std::uint32_t index) noexcept {

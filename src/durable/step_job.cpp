@@ -33,13 +33,15 @@ step_job::step_job(engine_core& engine, durable_run& run, command_wait& w,
       retry_(*w.setup().retry),
       once_(w.setup().kind == command_kind::step_once),
       site_(w.setup().site),
+      name_(w.setup().name),
       failed_(past.failed),
       locals_(region::locals(region::scope_of(*w.waiting_strand()->top))) {}
 
 void step_job::start(scope& in) {
   if (asked_) return;
   fiber* f = scope::make(work(shared_from_this()));
-  fiber_ = core_ref::adopt(in.adopt(f, {.name = "step"}, site_, scope::launch::ordinary));
+  fiber_ =
+      core_ref::adopt(in.adopt(f, {.name = weir::name(name_)}, site_, scope::launch::ordinary));
 }
 
 void step_job::cancel() {

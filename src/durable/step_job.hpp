@@ -43,6 +43,7 @@ class step_job : public std::enable_shared_from_this<step_job> {
   bool begun_ = false;
   bool asked_ = false;
   std::source_location site_;
+  std::string name_;
   std::int64_t failed_;
   binding* locals_;  // of the waiting fiber
   command_answer answer_;
