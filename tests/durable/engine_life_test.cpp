@@ -320,6 +320,8 @@ TEST(durable_suspension, a_crash_while_runs_are_suspended_or_delayed_lets_them_c
   auto setup = [](durable::engine& e) {
     e.add("h", [](int n) -> task<int> {
       (void)co_await weir::send("later", n, {.delay = 100h});
+      auto woken = weir::signal<int>("wake up");
+      (void)co_await weir::race(woken.wait(), nap(10h, n));
       co_return co_await nap(std::chrono::hours(10 + n), n);
     });
     e.add("later", [](int n) -> task<int> { co_return n; });
@@ -330,6 +332,7 @@ TEST(durable_suspension, a_crash_while_runs_are_suspended_or_delayed_lets_them_c
       (void)co_await e.start<int>("h", {.id = id}, n);
       co_await weir::sleep(1min);
     }
+    EXPECT_TRUE(co_await e.signal("r0", "wake up", 1));  // the first is the last that is alive
     co_await weir::sleep(1000h);
   };
   w.run([&]() -> task<> {
