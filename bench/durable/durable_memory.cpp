@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What an engine keeps of `size` runs that sleep in memory, that sleep and were suspended, and that
-// have ended: heap bytes for each.
+// have ended: bytes of the heap for each.
 #include <malloc.h>
 
 #include "durable/journals.hpp"
@@ -10,7 +10,11 @@
 
 namespace {
 
-std::int64_t heap_bytes() { return static_cast<std::int64_t>(mallinfo2().uordblks); }
+/// What is small and what has pages of its own, such as the slabs of coroutine frames.
+std::int64_t heap_bytes() {
+  const auto now = mallinfo2();
+  return static_cast<std::int64_t>(now.uordblks + now.hblkhd);
+}
 
 weir::task<> weigh(const char* row, std::int64_t size, std::string path, bool ends,
                    std::int64_t max_live) {

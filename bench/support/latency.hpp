@@ -32,6 +32,7 @@ class run_times {
     const auto runs = static_cast<double>(took_.size());
     report("run_cost", size, elapsed / runs, "us");
     report("commit_cost", size, elapsed / runs / commits_per_run, "us");
+    report("run_p05", size, at(0.05), "us");
     report("run_p50", size, at(0.50), "us");
     report("run_p95", size, at(0.95), "us");
     report("run_p99", size, at(0.99), "us");

@@ -24,7 +24,6 @@ struct send_options {
   duration delay{};  ///< when the run begins, counted from now
   std::string_view id{};
   std::string_view key{};
-  std::string_view idempotency{};
 };
 
 namespace detail {
@@ -55,8 +54,7 @@ inline task<std::string> make_send(run_request request, std::source_location sit
 inline task<std::string> begin_send(std::string_view handler, std::string input,
                                     const send_options& options, std::source_location site) {
   (void)require_run("send");
-  run_request r =
-      request_of(handler, std::move(input), {options.id, options.key, options.idempotency});
+  run_request r = request_of(handler, std::move(input), {options.id, options.key, {}});
   r.delay = options.delay;
   return make_send(std::move(r), site);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "durable/commit_writer.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -36,8 +38,11 @@ class inline_writer final : public commit_writer {
   journal& journal_;
 };
 
+constexpr auto spin_limit = std::chrono::microseconds(50);
+
 /// What the two sides share; one of them has the batch at any time.
 struct handover {
+  std::atomic<bool> called{false};  // there is something to do: for a look without the mutex
   std::mutex mutex;
   std::condition_variable work;
   bool waiting = false;
@@ -72,6 +77,7 @@ class thread_writer final : public commit_writer {
     {
       const std::lock_guard lock(shared_->mutex);
       shared_->stopping = true;
+      shared_->called.store(true, std::memory_order_relaxed);
     }
     shared_->work.notify_one();
     thread_.join();
@@ -82,6 +88,7 @@ class thread_writer final : public commit_writer {
       const std::lock_guard lock(shared_->mutex);
       shared_->batch = std::move(batch);
       shared_->waiting = true;
+      shared_->called.store(true, std::memory_order_relaxed);
     }
     shared_->work.notify_one();
   }
@@ -93,10 +100,22 @@ class thread_writer final : public commit_writer {
       shared->work.wait(lock, [&] { return shared->waiting || shared->stopping; });
       if (!shared->waiting) return;
       shared->waiting = false;
+      shared->called.store(shared->stopping, std::memory_order_relaxed);
       lock.unlock();
       shared->error = commit_to(to, *shared->batch);
       home.post(*new commit_message(shared));
+      look_out(*shared);
       lock.lock();
+    }
+  }
+
+  /// Runs that do one step after the other have the next batch as soon as they know of this one; to
+  /// sleep and be woken takes longer.
+  static void look_out(const handover& shared) {
+    const auto until = std::chrono::steady_clock::now() + spin_limit;
+    while (!shared.called.load(std::memory_order_relaxed)) {
+      if (std::chrono::steady_clock::now() >= until) return;
+      std::this_thread::yield();
     }
   }
 

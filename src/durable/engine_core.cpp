@@ -43,6 +43,8 @@ engine_setup::engine_setup(const durable::engine_options& options)
 engine_core::engine_core(engine_setup setup)
     : setup_(std::move(setup)),
       host_(require_fiber("durable::engine")),
+      host_serial_(host_.serial()),
+      host_name_(host_.own_door().name()),
       events_(events_kept),
       pump_(new work_strand(*this, &engine_core::work_on_runs, host_)),
       flusher_(new work_strand(*this, &engine_core::flush, host_)) {}
@@ -57,6 +59,7 @@ engine_core::~engine_core() {
 
 void engine_core::add_handler(std::string_view name, std::shared_ptr<const handler_base> handler,
                               int version) {
+  require_here("add");
   require_option(!name.empty(), "add: the name of a handler is empty");
   require_option(version >= 1, "add: the version of a handler is less than 1");
   auto& versions = handlers_[std::string(name)];
@@ -83,16 +86,19 @@ std::uint32_t engine_core::newest_version(std::string_view handler) const {
 
 // ------------------------------------------------------------------ starting
 
-void engine_core::require_open(const char* what) const {
+void engine_core::require_here(const char* what) const {
   if (run_here != nullptr) refuse_in_run("a durable::engine");
-  if (&host_ != loop::here()) {
-    raise(errc::wrong_loop, std::string(what) + ": the durable engine on '" + setup_.path +
-                                "' belongs to loop '" + host_.own_door().name() + "'");
-  }
+  if (ended_ || current_loop_serial() == host_serial_) return;
+  raise(errc::wrong_loop, std::string(what) + ": the durable engine on '" + setup_.path +
+                              "' belongs to loop '" + host_name_ + "'");
+}
+
+void engine_core::require_open(const char* what) const {
+  require_here(what);
   if (broken_) std::rethrow_exception(failure_);
   if (open_) return;
   raise(errc::not_open, std::string(what) + ": the durable engine on '" + setup_.path + "' " +
-                            (opened_ ? "is closed" : "is not open; await open() first"));
+                            (opened_ || ended_ ? "is closed" : "is not open; await open() first"));
 }
 
 durable_run* engine_core::attached(const run_request& request) {
@@ -136,8 +142,9 @@ engine_core::begun engine_core::begin_run(run_request request) {
     raise(errc::journal_full, "no space for the journal '" + setup_.path +
                                   "': runs that have begun go on, new ones are refused until there "
                                   "is room");
-  durable_run& made = start_run(request, 0, 0);
-  return {made.id, made.start_lsn};
+  const durable_run* made = start_run(request, 0, 0);
+  require_running();
+  return {made->id, made->start_lsn};
 }
 
 std::string engine_core::new_id() {
@@ -170,7 +177,7 @@ void engine_core::add_to_index(durable_run& run) {
     by_idempotency_.emplace(idempotency_key(run.handler, run.idempotency), &run);
 }
 
-durable_run& engine_core::start_run(const run_request& request, std::uint64_t parent,
+durable_run* engine_core::start_run(const run_request& request, std::uint64_t parent,
                                     std::uint64_t command) {
   const std::string made_id = request.id.empty() ? new_id() : request.id;
   start_record start;
@@ -201,17 +208,17 @@ durable_run& engine_core::start_run(const run_request& request, std::uint64_t pa
     at = journal_->append(head, payload.view());
   } catch (...) {
     break_down(std::current_exception());
-    throw;
+    return nullptr;
   }
   want_flush();
   run.start_place = at.place;
   run.start_lsn = run.depends = at.lsn;
   resume(run);
-  return run;
+  return &run;
 }
 
 void engine_core::start_sent(const run_request& request) {
-  if (attached(request) == nullptr) start_run(request, 0, 0);
+  if (attached(request) == nullptr) (void)start_run(request, 0, 0);
 }
 
 // ------------------------------------------------------------------ telling runs something
@@ -272,6 +279,7 @@ bool engine_core::cancel(std::string_view id, std::string_view why) {
   what.answer.text = why;
   found->second->cancel_asked = true;
   tell_run(*found->second, std::move(what));
+  require_running();
   return true;
 }
 
@@ -297,12 +305,14 @@ durable::run_info engine_core::info_of(const durable_run& run) const {
 }
 
 std::optional<durable::run_info> engine_core::get(std::string_view id) const {
+  require_open("get");
   const auto found = by_id_.find(id);
   if (found == by_id_.end()) return std::nullopt;
   return info_of(*found->second);
 }
 
 std::vector<durable::run_info> engine_core::list(const durable::list_options& options) const {
+  require_open("list");
   std::vector<durable::run_info> found;
   for (const auto& [number, run] : runs_) {
     if (options.state && run->state != *options.state) continue;
@@ -313,7 +323,9 @@ std::vector<durable::run_info> engine_core::list(const durable::list_options& op
 }
 
 subscription<durable::run_event> engine_core::events() {
-  if (run_here != nullptr) refuse_in_run("a durable::engine");
+  require_here("events");
+  if (ended_)
+    raise(errc::not_open, "events: the durable engine on '" + setup_.path + "' is closed");
   return events_.subscribe({.overflow = overflow::drop_oldest});
 }
 
@@ -338,7 +350,9 @@ cancel_result lsn_wait::withdraw() noexcept {
 }
 void lsn_wait::describe(dump_line& line) const { line.add("the journal"); }
 void lsn_wait::take() const {
-  if (engine_->journal_ != nullptr && engine_->journal_->durable_lsn() >= lsn_) return;
+  const std::uint64_t last =
+      engine_->journal_ == nullptr ? engine_->durable_seen_ : engine_->journal_->durable_lsn();
+  if (last >= lsn_) return;
   if (engine_->broken_) std::rethrow_exception(engine_->failure_);
   raise(errc::not_open, "the durable engine was closed before this was on the disk");
 }

@@ -24,6 +24,9 @@
 
 namespace weir::detail {
 
+/// The LSN of what could not be appended, because the journal has failed: it never is on the disk.
+inline constexpr std::uint64_t never_durable = ~std::uint64_t{0};
+
 /// Waits until a record is on the disk; the error of a journal that failed.
 class lsn_wait : public simple_wait<lsn_wait, linked_wait> {
  public:
@@ -137,6 +140,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   subscription<durable::run_event> events();
   durable_run& require_known(std::string_view id);
   command_answer late_result(durable_run& run);
+  /// errc::not_journaled, wrong_loop: it is used where it must not be.
+  void require_here(const char* what) const;
   void require_open(const char* what) const;
   pending<lsn_wait> durable(std::uint64_t lsn) { return pending<lsn_wait>({this, lsn}); }
   pending<end_wait> end_of(durable_run& run) { return pending<end_wait>({this, &run}); }
@@ -163,6 +168,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   const std::array<unsigned char, 16>& secret() const noexcept { return journal_->secret(); }
   void make_ready(durable_run& run);
   bool running() const noexcept { return open_ && !broken_; }
+  /// The error of a journal that has failed.
+  void require_running() const;
 
   /// A step was cut short by the end of the engine or the failure of the journal.
   void step_lost(durable_run& run) noexcept;
@@ -186,7 +193,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void forget_recovery() noexcept;
   durable_run& make_run(std::uint64_t number, const start_record& from);
   void add_to_index(durable_run& run);
-  durable_run& start_run(const run_request& request, std::uint64_t parent, std::uint64_t command);
+  /// Null: the journal has failed.
+  durable_run* start_run(const run_request& request, std::uint64_t parent, std::uint64_t command);
   durable_run* attached(const run_request& request);
   const handler_base* code_of(const durable_run& run) const;
   std::uint32_t newest_version(std::string_view handler) const;
@@ -229,7 +237,10 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
 
   engine_setup setup_;
   loop& host_;
-  scope* steps_ = nullptr;  // of the service, while it runs
+  const std::uint32_t host_serial_;
+  const std::string host_name_;
+  std::uint64_t durable_seen_ = 0;  // the last that waiters were told of
+  scope* steps_ = nullptr;          // of the service, while it runs
   bool open_ = false;
   bool opened_ = false;  // ever
   bool broken_ = false;

@@ -30,6 +30,9 @@ std::array<unsigned char, 16> drawn_secret(environment& env, std::string_view pa
 
 void engine_core::open() {
   if (run_here != nullptr) refuse_in_run("a durable::engine");
+  if (ended_ || closing_.is_set())
+    raise(errc::not_open,
+          "open: the durable engine on '" + setup_.path + "' is closed; make another one");
   if (opened_)
     raise(errc::already_open,
           "open: the durable engine on '" + setup_.path + "' was opened before; make another one");
@@ -186,6 +189,7 @@ task<> engine_core::shut_down() {
   waiting_steps_.clear();
   if (journal_ != nullptr) wake_durable();
   writer_.reset();
+  journal_.reset();
   events_.close();
   ended_ = true;
 }

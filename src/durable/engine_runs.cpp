@@ -62,7 +62,7 @@ void engine_core::want_flush() noexcept {
 
 journal::appended engine_core::append(durable_run& run, record_type type, std::uint16_t flags,
                                       std::uint64_t command, std::string_view payload) {
-  if (!running()) return {0, 0};
+  if (!running()) return {never_durable, 0};
   record_head head;
   head.type = static_cast<std::uint16_t>(type);
   head.flags = flags;
@@ -77,8 +77,12 @@ journal::appended engine_core::append(durable_run& run, record_type type, std::u
     return at;
   } catch (...) {
     break_down(std::current_exception());
-    return {0, 0};
+    return {never_durable, 0};
   }
+}
+
+void engine_core::require_running() const {
+  if (broken_) std::rethrow_exception(failure_);
 }
 
 // Ends are told after those who were just woken have run: who starts a run and asks for its result
@@ -116,7 +120,7 @@ void engine_core::commit_done(std::unique_ptr<journal_batch> batch,
 
 void engine_core::wake_durable() noexcept {
   const in_loop outside(host_);
-  const std::uint64_t durable_now = journal_->durable_lsn();
+  const std::uint64_t durable_now = durable_seen_ = journal_->durable_lsn();
   for (linked_wait* w = lsn_waiters_.first(); w != nullptr;) {
     auto& waiting = static_cast<lsn_wait&>(*w);
     w = wait_list::after(*w);
@@ -186,6 +190,10 @@ void engine_core::begin_resumed() {
       emit(run);
       make_ready(run);
     } catch (...) {
+      if (run.live != nullptr) {
+        run.discard();
+        --live_;
+      }
       block_run(run, message_of(std::current_exception()));
     }
   }
@@ -258,7 +266,13 @@ void engine_core::work_on_runs() {
 }
 
 void engine_core::drive(durable_run& run) {
-  const durable_run::progress how = run.drive();
+  durable_run::progress how = durable_run::progress::blocked;
+  try {
+    how = run.drive();
+  } catch (...) {  // the disk gave no answer about another run
+    if (!running()) return;
+    run.block(message_of(std::current_exception()));
+  }
   if (run.resuming && (!run.live->replaying || how == durable_run::progress::blocked))
     replayed(run);
   switch (how) {
@@ -287,7 +301,7 @@ void engine_core::end_run(durable_run& run) {
   answer_record{wall_now(), run.outcome->code, run.outcome->text}.write(payload);
   const journal::appended at = append(
       run, record_type::run_end, static_cast<std::uint16_t>(run.outcome->how), 0, payload.view());
-  if (at.lsn == 0) return;
+  if (at.lsn == never_durable) return;
   run.end_lsn = at.lsn;
   run.end_place = at.place;
   run.places = {};
@@ -507,10 +521,14 @@ void engine_core::start_call(durable_run& run, command_wait& w) {
     return run.step_ended(w.command, std::move(no));
   }
   durable_run* callee = attached(request);
-  if (callee == nullptr) callee = &start_run(request, run.number(), w.command);
-  if (callee->ended())
-    return answer_call(run, w.command, callee->outcome ? *callee->outcome : late_result(*callee));
-  note_caller(*callee, run, w.command);
+  if (callee == nullptr) callee = start_run(request, run.number(), w.command);
+  if (callee == nullptr) return;
+  if (!callee->ended()) return note_caller(*callee, run, w.command);
+  try {
+    answer_call(run, w.command, callee->outcome ? *callee->outcome : late_result(*callee));
+  } catch (...) {
+    run.block(message_of(std::current_exception()));
+  }
 }
 
 void engine_core::note_caller(durable_run& callee, const durable_run& run, std::uint64_t command) {

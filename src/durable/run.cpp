@@ -44,6 +44,13 @@ void durable_run::begin(const handler_base& code, std::string input, run_history
 
 durable_run::progress durable_run::drive() {
   const in_loop in_run(live->inner);
+  // A run that was cancelled before its time never begins.
+  const auto& past = live->history.completions;
+  if (!past.empty() && past.front().type == record_type::cancel && past.front().at < begins) {
+    completion next = std::move(live->history.completions.front());
+    live->history.completions.pop_front();
+    deliver_cancel(next);
+  }
   for (int turns = 0;; ++turns) {
     if (turns == strands_per_turn) return progress::more;
     for (int i = 0; !live->inner.drain(1);) {
@@ -119,13 +126,20 @@ bool durable_run::waits_for_journal() const noexcept {
   return !live->timers.empty() || !live->issued.empty() || live->journaled_waits > 0;
 }
 
+// Recorded, so that the cleanup that follows is the same in every life. If that is deadlocked as
+// well, it is cut short.
 void durable_run::fail_deadlocked() {
-  if (!live->deadlock.empty()) return block("deadlocked, and a wait of it refuses to end");
-  live->deadlock =
-      "deadlock: every fiber of the run waits for another one, and nothing journaled is "
-      "pending\n" +
+  if (!live->deadlock.empty()) {
+    if (std::exchange(live->forced, true)) return block("deadlocked, and a wait refuses to end");
+    return live->inner.cancel_everything("deadlock", true);
+  }
+  completion what{record_type::deadlock, 0, engine_.wall_now(), {}, {}};
+  what.answer.how = command_answer::sort::error;
+  what.answer.code = errc::deadlock;
+  what.answer.text =
+      "deadlock: every fiber of the run waits for another one, and nothing journaled is pending\n" +
       tree_of(live->inner);
-  live->inner.cancel_everything("deadlock", true);
+  engine_.tell_run(*this, std::move(what));
 }
 
 bool durable_run::deliver(completion next) {
@@ -138,6 +152,10 @@ bool durable_run::deliver(completion next) {
   switch (next.type) {
     case record_type::cancel:
       deliver_cancel(next);
+      break;
+    case record_type::deadlock:
+      live->deadlock = std::move(next.answer.text);
+      live->inner.cancel_everything("deadlock", false);
       break;
     case record_type::fired: {
       const auto found = live->timers.find(next.command);
@@ -222,6 +240,15 @@ void durable_run::evict(const char* why) {
   live.reset();
 }
 
+void durable_run::discard() {
+  {
+    const in_loop in_run(live->inner);
+    live->root = core_ref();
+    live->root_scope.reset();
+  }
+  live.reset();
+}
+
 command_answer durable_run::take_result() {
   auto& root = static_cast<fiber_of<std::string>&>(static_cast<fiber&>(*live->root.get()));
   command_answer how;
@@ -241,12 +268,7 @@ command_answer durable_run::take_result() {
     how.how = command_answer::sort::cancelled;
     how.text = root.out.is_cancelled() ? root.out.reason().message : std::string();
   }
-  {
-    const in_loop in_run(live->inner);
-    live->root = core_ref();
-    live->root_scope.reset();
-  }
-  live.reset();
+  discard();
   return how;
 }
 
@@ -269,7 +291,13 @@ std::string durable_run::send(run_request request, std::source_location site) {
   const std::string made = request.id;
   const std::uint64_t digest = digest_of(request.input);
   std::string problem;
-  const errc refused = engine_.refuses(request, problem);
+  errc refused = engine_.refuses(request, problem);
+  for (const live_run::fresh_command& c : live->fresh) {
+    if (!c.sends || c.sends->id != request.id || c.sends->handler == request.handler) continue;
+    refused = errc::id_in_use;
+    problem = "run '" + request.id + "' is one of handler '" + c.sends->handler + "', not of '" +
+              request.handler + "'; give another id";
+  }
   const bool good = refused == errc{};
   const issued_command c =
       command(command_kind::send, handler_name, digest, static_cast<std::uint64_t>(refused), site,

@@ -104,6 +104,11 @@ struct live_run {
   explicit live_run(durable_run& run, loop& host);
   live_run(const live_run&) = delete;
   live_run& operator=(const live_run&) = delete;
+  // It is too large for the fast path of malloc.
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
 
   struct fiber_record {
     std::uint32_t id = 0;
@@ -154,6 +159,7 @@ struct live_run {
   bool replaying = true;
   bool evicting = false;
   std::string deadlock;
+  bool forced = false;  // the cleanup after a deadlock was deadlocked, too
 };
 
 /// A run, from its start until it is forgotten.
@@ -219,6 +225,10 @@ class durable_run final : public run_seam {
   void begin(const handler_base& code, std::string input, run_history history);
   /// Goes on until nothing is ready and nothing is to be delivered, or for as long as is polite.
   progress drive();
+  /// It cannot go on.
+  void block(std::string why);
+  /// Its world could not be made.
+  void discard();
   /// Destroys its world: no defer, no catch, nothing is recorded.
   void evict(const char* why);
   /// Nothing of it runs outside (steps), so it may be evicted.
@@ -267,7 +277,6 @@ class durable_run final : public run_seam {
   void block_missing(const run_history::command& left);
   bool matches(const run_history::command& was, command_kind kind, std::string_view name,
                std::uint64_t digest, std::uint64_t key, std::source_location site);
-  void block(std::string why);
   bool deliver(completion next);
   void deliver_cancel(const completion& what);
   bool go_live();

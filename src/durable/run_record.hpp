@@ -24,6 +24,7 @@ enum class record_type : std::uint16_t {
   fired = 8,     // a timer
   resolved = 9,  // an awakeable; flags: command_answer::sort
   signal = 10,
+  deadlock = 11,  // nothing could go on
 };
 
 /// Whether it tells the run something: those are replayed in order, and what the run does next
@@ -35,6 +36,7 @@ constexpr bool is_completion(record_type type) noexcept {
     case record_type::fired:
     case record_type::resolved:
     case record_type::signal:
+    case record_type::deadlock:
       return true;
     default:
       return false;

@@ -52,10 +52,29 @@ task<std::string> step_job::attempt() {
   return run_region<std::string, step_region, decltype(once)>({}, once);
 }
 
+namespace {
+
+/// Says how a step ended if its coroutine is destroyed before it could say so itself.
+class step_end {
+ public:
+  explicit step_end(step_job& job) noexcept : job_(&job) {}
+  step_end(const step_end&) = delete;
+  step_end& operator=(const step_end&) = delete;
+  ~step_end() {
+    if (job_ != nullptr && !in_dead_world()) job_->cut_short();
+  }
+  void reached() noexcept { job_ = nullptr; }
+
+ private:
+  step_job* job_;
+};
+
+}  // namespace
+
 task<> step_job::work(std::shared_ptr<step_job> self) {
   step_job& job = *self;
   job.begun_ = true;
-  this_context().defer([self](const outcome_view& how) { self->ended(how); });
+  step_end end(job);
   step_attempts attempts(job.retry_, job.failed_);
   outcome<std::string> out;
   auto call = [&] { return job.attempt(); };
@@ -65,6 +84,7 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
           job.engine_.append(job.run_, record_type::intent, 0, job.command_, {}).lsn;
       co_await job.engine_.durable(lsn);
     }
+    job.engine_.require_running();
     attempts.begin();
     co_await detail::into(out, call);
     if (out.is_value()) break;
@@ -86,15 +106,23 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
     job.answer_.code = out.is_error() ? code_of(out.error()) : errc::terminal;
     job.answer_.text = out.is_error() ? message_of(out.error()) : "the step was cancelled";
   }
+  end.reached();
+  job.finish();
 }
 
-// What was cancelled because the engine ends is not recorded: the next life does it again.
-void step_job::ended(const outcome_view& how) {
-  if (how.is_cancelled() && asked_) return finish_cancelled();
-  if (!how.is_value()) return lost();
+void step_job::finish() {
   if (run_.state == durable::run_state::blocked) return lost();
   leave();
   run_.step_ended(command_, std::move(answer_));
+}
+
+// What was cancelled because the engine ends is not recorded: the next life does it again.
+void step_job::cut_short() {
+  if (asked_) {
+    finish_cancelled();
+  } else {
+    lost();
+  }
 }
 
 void step_job::finish_cancelled() {

@@ -22,11 +22,13 @@ class step_job : public std::enable_shared_from_this<step_job> {
   void start(scope& in);
   /// Asks it to end.
   void cancel();
+  /// Its coroutine is gone: it was cancelled, or the journal has failed.
+  void cut_short();
 
  private:
   static task<> work(std::shared_ptr<step_job> self);
   task<std::string> attempt();
-  void ended(const outcome_view& how);
+  void finish();
   void finish_cancelled();
   void lost();
   void leave();
