@@ -306,3 +306,54 @@ TEST(durable_suspension, timers_signals_and_cancellations_wake_suspended_runs) {
   };
   sim::run({.seed = 1, .start_time = day0}, with_open_engine(options, as_h(handler), use));
 }
+
+TEST(durable_suspension, a_crash_while_runs_are_suspended_or_delayed_lets_them_come_back) {
+  sim::world w({.seed = 1, .start_time = day0});
+  auto options = [&] {
+    durable::engine_options o;
+    o.path = "/journal";
+    o.segment_bytes = segment;
+    o.disk = &w.disk();
+    o.max_live = 1;
+    return o;
+  };
+  auto setup = [](durable::engine& e) {
+    e.add("h", [](int n) -> task<int> {
+      (void)co_await weir::send("later", n, {.delay = 100h});
+      auto woken = weir::signal<int>("wake up");
+      (void)co_await weir::race(woken.wait(), nap(10h, n));
+      co_return co_await nap(std::chrono::hours(10 + n), n);
+    });
+    e.add("later", [](int n) -> task<int> { co_return n; });
+  };
+  auto starts = [](durable::engine& e) -> task<> {
+    for (int n = 0; n < 6; ++n) {
+      const std::string id = "r" + std::to_string(n);
+      (void)co_await e.start<int>("h", {.id = id}, n);
+      co_await weir::sleep(1min);
+    }
+    EXPECT_TRUE(co_await e.signal("r0", "wake up", 1));  // the first is the last that is alive
+    co_await weir::sleep(1000h);
+  };
+  w.run([&]() -> task<> {
+    co_await weir::with_scope({.failure = weir::failure::isolate}, [&](weir::scope& s) -> task<> {
+      auto lives = [&] {
+        return weir::on(w.loop("process"), with_open_engine(options(), setup, starts));
+      };
+      auto process = s.spawn(weir::settle(lives));
+      co_await weir::sleep(1h);
+      w.crash("process");
+      const auto& how = co_await process;
+      EXPECT_EQ(aid::code_of(how.error()), errc::loop_gone);
+    });
+  });
+  w.run(with_open_engine(options(), setup, [](durable::engine& e) -> task<> {
+    for (int n = 0; n < 6; ++n) {
+      const std::string id = "r" + std::to_string(n);
+      auto run = co_await e.start<int>("h", {.id = id}, n);
+      EXPECT_EQ(co_await run.result(), n);
+    }
+    co_await weir::sleep(101h);
+    EXPECT_EQ(e.list({.state = run_state::completed, .handler = "later"}).size(), 6u);
+  }));
+}
