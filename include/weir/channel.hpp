@@ -81,7 +81,14 @@ class channel_state final : public channel_core {
     check_end();
     end_sending();
     returned_.clear();
-    while (has_value()) {
+    // Somebody may have a position and not its value in it yet: that is a matter of a move. Who
+    // takes longer leaves it to the end of the channel.
+    for (int patience = 10'000; next_ != end_position() && patience > 0;) {
+      if (!has_value()) {
+        --patience;
+        let_others_run();
+        continue;
+      }
       empty_slot();
       taken(++next_);
     }

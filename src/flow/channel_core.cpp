@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <weir/detail/channel_core.hpp>
 
+#include <thread>
+
 #include <bit>
 #include <mutex>
 #include <string>
@@ -133,6 +135,7 @@ channel_core::channel_core(std::int64_t capacity, const channel_options& options
 
 channel_core::~channel_core() = default;
 
+void channel_core::let_others_run() noexcept { std::this_thread::yield(); }
 bool channel_core::may_put_back() noexcept { return !in_dead_world(); }
 
 void channel_core::raise_closed() const {

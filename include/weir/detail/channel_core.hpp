@@ -155,6 +155,8 @@ class channel_core {
   /// Aborts if the receiver may not be destroyed here and now.
   void check_end() const noexcept;
   static bool may_put_back() noexcept;
+  /// Other threads, not other fibers.
+  static void let_others_run() noexcept;
 
   std::uint64_t slot_count() const noexcept { return slots_; }
   object_name self() const noexcept { return {"channel", name_.view()}; }
