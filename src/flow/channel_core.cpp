@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <weir/detail/channel_core.hpp>
 
-#include <thread>
-
 #include <bit>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <weir/detail/dump_line.hpp>
