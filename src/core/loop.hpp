@@ -157,7 +157,6 @@ class loop {
   /// The inner loops of this one, in the order of their beginning.
   loop* first_inner() const noexcept { return first_inner_; }
   loop* next_inner() const noexcept { return next_inner_; }
-  std::string take_deadlock() noexcept { return std::exchange(deadlock_, {}); }
 
   time_point now() {
     if (!now_read_) {

@@ -166,7 +166,6 @@ durable_run& engine_core::make_run(std::uint64_t number, const start_record& fro
   made->started = from.at;
   made->begins = from.begins;
   made->parent = from.parent;
-  made->parent_command = from.parent_command;
   made->idempotency = from.idempotency;
   last_number_ = std::max(last_number_, number);
   return *runs_.emplace_hint(runs_.end(), number, std::move(made))->second;
@@ -390,7 +389,7 @@ durable_run& engine_core::require_known(std::string_view id) {
   const auto found = by_id_.find(id);
   if (found != by_id_.end()) return *found->second;
   raise(errc::invalid_argument,
-        "run '" + std::string(id) + "' is not known any more: its retention is over");
+        "run '" + std::string(id) + "' is not in the journal '" + setup_.path + "'");
 }
 
 command_answer engine_core::late_result(durable_run& run) {

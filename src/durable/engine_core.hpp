@@ -181,7 +181,6 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
  private:
   friend class lsn_wait;
   friend class end_wait;
-  friend class step_job;
 
   void see(const record_head& head, std::string_view payload, std::uint64_t lsn,
            record_place place) override;
@@ -200,6 +199,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   const handler_base* code_of(const durable_run& run) const;
   std::uint32_t newest_version(std::string_view handler) const;
   void resume(durable_run& run);
+  void set_alarm(durable_run& run, std::uint64_t when, std::uint64_t order);
   void begin_resumed();
   run_history load(durable_run& run, std::string& input);
   void work_on_runs();
@@ -211,6 +211,9 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void has_recovered(durable_run& run);
   /// Its start is on the disk, so that others may know of it.
   bool is_known(const durable_run& run) const noexcept;
+  static void refuse(durable_run& run, const command_wait& w, errc code, std::string why);
+  /// The run that a call starts or attaches to.
+  static run_request request_of(const durable_run& run, const command_wait& w);
   static void note_caller(durable_run& callee, const durable_run& run, std::uint64_t command);
   void answer_call(durable_run& run, std::uint64_t command, const command_answer& how);
   void park(durable_run& run);

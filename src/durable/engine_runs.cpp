@@ -169,11 +169,7 @@ void engine_core::resume(durable_run& run) {
   if (run.live != nullptr || run.resuming || run.ended() || !open_) return;
   if (run.begins > run.started && !run.cancel_asked && run.begins > wall_now()) {
     if (run.alarm != nullptr) return;
-    run.alarm = std::make_unique<run_timer>();
-    run.alarm->run = &run;
-    run.alarm->when = static_cast<std::uint64_t>(run.begins.time_since_epoch().count());
-    run.alarm->order = run.start_place;
-    return start_timer(*run.alarm);
+    return set_alarm(run, ticks_of(run.begins), run.start_place);
   }
   if (run.alarm != nullptr) {
     stop_timer(*run.alarm);
@@ -182,6 +178,15 @@ void engine_core::resume(durable_run& run) {
   run.resuming = true;
   resuming_.push_back(&run);
   pump_->wake();
+}
+
+// It is not in memory: the alarm brings it back.
+void engine_core::set_alarm(durable_run& run, std::uint64_t when, std::uint64_t order) {
+  run.alarm = std::make_unique<run_timer>();
+  run.alarm->run = &run;
+  run.alarm->when = when;
+  run.alarm->order = order;
+  start_timer(*run.alarm);
 }
 
 void engine_core::begin_resumed() {
@@ -426,19 +431,14 @@ void engine_core::suspend_some() {
       if (first == nullptr || by_time()(t.get(), first)) first = t.get();
     // One whose timer is due would come back at once.
     if (first != nullptr && first->when <= ticks_of(wall_now())) continue;
-    std::unique_ptr<run_timer> alarm;
-    if (first != nullptr) {
-      alarm = std::make_unique<run_timer>();
-      alarm->run = &run;
-      alarm->when = first->when;
-      alarm->order = first->order;
-    }
+    const bool sleeps = first != nullptr;
+    const std::uint64_t when = sleeps ? first->when : 0;
+    const std::uint64_t order = sleeps ? first->order : 0;
     unpark(run);
     run.evict("suspended to save memory");
     --live_;
     run.state = durable::run_state::suspended;
-    run.alarm = std::move(alarm);
-    if (run.alarm != nullptr) start_timer(*run.alarm);
+    if (sleeps) set_alarm(run, when, order);
     emit(run);
   }
 }
@@ -509,14 +509,10 @@ void engine_core::fire_due() {
 
 void engine_core::start_step(durable_run& run, command_wait& w,
                              const run_history::step_past& past) {
-  if (past.open) {
-    command_answer unknown;
-    unknown.how = command_answer::sort::error;
-    unknown.code = errc::outcome_unknown;
-    unknown.text = "step_once '" + w.setup().name + "' of run '" + run.id +
-                   "' was under way when the process died; whether it was done is not known";
-    return run.step_ended(w.command, std::move(unknown));
-  }
+  if (past.open)
+    return refuse(run, w, errc::outcome_unknown,
+                  "step_once '" + w.setup().name + "' of run '" + run.id +
+                      "' was under way when the process died; whether it was done is not known");
   const in_loop outside(host_);
   auto job = std::make_shared<step_job>(*this, run, w, past);
   run.live->jobs.emplace(w.command, job);
@@ -534,28 +530,32 @@ void engine_core::start_waiting_steps() noexcept {
   std::erase_if(waiting_steps_, [&](const auto& job) { return job->depends() <= durable_now; });
 }
 
-void engine_core::start_call(durable_run& run, command_wait& w) {
+// The command is answered with an error, which is recorded.
+void engine_core::refuse(durable_run& run, const command_wait& w, errc code, std::string why) {
+  command_answer no;
+  no.how = command_answer::sort::error;
+  no.code = code;
+  no.text = std::move(why);
+  run.step_ended(w.command, std::move(no));
+}
+
+run_request engine_core::request_of(const durable_run& run, const command_wait& w) {
   run_request request = *w.setup().request;
   if (request.id.empty() && request.idempotency.empty()) request.id = run.child_id(w.command);
+  return request;
+}
+
+void engine_core::start_call(durable_run& run, command_wait& w) {
+  const run_request request = request_of(run, w);
   std::string problem;
   const errc refused = refuses(request, problem);
-  if (refused != errc{}) {
-    command_answer no;
-    no.how = command_answer::sort::error;
-    no.code = refused;
-    no.text = problem;
-    return run.step_ended(w.command, std::move(no));
-  }
+  if (refused != errc{}) return refuse(run, w, refused, std::move(problem));
   durable_run* callee = attached(request);
   if (callee == nullptr) callee = start_run(request, run.number(), w.command);
   if (callee == nullptr) return;
-  if (callee == &run) {
-    command_answer no;
-    no.how = command_answer::sort::error;
-    no.code = errc::would_deadlock;
-    no.text = "run '" + run.id + "' calls itself by its own id, and would wait for itself";
-    return run.step_ended(w.command, std::move(no));
-  }
+  if (callee == &run)
+    return refuse(run, w, errc::would_deadlock,
+                  "run '" + run.id + "' calls itself by its own id, and would wait for itself");
   if (!callee->ended()) return note_caller(*callee, run, w.command);
   try {
     answer_call(run, w.command, callee->outcome ? *callee->outcome : late_result(*callee));
@@ -574,17 +574,14 @@ void engine_core::give_up(durable_run& run, command_wait& w) {
   command_answer gone;
   gone.how = command_answer::sort::cancelled;
   gone.text = "cancelled";
+  if (run.has_answer(w.command)) return;
   if (w.setup().kind != command_kind::call) {
-    if (run.has_answer(w.command)) return;
     const auto job = run.live->jobs.find(w.command);
     if (job == run.live->jobs.end()) return run.step_ended(w.command, std::move(gone));
     const in_loop outside(host_);
     return job->second->cancel();
   }
-  run_request request = *w.setup().request;
-  if (request.id.empty() && request.idempotency.empty()) request.id = run.child_id(w.command);
-  if (run.has_answer(w.command)) return;
-  durable_run* callee = attached(request);
+  durable_run* callee = attached(request_of(run, w));
   if (callee == nullptr || callee->ended() || callee->parent != run.number())
     return run.step_ended(w.command, std::move(gone));
   note_caller(*callee, run, w.command);

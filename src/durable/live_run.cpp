@@ -183,26 +183,29 @@ bool durable_run::poll(command_wait& w) {
   return false;
 }
 
+std::vector<command_wait*>* durable_run::waiters_of(const command_wait& w) {
+  const command_setup& setup = w.setup();
+  switch (setup.kind) {
+    case command_kind::awakeable:
+      return &live->awakeables[setup.key].waiting;
+    case command_kind::promise:
+      return &live->promises[setup.name].waiting;
+    case command_kind::signal:
+      return &live->signals[setup.name].waiting;
+    default:
+      return nullptr;
+  }
+}
+
 void durable_run::issue(command_wait& w) {
   const command_setup& setup = w.setup();
   w.given_up = false;
-  switch (setup.kind) {
-    case command_kind::awakeable:
-      live->awakeables[setup.key].waiting.push_back(&w);
-      ++live->journaled_waits;
-      return;
-    case command_kind::promise:
-      live->promises[setup.name].waiting.push_back(&w);
-      return;
-    case command_kind::signal: {
-      const issued_command c = command(setup.kind, setup.name, 0, 0, setup.site);
-      w.command = c.key;
-      live->signals[setup.name].waiting.push_back(&w);
-      ++live->journaled_waits;
-      return;
-    }
-    default:
-      break;
+  if (auto* waiting = waiters_of(w)) {
+    if (setup.kind == command_kind::signal)
+      w.command = command(setup.kind, setup.name, 0, 0, setup.site).key;
+    waiting->push_back(&w);
+    if (setup.kind != command_kind::promise) ++live->journaled_waits;
+    return;
   }
   const bool calls = setup.kind == command_kind::call;
   const issued_command c =
@@ -216,19 +219,9 @@ void durable_run::issue(command_wait& w) {
 
 // A wait for a step or a call ends when the journal knows how that ended; all others at once.
 cancel_result durable_run::withdraw(command_wait& w) noexcept {
-  const command_setup& setup = w.setup();
-  if (setup.kind == command_kind::awakeable) {
-    std::erase(live->awakeables[setup.key].waiting, &w);
-    --live->journaled_waits;
-    return cancel_result::done;
-  }
-  if (setup.kind == command_kind::promise) {
-    std::erase(live->promises[setup.name].waiting, &w);
-    return cancel_result::done;
-  }
-  if (setup.kind == command_kind::signal) {
-    std::erase(live->signals[setup.name].waiting, &w);
-    --live->journaled_waits;
+  if (auto* waiting = waiters_of(w)) {
+    std::erase(*waiting, &w);
+    if (w.setup().kind != command_kind::promise) --live->journaled_waits;
     return cancel_result::done;
   }
   if (live->evicting || w.command == 0) {

@@ -235,13 +235,8 @@ void durable_run::evict(const char* why) {
     live->inner.evict(make_reason(std::move(reason)));
     current = before;
   }
-  {
-    const in_loop in_run(live->inner);
-    live->root = core_ref();
-    live->root_scope.reset();
-  }
   for (const auto& [key, t] : live->timers) engine_.stop_timer(*t);
-  live.reset();
+  discard();
 }
 
 void durable_run::discard() {

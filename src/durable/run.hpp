@@ -195,7 +195,6 @@ class durable_run final : public run_seam {
   wall_time started{};
   wall_time begins{};
   std::uint64_t parent = 0;
-  std::uint64_t parent_command = 0;
   durable::run_state state = durable::run_state::suspended;
   std::string message;
   record_place start_place = 0;
@@ -225,7 +224,6 @@ class durable_run final : public run_seam {
   std::optional<std::list<durable_run*>::iterator> parked_at;
 
   std::uint64_t number() const noexcept { return number_; }
-  engine_core& engine() noexcept { return engine_; }
   bool ended() const noexcept { return end_lsn != 0; }
 
   /// Makes its world, and its root fiber in it. REQUIRES: not live.
@@ -234,7 +232,7 @@ class durable_run final : public run_seam {
   progress drive();
   /// It cannot go on.
   void block(std::string why);
-  /// Its world could not be made.
+  /// Ends its world, in which no fiber is left.
   void discard();
   /// Destroys its world: no defer, no catch, nothing is recorded.
   void evict(const char* why);
@@ -291,6 +289,8 @@ class durable_run final : public run_seam {
   bool waits_for_journal() const noexcept;
   void fail_deadlocked();
   void start(command_wait& w);
+  /// Those who wait for the same as `w`; null if it waits for a step or a call.
+  std::vector<command_wait*>* waiters_of(const command_wait& w);
   void settle_cell(live_run::cell& cell, command_answer answer);
 
   engine_core& engine_;

@@ -70,11 +70,9 @@ class command_wait : public simple_wait<command_wait> {
     answer_ = std::move(answer);
     complete();
   }
-  std::uint64_t command = 0;       // fiber and index, while it is issued
-  std::uint64_t order = 0;         // in which it was issued, among all of its run
-  bool given_up = false;           // withdrawn, and waits for the confirmation
-  command_wait* before = nullptr;  // others who wait for the same
-  command_wait* after = nullptr;
+  std::uint64_t command = 0;  // fiber and index, while it is issued
+  std::uint64_t order = 0;    // in which it was issued, among all of its run
+  bool given_up = false;      // withdrawn, and waits for the confirmation
 
  protected:
   ~command_wait() = default;
