@@ -27,6 +27,11 @@ namespace weir::detail {
 /// The LSN of what could not be appended, because the journal has failed: it never is on the disk.
 inline constexpr std::uint64_t never_durable = ~std::uint64_t{0};
 
+/// A wall time as timers have it.
+inline std::uint64_t ticks_of(wall_time t) noexcept {
+  return static_cast<std::uint64_t>(t.time_since_epoch().count());
+}
+
 /// Waits until a record is on the disk; the error of a journal that failed.
 class lsn_wait : public simple_wait<lsn_wait, linked_wait> {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the engine lets runs go on: resuming, driving, ending, suspending, timers and calls.
+// How the engine lets runs go on: resuming, driving, ending, suspending, steps.
 #include "durable/engine_core.hpp"
 
 #include "core/region.hpp"
@@ -44,10 +44,6 @@ namespace {
 /// How often a commit lets a run go first, so that what it appends is in it: its next command or
 /// its end needs no commit of its own then.
 constexpr int flush_patience = 128;
-
-std::uint64_t ticks_of(wall_time t) noexcept {
-  return static_cast<std::uint64_t>(t.time_since_epoch().count());
-}
 
 /// How many turns a run of the last life may take to come to rest before the timers of all others
 /// stop waiting for it.
@@ -342,12 +338,6 @@ void engine_core::end_run(durable_run& run) {
   }
 }
 
-void engine_core::answer_call(durable_run& run, std::uint64_t command, const command_answer& how) {
-  completion what{record_type::answer, command, wall_now(), {}, how};
-  what.answer.code = errc::terminal;
-  tell_run(run, std::move(what));
-}
-
 void engine_core::finish_durable_runs() {
   const std::uint64_t durable_now = journal_->durable_lsn();
   while (!starting_.empty() && starting_.front()->start_lsn <= durable_now) {
@@ -443,69 +433,7 @@ void engine_core::suspend_some() {
   }
 }
 
-// ------------------------------------------------------------------ timers
-
-bool engine_core::by_time::operator()(const run_timer* a, const run_timer* b) const noexcept {
-  if (a->when != b->when) return a->when < b->when;
-  if (a->limit != b->limit) return !a->limit;  // a value wins over a limit
-  if (a->order != b->order) return a->order < b->order;
-  return a < b;
-}
-
-void engine_core::start_timer(run_timer& t) {
-  if (t.started) return;
-  t.started = true;
-  timers_.insert(&t);
-  if (*timers_.begin() == &t) arm_alarm();
-}
-
-void engine_core::stop_timer(run_timer& t) noexcept {
-  if (!std::exchange(t.started, false)) return;
-  const bool first = *timers_.begin() == &t;
-  timers_.erase(&t);
-  if (first) arm_alarm();
-}
-
-void engine_core::forget_timers() noexcept {
-  for (run_timer* t : timers_) t->started = false;
-  timers_.clear();
-}
-
-void engine_core::arm_alarm() {
-  if (alarm_.armed()) host_.cancel_deadline(alarm_);
-  if (timers_.empty() || to_recover_ > 0 || !running()) return;
-  const std::uint64_t now = ticks_of(wall_now());
-  const std::uint64_t when = (*timers_.begin())->when;
-  const auto left = static_cast<std::int64_t>(when > now ? when - now : 0);
-  host_.arm_deadline(alarm_, saturating_add(host_.now(), duration(left)), host_.next_order());
-}
-
-// Sleeps of one instant fire together; a limit fires when what they woke has run.
-void engine_core::fire_due() {
-  if (!running()) return;
-  const wall_time now = wall_now();
-  const std::uint64_t ticks_now = ticks_of(now);
-  bool fired = false;
-  while (!timers_.empty() && (*timers_.begin())->when <= ticks_now) {
-    run_timer& t = **timers_.begin();
-    if (t.limit && fired) break;
-    t.started = false;
-    timers_.erase(timers_.begin());
-    fired = true;
-    if (t.of == nullptr) {
-      durable_run& run = *t.run;
-      run.alarm.reset();
-      resume(run);
-      continue;
-    }
-    const bool limit = t.limit;
-    tell_run(*t.run, completion{record_type::fired, t.command, now, {}, {}});
-    if (limit) break;
-  }
-  arm_alarm();
-}
-
-// ------------------------------------------------------------------ steps and calls
+// ------------------------------------------------------------------ steps
 
 void engine_core::start_step(durable_run& run, command_wait& w,
                              const run_history::step_past& past) {
@@ -528,68 +456,6 @@ void engine_core::start_waiting_steps() noexcept {
   for (const std::shared_ptr<step_job>& job : waiting_steps_)
     if (job->depends() <= durable_now) job->start(*steps_);
   std::erase_if(waiting_steps_, [&](const auto& job) { return job->depends() <= durable_now; });
-}
-
-// The command is answered with an error, which is recorded.
-void engine_core::refuse(durable_run& run, const command_wait& w, errc code, std::string why) {
-  command_answer no;
-  no.how = command_answer::sort::error;
-  no.code = code;
-  no.text = std::move(why);
-  run.step_ended(w.command, std::move(no));
-}
-
-run_request engine_core::request_of(const durable_run& run, const command_wait& w) {
-  run_request request = *w.setup().request;
-  if (request.id.empty() && request.idempotency.empty()) request.id = run.child_id(w.command);
-  return request;
-}
-
-void engine_core::start_call(durable_run& run, command_wait& w) {
-  const run_request request = request_of(run, w);
-  std::string problem;
-  const errc refused = refuses(request, problem);
-  if (refused != errc{}) return refuse(run, w, refused, std::move(problem));
-  durable_run* callee = attached(request);
-  if (callee == nullptr) callee = start_run(request, run.number(), w.command);
-  if (callee == nullptr) return;
-  if (callee == &run)
-    return refuse(run, w, errc::would_deadlock,
-                  "run '" + run.id + "' calls itself by its own id, and would wait for itself");
-  if (!callee->ended()) return note_caller(*callee, run, w.command);
-  try {
-    answer_call(run, w.command, callee->outcome ? *callee->outcome : late_result(*callee));
-  } catch (...) {
-    run.block(message_of(std::current_exception()));
-  }
-}
-
-void engine_core::note_caller(durable_run& callee, const durable_run& run, std::uint64_t command) {
-  for (const durable_run::caller& c : callee.callers)
-    if (c.run == run.number() && c.command == command) return;
-  callee.callers.push_back({run.number(), command});
-}
-
-void engine_core::give_up(durable_run& run, command_wait& w) {
-  command_answer gone;
-  gone.how = command_answer::sort::cancelled;
-  gone.text = "cancelled";
-  if (run.has_answer(w.command)) return;
-  if (w.setup().kind != command_kind::call) {
-    const auto job = run.live->jobs.find(w.command);
-    if (job == run.live->jobs.end()) return run.step_ended(w.command, std::move(gone));
-    const in_loop outside(host_);
-    return job->second->cancel();
-  }
-  durable_run* callee = attached(request_of(run, w));
-  if (callee == nullptr || callee->ended() || callee->parent != run.number())
-    return run.step_ended(w.command, std::move(gone));
-  note_caller(*callee, run, w.command);
-  if (std::exchange(callee->caller_asked, true)) return;  // in an earlier life, too
-  completion what{record_type::cancel, w.command, wall_now(), {}, {}};
-  what.answer.how = command_answer::sort::cancelled;
-  what.answer.text = "the run that called it was cancelled";
-  cancel_told(*callee, std::move(what));
 }
 
 }  // namespace weir::detail

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Runs that call runs, and what becomes of a command that is refused or given up.
+#include "durable/engine_core.hpp"
+
+#include "durable/step_job.hpp"
+
+namespace weir::detail {
+
+// The command is answered with an error, which is recorded.
+void engine_core::refuse(durable_run& run, const command_wait& w, errc code, std::string why) {
+  command_answer no;
+  no.how = command_answer::sort::error;
+  no.code = code;
+  no.text = std::move(why);
+  run.step_ended(w.command, std::move(no));
+}
+
+run_request engine_core::request_of(const durable_run& run, const command_wait& w) {
+  run_request request = *w.setup().request;
+  if (request.id.empty() && request.idempotency.empty()) request.id = run.child_id(w.command);
+  return request;
+}
+
+void engine_core::start_call(durable_run& run, command_wait& w) {
+  const run_request request = request_of(run, w);
+  std::string problem;
+  const errc refused = refuses(request, problem);
+  if (refused != errc{}) return refuse(run, w, refused, std::move(problem));
+  durable_run* callee = attached(request);
+  if (callee == nullptr) callee = start_run(request, run.number(), w.command);
+  if (callee == nullptr) return;
+  if (callee == &run)
+    return refuse(run, w, errc::would_deadlock,
+                  "run '" + run.id + "' calls itself by its own id, and would wait for itself");
+  if (!callee->ended()) return note_caller(*callee, run, w.command);
+  try {
+    answer_call(run, w.command, callee->outcome ? *callee->outcome : late_result(*callee));
+  } catch (...) {
+    run.block(message_of(std::current_exception()));
+  }
+}
+
+void engine_core::answer_call(durable_run& run, std::uint64_t command, const command_answer& how) {
+  completion what{record_type::answer, command, wall_now(), {}, how};
+  what.answer.code = errc::terminal;
+  tell_run(run, std::move(what));
+}
+
+void engine_core::note_caller(durable_run& callee, const durable_run& run, std::uint64_t command) {
+  for (const durable_run::caller& c : callee.callers)
+    if (c.run == run.number() && c.command == command) return;
+  callee.callers.push_back({run.number(), command});
+}
+
+void engine_core::give_up(durable_run& run, command_wait& w) {
+  command_answer gone;
+  gone.how = command_answer::sort::cancelled;
+  gone.text = "cancelled";
+  if (run.has_answer(w.command)) return;
+  if (w.setup().kind != command_kind::call) {
+    const auto job = run.live->jobs.find(w.command);
+    if (job == run.live->jobs.end()) return run.step_ended(w.command, std::move(gone));
+    const in_loop outside(host_);
+    return job->second->cancel();
+  }
+  durable_run* callee = attached(request_of(run, w));
+  if (callee == nullptr || callee->ended() || callee->parent != run.number())
+    return run.step_ended(w.command, std::move(gone));
+  note_caller(*callee, run, w.command);
+  if (std::exchange(callee->caller_asked, true)) return;  // in an earlier life, too
+  completion what{record_type::cancel, w.command, wall_now(), {}, {}};
+  what.answer.how = command_answer::sort::cancelled;
+  what.answer.text = "the run that called it was cancelled";
+  cancel_told(*callee, std::move(what));
+}
+
+}  // namespace weir::detail
