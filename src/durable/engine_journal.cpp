@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// How the engine uses its journal: appending, committing, and who is told of it.
+#include "durable/engine_core.hpp"
+
+#include "core/region.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+/// How often a commit lets a run go first, so that what it appends is in it: its next command or
+/// its end needs no commit of its own then.
+constexpr int flush_patience = 128;
+
+/// What a run is about to do need not be on the disk before it does it: it goes there with the next
+/// that must. But the time of a timer counts from now on.
+bool rides_along(record_type type, std::uint16_t flags) noexcept {
+  if (type != record_type::command) return false;
+  const auto kind = static_cast<command_kind>(flags & 0xffU);
+  return kind != command_kind::timer && kind != command_kind::limit;
+}
+
+}  // namespace
+
+void engine_core::want_flush() noexcept {
+  flush_wanted_ = true;
+  flusher_->wake();
+}
+
+journal::appended engine_core::append(durable_run& run, record_type type, std::uint16_t flags,
+                                      std::uint64_t command, std::string_view payload) {
+  if (!running()) return {never_durable, 0};
+  record_head head;
+  head.type = static_cast<std::uint16_t>(type);
+  head.flags = flags;
+  head.run = run.number();
+  head.fiber = fiber_of_key(command);
+  head.index = index_of_key(command);
+  try {
+    const journal::appended at = journal_->append(head, payload);
+    run.places.push_back(at.place);
+    if (is_completion(type)) run.depends = at.lsn;
+    if (!rides_along(type, flags)) want_flush();
+    return at;
+  } catch (...) {
+    break_down(std::current_exception());
+    return {never_durable, 0};
+  }
+}
+
+void engine_core::require_running() const {
+  if (broken_) std::rethrow_exception(failure_);
+}
+
+// Ends are told after those who were just woken have run: who starts a run and asks for its result
+// at once waits for it already, however short it was.
+void engine_core::flush() {
+  if (journal_ == nullptr || broken_) return;
+  finish_durable_runs();
+  if (committing_ || !flush_wanted_) return;
+  if (pump_->queued && flushes_put_off_ < flush_patience) {
+    ++flushes_put_off_;
+    return flusher_->wake();
+  }
+  flushes_put_off_ = 0;
+  flush_wanted_ = false;
+  try {
+    std::unique_ptr<journal_batch> batch = journal_->take();
+    if (batch == nullptr) return;
+    taken_lsn_ = journal_->last_lsn();
+    committing_ = true;
+    writer_->write(std::move(batch));
+  } catch (...) {
+    committing_ = false;
+    break_down(std::current_exception());
+  }
+}
+
+void engine_core::commit_done(std::unique_ptr<journal_batch> batch,
+                              std::exception_ptr error) noexcept {
+  committing_ = false;
+  if (error) return break_down(std::move(error));
+  journal_->committed(std::move(batch));
+  wake_durable();
+  flusher_->wake();
+}
+
+void engine_core::wake_durable() noexcept {
+  const in_loop outside(host_);
+  const std::uint64_t durable_now = durable_seen_ = journal_->durable_lsn();
+  for (linked_wait* w = lsn_waiters_.first(); w != nullptr;) {
+    auto& waiting = static_cast<lsn_wait&>(*w);
+    w = wait_list::after(*w);
+    if (waiting.lsn_ > durable_now && running()) continue;
+    lsn_waiters_.remove(waiting);
+    waiting.complete();
+  }
+  if (running()) start_waiting_steps();
+}
+
+// Nothing is known about what was written: nothing goes on, and everybody hears of it.
+void engine_core::break_down(std::exception_ptr error) noexcept {
+  if (broken_) return;
+  broken_ = true;
+  failure_ = std::move(error);
+  host_.emit("journal_failed", setup_.path);
+  wake_durable();
+  const in_loop outside(host_);
+  for (const auto& [number, run] : runs_) wake_askers(*run);
+}
+
+// With the outcome of the run, if it has one.
+void engine_core::wake_askers(durable_run& run) noexcept {
+  while (!run.askers.empty()) {
+    auto& asker = static_cast<end_wait&>(*run.askers.first());
+    run.askers.remove(asker);
+    if (run.final) {
+      asker.error_ = run.error;
+      asker.answer_ = run.outcome;
+    }
+    asker.complete();
+  }
+}
+
+}  // namespace weir::detail
