@@ -100,8 +100,8 @@ class disk {
   virtual void sync_directory(const std::string& directory) = 0;
   /// Locks the file at `path`, which is made if there is none; do not rename or unlink it. Does not
   /// wait: a path that is locked, by this process or another one, is EAGAIN
-  /// (std::errc::resource_unavailable_try_again). A child made by fork without exec shares the lock
-  /// and keeps it until it ends.
+  /// (std::errc::resource_unavailable_try_again). A child made by fork does not have the lock, with
+  /// or without exec; for it the path is locked by its parent, until that one dies.
   virtual std::unique_ptr<disk_lock> lock(const std::string& path) = 0;
 
  protected:

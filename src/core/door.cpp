@@ -7,26 +7,38 @@
 #include <system_error>
 #include <unordered_map>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 namespace weir::detail {
 
-door::door(std::string name, std::uint32_t serial, bool simulated, const void* clock)
-    : name_(std::move(name)), serial_(serial), simulated_(simulated), clock_(clock), bell_(-1) {
-  // A simulated loop never sleeps, so it needs no bell; explorations make thousands of loops.
-  if (simulated) return;
-  bell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (bell_ < 0)
+bell::bell(const std::string& loop_name) : number_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (number_ < 0)
     throw std::system_error(
         errno, std::generic_category(),
-        "weir: eventfd for loop '" + name_ + "'; raise the limit of open files");
+        "weir: eventfd for loop '" + loop_name + "'; raise the limit of open files");
+  watch();
 }
 
-door::~door() {
-  if (bell_ >= 0) ::close(bell_);
+bell::~bell() {
+  unwatch();
+  ::close(number_);
 }
+
+void bell::in_child() noexcept {
+  const int fresh = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (fresh < 0 || ::dup3(fresh, number_, O_CLOEXEC) < 0) ::close(number_);
+  if (fresh >= 0) ::close(fresh);
+}
+
+door::door(std::string name, std::uint32_t serial, bool simulated, const void* clock)
+    : name_(std::move(name)), serial_(serial), simulated_(simulated), clock_(clock) {
+  if (!simulated) bell_.emplace(name_);
+}
+
+door::~door() = default;
 
 bool door::post(message& m) noexcept {
   switch (messages.post(m)) {
@@ -46,18 +58,18 @@ void door::ring() noexcept {
   if (simulated_) return rang_.store(true, std::memory_order_release);
   const std::uint64_t one = 1;
   // The only possible failure is a full counter, which means that the bell rings already.
-  [[maybe_unused]] const auto written = ::write(bell_, &one, sizeof one);
+  [[maybe_unused]] const auto written = ::write(bell_->number(), &one, sizeof one);
 }
 
 void door::sleep(std::int64_t nanoseconds) noexcept {
   if (!messages.begin_sleep()) return;
-  pollfd wake{bell_, POLLIN, 0};
+  pollfd wake{bell_->number(), POLLIN, 0};
   timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
   const int ready = ::ppoll(&wake, 1, nanoseconds < 0 ? nullptr : &limit, nullptr);
   messages.end_sleep();
   if (ready > 0) {
     std::uint64_t rings = 0;
-    [[maybe_unused]] const auto got = ::read(bell_, &rings, sizeof rings);
+    [[maybe_unused]] const auto got = ::read(bell_->number(), &rings, sizeof rings);
   }
 }
 

@@ -5,10 +5,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "core/fork_watch.hpp"
 #include "core/inbox.hpp"
 
 namespace weir::detail {
@@ -23,6 +25,21 @@ class counter {
 
  private:
   std::atomic<std::int64_t> value_{0};
+};
+
+/// An eventfd that wakes a sleeping loop. A forked child gets one of its own under the same number:
+/// what rings there, or is read there, is not its parent's.
+class bell final : public fork_watch {
+ public:
+  explicit bell(const std::string& loop_name);
+  bell(const bell&) = delete;
+  bell& operator=(const bell&) = delete;
+  ~bell();
+  int number() const noexcept { return number_; }
+  void in_child() noexcept override;
+
+ private:
+  int number_;
 };
 
 /// Outlives its loop: whoever wants to reach the loop holds the door, never the loop.
@@ -66,7 +83,7 @@ class door {
   bool simulated_;
   const void* clock_;
   std::atomic<bool> rang_{false};
-  int bell_;  // an eventfd
+  std::optional<bell> bell_;  // a simulated loop never sleeps, so it needs none
 };
 
 using door_ref = std::shared_ptr<door>;

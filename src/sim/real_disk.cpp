@@ -13,6 +13,7 @@
 
 #include <weir/disk.hpp>
 
+#include "core/fork_watch.hpp"
 #include "sim/disk_error.hpp"
 
 namespace weir {
@@ -34,8 +35,9 @@ class descriptor {
   descriptor(descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   descriptor& operator=(descriptor&&) = delete;
   // An error of close says nothing that sync had not said before, and there is nobody to tell.
-  ~descriptor() {
-    if (number_ >= 0) ::close(number_);
+  ~descriptor() { close(); }
+  void close() noexcept {
+    if (number_ >= 0) ::close(std::exchange(number_, -1));
   }
   int number() const noexcept { return number_; }
 
@@ -125,12 +127,19 @@ class real_file final : public disk_file {
   descriptor descriptor_;
 };
 
-class real_lock final : public disk_lock {
+/// A flock belongs to the open file, which a forked child shares: closing it there leaves the lock
+/// to the parent alone, and it ends with the parent.
+class real_lock final : public disk_lock, private detail::fork_watch {
  public:
   real_lock(std::string path, descriptor locked)
-      : disk_lock(std::move(path)), descriptor_(std::move(locked)) {}
+      : disk_lock(std::move(path)), descriptor_(std::move(locked)) {
+    watch();
+  }
+  ~real_lock() override { unwatch(); }
 
  private:
+  void in_child() noexcept override { descriptor_.close(); }
+
   descriptor descriptor_;
 };
 

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// What a forked child shares with its parent, and what it must not. Promise: a child does not steal
+// wake-ups.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "core/door.hpp"
+#include "core/fork_watch.hpp"
+
+using weir::detail::bell;
+using weir::detail::fork_watch;
+using weir::detail::process_mark;
+
+namespace {
+
+/// The status of a child that gives the result of `f`.
+int in_child(const std::function<int()>& f) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(f());
+  int status = 0;
+  if (child < 0 || ::waitpid(child, &status, 0) != child) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -2;
+}
+
+bool rings(const bell& b) {
+  pollfd ready{b.number(), POLLIN, 0};
+  return ::poll(&ready, 1, 0) == 1;
+}
+
+void ring(const bell& b) {
+  const std::uint64_t one = 1;
+  EXPECT_EQ(::write(b.number(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
+}
+
+class counted final : public fork_watch {
+ public:
+  counted() { watch(); }
+  counted(const counted&) = delete;
+  counted& operator=(const counted&) = delete;
+  ~counted() { unwatch(); }
+  void in_child() noexcept override { ++given_up; }
+  int given_up = 0;
+};
+
+}  // namespace
+
+TEST(fork, a_child_neither_hears_nor_takes_nor_rings_the_bell_of_its_parent) {
+  const bell b("loop");
+  ring(b);
+  EXPECT_EQ(in_child([&] {
+              std::uint64_t taken = 0;
+              if (rings(b)) return 1;
+              if (::read(b.number(), &taken, sizeof taken) >= 0) return 2;
+              return 0;
+            }),
+            0);
+  EXPECT_TRUE(rings(b));
+  std::uint64_t taken = 0;
+  EXPECT_EQ(::read(b.number(), &taken, sizeof taken), static_cast<ssize_t>(sizeof taken));
+  EXPECT_EQ(taken, 1u);
+  EXPECT_EQ(in_child([&] {
+              ring(b);
+              return rings(b) ? 0 : 1;  // its own
+            }),
+            0);
+  EXPECT_FALSE(rings(b));
+}
+
+TEST(fork, a_bell_of_a_child_is_closed_on_exec_too) {
+  const bell b("loop");
+  EXPECT_EQ(in_child([&] { return ::fcntl(b.number(), F_GETFD) == FD_CLOEXEC ? 0 : 1; }), 0);
+}
+
+TEST(fork, everything_that_is_watched_is_given_up_once_and_only_in_the_child) {
+  counted first;
+  counted second;
+  {
+    const counted gone;
+  }
+  const counted third;
+  EXPECT_EQ(in_child([&] { return first.given_up + 4 * second.given_up + 16 * third.given_up; }),
+            1 + 4 + 16);
+  EXPECT_EQ(first.given_up, 0);
+}
+
+TEST(fork, a_process_knows_that_it_was_forked_off) {
+  const process_mark here;
+  EXPECT_EQ(in_child([&] {
+              const process_mark there;
+              if (here.is_here() || !there.is_here()) return 1;
+              return in_child([&] { return there.is_here() || here.is_here() ? 2 : 0; });
+            }),
+            0);
+  EXPECT_TRUE(here.is_here());
+}
