@@ -109,7 +109,9 @@ class json_items;
 /// A value in a text that was parsed; two words, valid as long as the document.
 ///
 /// Errors: every as_ function, and what is built on them, throws errc::bad_data with a text such as
-/// "bad data at $.lines[3].cents: expected an integer from 0 to 255, found the string "abc"".
+/// "bad data at $.lines[3].cents: expected an integer from 0 to 255, found a string of 3 bytes".
+/// They never quote the data; a key is shown if `find` was asked for it, so that the code knows it
+/// too.
 class json_value {
  public:
   bool is_null() const noexcept;
@@ -179,6 +181,7 @@ class json_items {
  private:
   friend class json_value;
   json_items(const detail::json_document& document, std::size_t container) noexcept;
+  bool know_key() noexcept;
 
   const detail::json_document* document_;
   std::size_t first_;  // the first entry; in an object entries begin with their key
@@ -218,7 +221,7 @@ class json_document {
   std::size_t after(std::size_t index) const noexcept;
   std::string path_to(std::size_t index) const;
 
-  std::vector<json_node> nodes_;
+  mutable std::vector<json_node> nodes_;  // `find` marks the keys that the code knows
   std::string text_;
 };
 

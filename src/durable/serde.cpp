@@ -24,28 +24,8 @@ namespace {
 using detail::json_bytes_max;
 using detail::json_node;
 
-enum kind : std::uint32_t { null, no, yes, number, string, key, array, object };
-
-/// The beginning of a text that may be long, for an error.
-std::string shortened(std::string_view utf8, bool quoted) {
-  constexpr std::size_t bytes_max = 40;
-  const bool cut = utf8.size() > bytes_max;
-  std::size_t length = cut ? bytes_max : utf8.size();
-  while (cut && length > 0 && (utf8[length] & 0xc0) == 0x80) --length;
-  std::string text;
-  if (quoted)
-    detail::quote(utf8.substr(0, length), [&](std::string_view piece) { text.append(piece); });
-  else
-    text.append(utf8.substr(0, length));
-  return cut ? text + "..." : text;
-}
-
-bool is_identifier(std::string_view name) {
-  const auto word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !name.empty() && name.size() <= 40 && std::all_of(name.begin(), name.end(), word);
-}
+/// A known key was asked for by its name, so it is a name of the code; others are data.
+enum kind : std::uint32_t { null, no, yes, number, string, key, known_key, array, object };
 
 }  // namespace
 
@@ -154,10 +134,10 @@ std::string detail::json_document::path_to(std::size_t index) const {
     at = entry + in_object;
     if (!in_object)
       path += "[" + std::to_string(count) + "]";
-    else if (is_identifier(text_of(entry)))
+    else if (nodes_[entry].kind == known_key)
       path.append(".").append(text_of(entry));
     else
-      path += "[" + shortened(text_of(entry), true) + "]";
+      path += "{entry " + std::to_string(count) + "}";
   }
   return path;
 }
@@ -181,16 +161,14 @@ void json_value::fail(std::string_view expected) const {
       found = "null";
       break;
     case kind::no:
-      found = "false";
-      break;
     case kind::yes:
-      found = "true";
+      found = "a boolean";
       break;
     case kind::number:
-      found = "the number " + shortened(text(), false);
+      found = "a number of " + std::to_string(text().size()) + " characters";
       break;
     case kind::string:
-      found = "the string " + shortened(text(), true);
+      found = "a string of " + std::to_string(text().size()) + " bytes";
       break;
     case kind::array:
       found = "an array of size " + std::to_string(size());
@@ -298,11 +276,16 @@ bool json_items::next() noexcept {
 bool json_items::find(std::string_view name) noexcept {
   const std::size_t start = next_;
   while (next())
-    if (key() == name) return true;
+    if (key() == name) return know_key();
   next_ = first_;
   while (next_ != start && next())
-    if (key() == name) return true;
+    if (key() == name) return know_key();
   return false;
+}
+
+bool json_items::know_key() noexcept {
+  document_->nodes_[at_ - 1].kind = known_key & 0xf;
+  return true;
 }
 
 std::string_view json_items::key() const noexcept { return document_->text_of(at_ - 1); }
