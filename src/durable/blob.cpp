@@ -26,6 +26,12 @@ std::string hex(const std::array<unsigned char, hash_bytes>& hash) {
 
 }  // namespace
 
+std::size_t blob_name_hash::operator()(const blob_name& name) const noexcept {
+  std::size_t part = 0;
+  std::memcpy(&part, name.hash.data(), sizeof part);
+  return part;
+}
+
 blob_name name_blob(std::string_view content) {
   blob_name name{.hash = {}, .bytes = content.size()};
   unsigned int size = 0;
@@ -55,14 +61,35 @@ std::string blob_path(const journal_files& files, const blob_name& name) {
   return files.path(blob_directory) + "/" + hex(name.hash);
 }
 
-void write_blob(const journal_files& files, const blob_name& name, std::string_view content) {
+std::string draft_blob(const journal_files& files, const blob_name& name, std::string_view content,
+                       std::uint64_t serial) {
   const std::string directory = files.path(blob_directory);
   if (!files.disk->exists(directory)) {
     files.disk->make_directory(directory);
     files.sync_names(files.directory);
   }
-  // Also if there is a file of this name: nobody knows whether it lasts.
-  write_whole(files, directory, hex(name.hash), std::as_bytes(std::span(content)));
+  std::string path = blob_path(files, name);
+  path.append(".").append(std::to_string(serial)).append(unfinished);
+  const auto file = files.disk->open(path, open_mode::create);
+  try {
+    file->truncate(0);
+    file->preallocate(content.size());
+    write_all(*file, std::as_bytes(std::span(content)), 0);
+  } catch (...) {
+    (void)try_to_unlink(*files.disk, path);
+    throw;
+  }
+  return path;
+}
+
+// Also if there is a file of this name already: whether that one lasts is not known.
+void finish_blobs(const journal_files& files, std::span<const blob_draft> drafts) {
+  if (drafts.empty()) return;
+  for (const blob_draft& d : drafts) {
+    files.sync_file(*files.disk->open(d.path, open_mode::read_write));
+    files.disk->rename(d.path, blob_path(files, d.name));
+  }
+  files.sync_names(files.path(blob_directory));
 }
 
 void read_blob(const journal_files& files, const blob_name& name, std::string& into) {

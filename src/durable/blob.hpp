@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,10 @@ struct blob_name {
   bool operator==(const blob_name&) const = default;
 };
 
+struct blob_name_hash {
+  std::size_t operator()(const blob_name& name) const noexcept;
+};
+
 blob_name name_blob(std::string_view content);
 std::array<char, blob_name_bytes> encode(const blob_name& name) noexcept;
 /// nullopt if it has another length.
@@ -33,7 +38,17 @@ std::optional<blob_name> decode_blob_name(std::string_view payload) noexcept;
 /// blob/<64 hex digits>
 std::string blob_path(const journal_files& files, const blob_name& name);
 
-void write_blob(const journal_files& files, const blob_name& name, std::string_view content);
+/// Writes a blob in two parts. What can fail for want of space is done by `draft_blob`, before
+/// anything refers to the blob: it gives the path of an unfinished file, which is all written and
+/// not synced. `serial` tells drafts of the same content apart. `finish_blobs` makes drafts last,
+/// under their names.
+struct blob_draft {
+  blob_name name;
+  std::string path;
+};
+std::string draft_blob(const journal_files& files, const blob_name& name, std::string_view content,
+                       std::uint64_t serial);
+void finish_blobs(const journal_files& files, std::span<const blob_draft> drafts);
 /// A blob that is missing or has another content is errc::journal_corrupt.
 void read_blob(const journal_files& files, const blob_name& name, std::string& into);
 

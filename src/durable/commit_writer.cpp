@@ -9,6 +9,7 @@
 
 #include <weir/detail/message.hpp>
 
+#include "core/fork_watch.hpp"
 #include "core/loop.hpp"
 #include "durable/engine_core.hpp"
 
@@ -74,13 +75,11 @@ class thread_writer final : public commit_writer {
   }
   ~thread_writer() override {
     shared_->engine = nullptr;
-    {
-      const std::lock_guard lock(shared_->mutex);
-      shared_->stopping = true;
-      shared_->called.store(true, std::memory_order_relaxed);
+    if (process_.is_here()) {
+      stop();
+    } else {
+      thread_.detach();  // a forked child does not have the thread
     }
-    shared_->work.notify_one();
-    thread_.join();
   }
   void write(std::unique_ptr<journal_batch> batch) override {
     host_.expect_answer(1);
@@ -94,6 +93,16 @@ class thread_writer final : public commit_writer {
   }
 
  private:
+  void stop() {
+    {
+      const std::lock_guard lock(shared_->mutex);
+      shared_->stopping = true;
+      shared_->called.store(true, std::memory_order_relaxed);
+    }
+    shared_->work.notify_one();
+    thread_.join();
+  }
+
   static void serve(const std::shared_ptr<handover>& shared, journal& to, door& home) {
     std::unique_lock lock(shared->mutex);
     for (;;) {
@@ -120,6 +129,7 @@ class thread_writer final : public commit_writer {
   }
 
   loop& host_;
+  const process_mark process_;
   std::shared_ptr<handover> shared_;
   std::thread thread_;
 };

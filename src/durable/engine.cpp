@@ -52,6 +52,8 @@ task<std::string> engine::begin(std::string_view handler, const start_options& o
   struct coroutine {
     static task<std::string> run(std::shared_ptr<weir::detail::engine_core> core,
                                  weir::detail::run_request r) {
+      core->require_open("start");
+      if (core->lacks_room()) co_await core->find_room();
       const auto begun = core->begin_run(std::move(r));
       co_await core->durable(begun.lsn);
       co_return begun.id;
@@ -64,6 +66,8 @@ task<bool> engine::answer(std::string_view id, bool ok, std::string text) {
   struct coroutine {
     static task<bool> run(std::shared_ptr<weir::detail::engine_core> core, std::string to,
                           bool good, std::string value) {
+      core->require_open(good ? "resolve" : "reject");
+      if (core->lacks_room()) co_await core->find_room();
       const auto told = core->resolve(to, good, std::move(value));
       co_await core->durable(told.lsn);
       co_return told.first;
@@ -76,6 +80,8 @@ task<bool> engine::tell(std::string_view id, std::string_view name, std::string 
   struct coroutine {
     static task<bool> run(std::shared_ptr<weir::detail::engine_core> core, std::string to,
                           std::string what, std::string text) {
+      core->require_open("signal");
+      if (core->lacks_room()) co_await core->find_room();
       const auto told = core->signal(to, what, std::move(text));
       co_await core->durable(told.lsn);
       co_return told.first;

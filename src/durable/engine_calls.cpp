@@ -3,6 +3,7 @@
 #include "durable/engine_core.hpp"
 
 #include "durable/step_job.hpp"
+#include "durable/visits.hpp"
 
 namespace weir::detail {
 
@@ -27,7 +28,11 @@ void engine_core::start_call(durable_run& run, command_wait& w) {
   const errc refused = refuses(request, problem);
   if (refused != errc{}) return refuse(run, w, refused, std::move(problem));
   durable_run* callee = attached(request);
-  if (callee == nullptr) callee = start_run(request, run.number(), w.command);
+  try {
+    if (callee == nullptr) callee = start_run(request, run.number(), w.command);
+  } catch (const payload_error& e) {
+    return refuse(run, w, static_cast<errc>(e.code().value()), e.what());
+  }
   if (callee == nullptr) return;
   if (callee == &run)
     return refuse(run, w, errc::would_deadlock,
@@ -43,20 +48,20 @@ void engine_core::start_call(durable_run& run, command_wait& w) {
 void engine_core::answer_call(durable_run& run, std::uint64_t command, const command_answer& how) {
   completion what{record_type::answer, command, wall_now(), {}, how};
   what.answer.code = errc::terminal;
-  tell_run(run, std::move(what));
+  answer_run(run, std::move(what));
 }
 
 void engine_core::note_caller(durable_run& callee, const durable_run& run, std::uint64_t command) {
-  for (const durable_run::caller& c : callee.callers)
-    if (c.run == run.number() && c.command == command) return;
-  callee.callers.push_back({run.number(), command});
+  ++list_visits;
+  if (callee.callers == nullptr) callee.callers = std::make_unique<std::set<durable_run::caller>>();
+  callee.callers->insert({run.number(), command});
 }
 
 void engine_core::give_up(durable_run& run, command_wait& w) {
   command_answer gone;
   gone.how = command_answer::sort::cancelled;
   gone.text = "cancelled";
-  if (run.has_answer(w.command)) return;
+  if (w.answered) return;
   if (w.setup().kind != command_kind::call) {
     const auto job = run.live->jobs.find(w.command);
     if (job == run.live->jobs.end()) return run.step_ended(w.command, std::move(gone));

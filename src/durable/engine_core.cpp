@@ -51,6 +51,7 @@ engine_core::engine_core(engine_setup setup)
 
 engine_core::~engine_core() {
   if (alarm_.armed()) host_.cancel_deadline(alarm_);
+  if (room_clock_.armed()) host_.cancel_deadline(room_clock_);
   forget_timers();
   runs_.clear();
   writer_.reset();
@@ -87,8 +88,16 @@ std::uint32_t engine_core::newest_version(std::string_view handler) const {
 
 // ------------------------------------------------------------------ starting
 
+void engine_core::require_process(const char* what) const {
+  if (process_.is_here()) return;
+  raise(errc::wrong_loop, std::string(what) + ": the durable engine on '" + setup_.path +
+                              "' belongs to the process that made it, and this is a forked "
+                              "child; end the child with exec or _exit");
+}
+
 void engine_core::require_here(const char* what) const {
   if (run_here != nullptr) refuse_in_run("a durable::engine");
+  require_process(what);
   if (ended_ || current_loop_serial() == host_serial_) return;
   raise(errc::wrong_loop, std::string(what) + ": the durable engine on '" + setup_.path +
                               "' belongs to loop '" + host_name_ + "'");
@@ -139,10 +148,7 @@ engine_core::begun engine_core::begin_run(run_request request) {
   std::string problem;
   if (const errc refused = refuses(request, problem); refused != errc{}) raise(refused, problem);
   if (durable_run* there = attached(request)) return {there->id, there->start_lsn};
-  if (journal_->short_of_space())
-    raise(errc::journal_full, "no space for the journal '" + setup_.path +
-                                  "': runs that have begun go on, new ones are refused until there "
-                                  "is room");
+  require_room();
   const durable_run* made = start_run(request, 0, 0);
   require_running();
   return {made->id, made->start_lsn};
@@ -198,19 +204,21 @@ durable_run* engine_core::start_run(const run_request& request, std::uint64_t pa
   start.input = request.input;
   payload_writer payload;
   start.write(payload);
-  durable_run& run = make_run(last_number_ + 1, start);
-  add_to_index(run);
   record_head head;
   head.type = static_cast<std::uint16_t>(record_type::run_start);
-  head.run = run.number();
+  head.run = last_number_ + 1;
   journal::appended at{};
   try {
     at = journal_->append(head, payload.view());
+  } catch (const payload_error&) {
+    throw;
   } catch (...) {
     break_down(std::current_exception());
     return nullptr;
   }
   want_flush();
+  durable_run& run = make_run(head.run, start);
+  add_to_index(run);
   run.start_place = at.place;
   run.start_lsn = run.depends = at.lsn;
   starting_.push_back(&run);
@@ -218,13 +226,19 @@ durable_run* engine_core::start_run(const run_request& request, std::uint64_t pa
   return &run;
 }
 
-void engine_core::start_sent(const run_request& request) {
-  if (attached(request) == nullptr) (void)start_run(request, 0, 0);
+errc engine_core::start_sent(const run_request& request, std::string& problem) {
+  try {
+    if (attached(request) == nullptr) (void)start_run(request, 0, 0);
+    return errc{};
+  } catch (const payload_error& e) {
+    problem = e.what();
+    return static_cast<errc>(e.code().value());
+  }
 }
 
 // ------------------------------------------------------------------ telling runs something
 
-std::uint64_t engine_core::tell_run(durable_run& run, completion what) {
+std::uint64_t engine_core::record(durable_run& run, const completion& what) {
   payload_writer payload;
   if (what.type == record_type::signal) {
     payload.time(what.at).text(what.name).text(what.answer.text);
@@ -233,16 +247,37 @@ std::uint64_t engine_core::tell_run(durable_run& run, completion what) {
   } else {
     answer_record{what.at, what.answer.code, what.answer.text}.write(payload);
   }
-  const std::uint64_t lsn = append(run, what.type, static_cast<std::uint16_t>(what.answer.how),
-                                   what.command, payload.view())
-                                .lsn;
-  if (run.live != nullptr) {
-    run.live->inbox.push_back(std::move(what));
-    make_ready(run);
-  } else {
-    resume(run);
+  return append(run, what.type, static_cast<std::uint16_t>(what.answer.how), what.command,
+                payload.view())
+      .lsn;
+}
+
+void engine_core::hand_over(durable_run& run, completion what) {
+  if (run.live == nullptr) return resume(run);
+  if (what.type == record_type::answer) {
+    const auto waiting = run.live->issued.find(what.command);
+    if (waiting != run.live->issued.end()) waiting->second->answered = true;
   }
+  run.live->inbox.push_back(std::move(what));
+  make_ready(run);
+}
+
+std::uint64_t engine_core::tell_run(durable_run& run, completion what) {
+  const std::uint64_t lsn = record(run, what);
+  hand_over(run, std::move(what));
   return lsn;
+}
+
+void engine_core::answer_run(durable_run& run, completion what) {
+  try {
+    record(run, what);
+  } catch (const payload_error& e) {
+    what.answer.how = command_answer::sort::error;
+    what.answer.code = static_cast<errc>(e.code().value());
+    what.answer.text = e.what();
+    record(run, what);
+  }
+  hand_over(run, std::move(what));
 }
 
 engine_core::told engine_core::resolve(std::string_view id, bool ok, std::string text) {
@@ -252,12 +287,15 @@ engine_core::told engine_core::resolve(std::string_view id, bool ok, std::string
     raise(errc::unknown_awakeable, "'" + std::string(id.substr(0, 64)) +
                                        "' is no awakeable of the journal '" + setup_.path + "'");
   durable_run* run = find(of->run);
-  if (run == nullptr || run->ended() || !run->resolved.insert(of->command).second)
+  if (run == nullptr || run->ended() || run->resolved.contains(of->command))
     return {false, journal_->last_lsn()};
+  if (stalled_) require_room();
   completion what{record_type::resolved, of->command, wall_now(), {}, {}};
   what.answer.how = ok ? command_answer::sort::value : command_answer::sort::error;
   what.answer.text = std::move(text);
-  return {true, tell_run(*run, std::move(what))};
+  const std::uint64_t lsn = tell_run(*run, std::move(what));
+  run->resolved.insert(of->command);
+  return {true, lsn};
 }
 
 engine_core::told engine_core::signal(std::string_view run_id, std::string_view name,
@@ -265,6 +303,7 @@ engine_core::told engine_core::signal(std::string_view run_id, std::string_view 
   require_open("signal");
   const auto found = by_id_.find(run_id);
   if (found == by_id_.end() || found->second->ended()) return {false, journal_->last_lsn()};
+  if (stalled_) require_room();
   completion what{record_type::signal, 0, wall_now(), std::string(name), {}};
   what.answer.how = command_answer::sort::value;
   what.answer.text = std::move(value);
@@ -284,10 +323,15 @@ bool engine_core::cancel(std::string_view id, std::string_view why) {
 }
 
 void engine_core::cancel_told(durable_run& run, completion what) {
-  run.cancel_asked = true;
   if (run.live == nullptr && !run.resuming && run.begins > wall_now())
     what.answer.code = cancelled_early;
-  tell_run(run, std::move(what));
+  const bool before = std::exchange(run.cancel_asked, true);
+  try {
+    tell_run(run, std::move(what));
+  } catch (const payload_error&) {
+    run.cancel_asked = before;
+    throw;
+  }
 }
 
 bool cancel_run(engine_core& engine, const std::string& id, std::string_view why) {

@@ -16,6 +16,7 @@
 #include <weir/durable.hpp>
 #include <weir/event.hpp>
 
+#include "core/fork_watch.hpp"
 #include "core/loop.hpp"
 #include "durable/commit_writer.hpp"
 #include "durable/journal.hpp"
@@ -147,7 +148,14 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   command_answer late_result(durable_run& run);
   /// errc::not_journaled, wrong_loop: it is used where it must not be.
   void require_here(const char* what) const;
+  void require_process(const char* what) const;
   void require_open(const char* what) const;
+  /// There is no space for the next segment: what has begun may go on, nothing new may begin.
+  bool lacks_room() const noexcept;
+  /// Looks for room, again, and waits for the answer.
+  task<> find_room();
+  /// errc::journal_full.
+  void require_room() const;
   pending<lsn_wait> durable(std::uint64_t lsn) { return pending<lsn_wait>({this, lsn}); }
   pending<end_wait> end_of(durable_run& run) { return pending<end_wait>({this, &run}); }
 
@@ -156,8 +164,11 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   wall_time wall_now() { return host_.env().wall_now(); }
   journal::appended append(durable_run& run, record_type type, std::uint16_t flags,
                            std::uint64_t command, std::string_view payload);
-  /// Appends a completion and lets the run have it.
+  /// Appends a completion and lets the run have it. A payload_error if it cannot be written, and
+  /// then nothing has happened.
   std::uint64_t tell_run(durable_run& run, completion what);
+  /// As `tell_run`; an answer that cannot be written is replaced by that error.
+  void answer_run(durable_run& run, completion what);
   void cancel_told(durable_run& run, completion what);
   void start_timer(run_timer& t);
   void stop_timer(run_timer& t) noexcept;
@@ -166,8 +177,9 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void give_up(durable_run& run, command_wait& w);
   /// Starts the called run, or attaches to it.
   void start_call(durable_run& run, command_wait& w);
-  /// Starts a run that nobody waits for, unless it is there.
-  void start_sent(const run_request& request);
+  /// Starts a run that nobody waits for, unless it is there. errc{}, or why its input could not be
+  /// written.
+  errc start_sent(const run_request& request, std::string& problem);
   /// Why such a run could not be started; errc{}: it could.
   errc refuses(const run_request& request, std::string& problem);
   durable_run* find(std::uint64_t number) noexcept;
@@ -210,6 +222,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void work_on_runs();
   void drive(durable_run& run);
   void end_run(durable_run& run);
+  journal::appended record_end(durable_run& run);
   void block_run(durable_run& run, std::string why);
   void stop_blocked(durable_run& run);
   void replayed(durable_run& run);
@@ -233,11 +246,16 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void wake_durable() noexcept;
   static void wake_askers(durable_run& run) noexcept;
   void start_waiting_steps() noexcept;
+  std::uint64_t record(durable_run& run, const completion& what);
+  void hand_over(durable_run& run, completion what);
   void break_down(std::exception_ptr error) noexcept;
+  void look_for_room() noexcept;
+  void room_looked_for() noexcept;
   void arm_alarm();
   void forget_timers() noexcept;
   void fire_due();
   task<> shut_down();
+  void close_journal() noexcept;
   std::string new_id();
 
   struct by_time {
@@ -249,7 +267,14 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
     engine_core& of;
   };
 
+  struct room_clock final : deadline_node {
+    explicit room_clock(engine_core& e) noexcept : of(e) {}
+    void expired() noexcept override { of.look_for_room(); }
+    engine_core& of;
+  };
+
   engine_setup setup_;
+  const process_mark process_;
   loop& host_;
   const std::uint32_t host_serial_;
   const std::string host_name_;
@@ -267,6 +292,10 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::unique_ptr<journal> journal_;
   std::unique_ptr<commit_writer> writer_;
   bool committing_ = false;
+  std::unique_ptr<journal_batch> stalled_;  // waits for room
+  room_clock room_clock_{*this};            // armed while room is lacking
+  event looked_for_room_;
+  bool shutting_down_ = false;
   bool flush_wanted_ = false;
   int flushes_put_off_ = 0;
   std::uint64_t taken_lsn_ = 0;  // the last that is, or is about to be, on the disk

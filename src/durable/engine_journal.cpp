@@ -3,6 +3,7 @@
 #include "durable/engine_core.hpp"
 
 #include "core/region.hpp"
+#include "durable/visits.hpp"
 
 namespace weir::detail {
 
@@ -11,6 +12,9 @@ namespace {
 /// How often a commit lets a run go first, so that what it appends is in it: its next command or
 /// its end needs no commit of its own then.
 constexpr int flush_patience = 128;
+
+/// How often room is looked for while there is none.
+constexpr auto room_interval = std::chrono::seconds(1);
 
 /// What a run is about to do need not be on the disk before it does it: it goes there with the next
 /// that must. But the time of a timer counts from now on.
@@ -42,6 +46,8 @@ journal::appended engine_core::append(durable_run& run, record_type type, std::u
     if (is_completion(type)) run.depends = at.lsn;
     if (!rides_along(type, flags)) want_flush();
     return at;
+  } catch (const payload_error&) {
+    throw;
   } catch (...) {
     break_down(std::current_exception());
     return {never_durable, 0};
@@ -78,11 +84,62 @@ void engine_core::flush() {
 
 void engine_core::commit_done(std::unique_ptr<journal_batch> batch,
                               std::exception_ptr error) noexcept {
+  if (error && !journal_->failed() && !shutting_down_) {
+    stalled_ = std::move(batch);
+    return room_looked_for();
+  }
   committing_ = false;
   if (error) return break_down(std::move(error));
   journal_->committed(std::move(batch));
   wake_durable();
   flusher_->wake();
+  room_looked_for();
+}
+
+// ------------------------------------------------------------------ room
+
+bool engine_core::lacks_room() const noexcept {
+  return running() && (stalled_ != nullptr || journal_->short_of_space());
+}
+
+void engine_core::require_room() const {
+  if (!lacks_room()) return;
+  raise(errc::journal_full, "no space for the journal '" + setup_.path +
+                                "': runs that have begun go on, new ones are refused until there "
+                                "is room; free some on its disk");
+}
+
+// A batch that had no room is written again; else one without records prepares the next segment.
+void engine_core::look_for_room() noexcept {
+  if (!lacks_room() || (committing_ && stalled_ == nullptr)) return;
+  committing_ = true;
+  try {
+    std::unique_ptr<journal_batch> batch = std::move(stalled_);
+    if (batch == nullptr) {
+      batch = journal_->take_to_look_for_room();
+      taken_lsn_ = journal_->last_lsn();
+    }
+    writer_->write(std::move(batch));
+  } catch (...) {
+    committing_ = false;
+    break_down(std::current_exception());
+  }
+}
+
+void engine_core::room_looked_for() noexcept {
+  if (looked_for_room_.is_set() && !lacks_room() && !room_clock_.armed()) return;
+  const in_loop outside(host_);
+  looked_for_room_.set();
+  if (room_clock_.armed()) host_.cancel_deadline(room_clock_);
+  if (lacks_room() && !shutting_down_)
+    host_.arm_deadline(room_clock_, saturating_add(host_.now(), room_interval), host_.next_order());
+}
+
+task<> engine_core::find_room() {
+  const std::shared_ptr<engine_core> self = shared_from_this();
+  looked_for_room_.reset();
+  look_for_room();
+  if (lacks_room()) co_await looked_for_room_.wait();
 }
 
 void engine_core::wake_durable() noexcept {
@@ -91,6 +148,7 @@ void engine_core::wake_durable() noexcept {
   for (linked_wait* w = lsn_waiters_.first(); w != nullptr;) {
     auto& waiting = static_cast<lsn_wait&>(*w);
     w = wait_list::after(*w);
+    ++list_visits;
     if (waiting.lsn_ > durable_now && running()) continue;
     lsn_waiters_.remove(waiting);
     waiting.complete();
@@ -103,6 +161,7 @@ void engine_core::break_down(std::exception_ptr error) noexcept {
   if (broken_) return;
   broken_ = true;
   failure_ = std::move(error);
+  room_looked_for();
   host_.emit("journal_failed", setup_.path);
   wake_durable();
   const in_loop outside(host_);

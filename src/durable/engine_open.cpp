@@ -30,6 +30,7 @@ std::array<unsigned char, 16> drawn_secret(environment& env, std::string_view pa
 
 void engine_core::open() {
   if (run_here != nullptr) refuse_in_run("a durable::engine");
+  require_process("open");
   if (ended_ || closing_.is_set())
     raise(errc::not_open,
           "open: the durable engine on '" + setup_.path + "' is closed; make another one");
@@ -168,7 +169,18 @@ task<> engine_core::serve() {
   const outcome<void> ended = co_await settle(with_scope(how, body));
 }
 
+// Everything that was acknowledged is on the disk already: an error here takes away only a proof.
+void engine_core::close_journal() noexcept {
+  try {
+    journal_->close();
+  } catch (...) {
+    host_.emit("journal_close_failed", setup_.path);
+  }
+}
+
 task<> engine_core::shut_down() {
+  shutting_down_ = true;
+  if (stalled_ != nullptr) look_for_room();
   while (running() && journal_ != nullptr && journal_->durable_lsn() < journal_->last_lsn()) {
     flush();
     if (!running()) break;
@@ -178,6 +190,8 @@ task<> engine_core::shut_down() {
   if (running() && journal_ != nullptr) finish_durable_runs();
   open_ = false;
   if (alarm_.armed()) host_.cancel_deadline(alarm_);
+  if (room_clock_.armed()) host_.cancel_deadline(room_clock_);
+  stalled_.reset();
   for (const auto& [number, run] : runs_) {
     if (run->live != nullptr) run->evict("the durable engine was closed");
     wake_askers(*run);
@@ -190,6 +204,7 @@ task<> engine_core::shut_down() {
   starting_.clear();
   if (journal_ != nullptr) wake_durable();
   writer_.reset();
+  if (journal_ != nullptr) close_journal();
   journal_.reset();
   events_.close();
   ended_ = true;

@@ -4,6 +4,7 @@
 
 #include "core/region.hpp"
 #include "durable/step_job.hpp"
+#include "durable/visits.hpp"
 
 namespace weir::detail {
 
@@ -200,20 +201,36 @@ void engine_core::has_recovered(durable_run& run) {
   if (std::exchange(run.recovering, false) && --to_recover_ == 0) arm_alarm();
 }
 
+journal::appended engine_core::record_end(durable_run& run) {
+  payload_writer payload;
+  answer_record{wall_now(), run.outcome->code, run.outcome->text}.write(payload);
+  return append(run, record_type::run_end, static_cast<std::uint16_t>(run.outcome->how), 0,
+                payload.view());
+}
+
+// A result that cannot be written is the run's failure: its steps are done and not to be repeated.
 void engine_core::end_run(durable_run& run) {
   run.outcome = run.take_result();
   --live_;
-  payload_writer payload;
-  answer_record{wall_now(), run.outcome->code, run.outcome->text}.write(payload);
-  const journal::appended at = append(
-      run, record_type::run_end, static_cast<std::uint16_t>(run.outcome->how), 0, payload.view());
+  journal::appended at{};
+  try {
+    at = record_end(run);
+  } catch (const payload_error& e) {
+    const std::string text = "the result of run '" + run.id + "': " + e.what();
+    const auto code = static_cast<errc>(e.code().value());
+    run.error = std::make_exception_ptr(error(code, text));
+    run.outcome = command_answer{command_answer::sort::error, code, text};
+    at = record_end(run);
+  }
   if (at.lsn == never_durable) return;
   run.end_lsn = at.lsn;
   run.end_place = at.place;
   run.places = {};
   run.resolved = {};
   ending_.push_back(&run);
-  for (const durable_run::caller& c : std::exchange(run.callers, {})) {
+  const auto callers = std::move(run.callers);
+  if (callers == nullptr) return;
+  for (const durable_run::caller& c : *callers) {
     durable_run* waiting = find(c.run);
     if (waiting == nullptr || waiting->ended()) continue;
     if (waiting->live == nullptr) {
@@ -282,10 +299,11 @@ void engine_core::step_lost(durable_run& run) noexcept {
   if (run.state == durable::run_state::blocked && run.live->jobs.empty()) stop_blocked(run);
 }
 
-// One that was told something while it ran is ready already, and is not to be suspended.
+// One that was told something while it ran is ready already, and is not to be suspended; nor is one
+// with steps under way, whose answers make it ready.
 void engine_core::park(durable_run& run) {
   unpark(run);
-  if (run.listed) return;
+  if (run.listed || !run.may_be_evicted()) return;
   run.parked_at = parked_.insert(parked_.end(), &run);
   if (live_ > setup_.max_live) suspend_some();
 }
@@ -301,16 +319,16 @@ void engine_core::suspend_some() {
   for (auto at = parked_.begin(); at != parked_.end() && live_ > setup_.max_live;) {
     durable_run& run = **at;
     ++at;
-    if (!run.may_be_evicted()) continue;
+    ++list_visits;
     const run_timer* first = nullptr;
     for (const auto& [key, t] : run.live->timers)
       if (first == nullptr || by_time()(t.get(), first)) first = t.get();
-    // One whose timer is due would come back at once.
-    if (first != nullptr && first->when <= ticks_of(wall_now())) continue;
     const bool sleeps = first != nullptr;
     const std::uint64_t when = sleeps ? first->when : 0;
     const std::uint64_t order = sleeps ? first->order : 0;
     unpark(run);
+    // One whose timer is due would come back at once: the timer makes it ready.
+    if (sleeps && when <= ticks_of(wall_now())) continue;
     run.evict("suspended to save memory");
     --live_;
     run.state = durable::run_state::suspended;
@@ -339,6 +357,7 @@ void engine_core::start_step(durable_run& run, command_wait& w,
 void engine_core::start_waiting_steps() noexcept {
   if (steps_ == nullptr || steps_->cancel_requested()) return;
   const std::uint64_t durable_now = journal_->durable_lsn();
+  list_visits += waiting_steps_.size();
   for (const std::shared_ptr<step_job>& job : waiting_steps_)
     if (job->depends() <= durable_now) job->start(*steps_);
   std::erase_if(waiting_steps_, [&](const auto& job) { return job->depends() <= durable_now; });

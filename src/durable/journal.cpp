@@ -13,6 +13,7 @@
 
 #include <weir/error.hpp>
 
+#include "core/fork_watch.hpp"
 #include "durable/journal_error.hpp"
 #include "durable/log_batch.hpp"
 #include "durable/log_writer.hpp"
@@ -23,7 +24,6 @@ namespace weir::detail {
 
 namespace {
 
-constexpr std::uint64_t segment_bytes_min = std::uint64_t{64} << 10;
 constexpr std::uint64_t segment_bytes_max = (std::uint64_t{1} << 32) - frame_alignment;
 constexpr std::uint64_t inline_payload_max = std::uint64_t{64} << 10;
 
@@ -92,9 +92,12 @@ class journal::parts {
 
   void open(record_reader& reader);
   appended append(const record_head& head, std::string_view payload);
-  std::unique_ptr<journal_batch> take();
+  std::unique_ptr<journal_batch> take(bool look_for_room);
   void commit(journal_batch& batch);
   void committed(std::unique_ptr<journal_batch> batch) noexcept;
+  void close();
+  bool is_here() const noexcept { return process_.is_here(); }
+  bool failed() const noexcept { return broken_.load(std::memory_order_acquire); }
   record_head read(record_place place, std::string& payload);
 
   const journal_secret& secret() const noexcept { return state_.secret; }
@@ -105,12 +108,14 @@ class journal::parts {
  private:
   void start(const recovered& state);
   void require_usable() const;
-  record_place append_blob(const record_head& head, std::string_view payload);
+  record_place append_inline(const record_head& head, std::string_view payload);
+  blob_name write_payload(std::string_view payload);
   bool read_from(const log_batch& batch, record_place place, record_head& head,
                  std::string& payload) const;
   void fail(const std::exception_ptr& cause);
 
   journal_options options_;
+  const process_mark process_;
   journal_files files_;
   std::unique_ptr<disk_lock> lock_;
   recovered state_;
@@ -122,6 +127,7 @@ class journal::parts {
   std::shared_ptr<log_batch> out_;        // taken and not yet given back
   std::unique_ptr<journal_batch> spare_;  // given back, to be used again
   std::uint64_t durable_lsn_ = 0;
+  std::uint64_t drafts_ = 0;  // of blobs, made so far
   bool short_of_space_ = false;
 
   std::once_flag failing_;
@@ -163,11 +169,16 @@ void journal::parts::start(const recovered& state) {
                                 .segment = state.segment,
                                 .capacity = state.capacity,
                                 .segment_bytes = options_.segment_bytes & ~std::uint64_t{7},
-                                .next_ready = state.next_ready});
+                                .next_ready = state.next_ready,
+                                .known = state.known});
   pending_ = std::make_shared<log_batch>();
 }
 
 void journal::parts::require_usable() const {
+  if (!process_.is_here())
+    raise(errc::wrong_loop, "journal '" + files_.directory +
+                                "' belongs to the process that opened it, and this is a forked "
+                                "child; end the child with exec or _exit");
   if (broken_.load(std::memory_order_acquire)) throw error(*cause_);
   if (!layout_) raise(errc::not_open, "journal '" + files_.directory + "' is not open; open it");
 }
@@ -178,9 +189,15 @@ journal::appended journal::parts::append(const record_head& head, std::string_vi
   kept.flags &= record_engine_flags;
   const std::uint64_t largest = std::min(inline_payload_max, options_.segment_bytes / 4);
   const std::uint64_t lsn = layout_->next_lsn();
+  if (payload.size() <= largest) return {lsn, append_inline(kept, payload)};
+  const auto name = encode(write_payload(payload));
+  kept.flags |= record_is_blob;
+  return {lsn, append_inline(kept, {name.data(), name.size()})};
+}
+
+record_place journal::parts::append_inline(const record_head& head, std::string_view payload) {
   try {
-    if (payload.size() > largest) return {lsn, append_blob(kept, payload)};
-    return {lsn, layout_->append(*pending_, kept, payload)};
+    return layout_->append(*pending_, head, payload);
   } catch (...) {
     // Memory ran out in the middle of a frame, which must not be written so.
     fail(std::current_exception());
@@ -188,24 +205,35 @@ journal::appended journal::parts::append(const record_head& head, std::string_vi
   }
 }
 
-record_place journal::parts::append_blob(const record_head& head, std::string_view payload) {
-  record_head kept = head;
-  kept.flags |= record_is_blob;
+/// Nothing refers to it yet, so whatever fails here is the failure of one operation.
+blob_name journal::parts::write_payload(std::string_view payload) {
   const blob_name name = name_blob(payload);
-  if (pending_->find(name) == nullptr) pending_->blobs.push_back({name, std::string(payload)});
-  const auto encoded = encode(name);
-  return layout_->append(*pending_, kept, {encoded.data(), encoded.size()});
+  if (pending_->find(name) != nullptr) return name;
+  try {
+    std::string path = draft_blob(files_, name, payload, ++drafts_);
+    pending_->drafts.push_back({name, std::move(path)});
+    pending_->blobs.emplace(name, payload);
+    return name;
+  } catch (const std::exception& e) {
+    throw payload_error(is_no_space(e) ? errc::journal_full : errc::journal_failed,
+                        "a payload of " + std::to_string(payload.size()) +
+                            " bytes could not be written to the journal '" + files_.directory +
+                            "': " + e.what() +
+                            "; nothing of it was recorded, see to the disk and "
+                            "try again");
+  }
 }
 
-std::unique_ptr<journal_batch> journal::parts::take() {
+std::unique_ptr<journal_batch> journal::parts::take(bool look_for_room) {
   require_usable();
-  if (out_ != nullptr || pending_->empty()) return nullptr;
+  if (out_ != nullptr || (pending_->empty() && !look_for_room)) return nullptr;
   layout_->close_frame(*pending_);
   std::unique_ptr<journal_batch> batch = std::move(spare_);
   if (batch == nullptr) batch.reset(new journal_batch(std::make_shared<log_batch>()));
   std::swap(batch->content_, pending_);
   out_ = batch->content_;
   out_->durable_lsn = durable_lsn_;
+  out_->look_for_room = look_for_room;
   return batch;
 }
 
@@ -215,9 +243,21 @@ void journal::parts::commit(journal_batch& batch) {
     log_batch& content = *batch.content_;
     content.seal(state_.epoch, layout_->seed());
     writer_->write(content);
+  } catch (const no_room& e) {
+    raise(errc::journal_full, "no space for the journal '" + files_.directory + "': " + e.what() +
+                                  "; free some on its disk");
   } catch (...) {
     fail(std::current_exception());
     throw error(*cause_);
+  }
+}
+
+void journal::parts::close() {
+  if (!layout_ || failed() || !is_here()) return;
+  try {
+    writer_->note(durable_lsn_);
+  } catch (const std::system_error&) {
+    throw error(journal_error(files_.directory, std::current_exception()));
   }
 }
 
@@ -230,7 +270,7 @@ void journal::parts::fail(const std::exception_ptr& cause) {
 }
 
 void journal::parts::committed(std::unique_ptr<journal_batch> batch) noexcept {
-  durable_lsn_ = out_->last_lsn;
+  if (!out_->empty()) durable_lsn_ = out_->last_lsn;
   short_of_space_ = out_->short_of_space;
   out_->clear();
   out_ = nullptr;
@@ -261,7 +301,7 @@ bool journal::parts::read_from(const log_batch& batch, record_place place, recor
   payload = record->payload;
   if ((record->head.flags & record_is_blob) == 0) return true;
   if (const auto name = decode_blob_name(payload))
-    if (const log_batch::blob* found = batch.find(*name)) payload = found->content;
+    if (const std::string* found = batch.find(*name)) payload = *found;
   return true;
 }
 
@@ -277,7 +317,10 @@ journal::appended journal::append(const record_head& head, std::string_view payl
 }
 std::uint64_t journal::last_lsn() const noexcept { return parts_->last_lsn(); }
 std::uint64_t journal::durable_lsn() const noexcept { return parts_->durable_lsn(); }
-std::unique_ptr<journal_batch> journal::take() { return parts_->take(); }
+std::unique_ptr<journal_batch> journal::take() { return parts_->take(false); }
+std::unique_ptr<journal_batch> journal::take_to_look_for_room() { return parts_->take(true); }
+bool journal::failed() const noexcept { return parts_->failed(); }
+void journal::close() { parts_->close(); }
 void journal::commit(journal_batch& batch) { parts_->commit(batch); }
 void journal::committed(std::unique_ptr<journal_batch> batch) noexcept {
   parts_->committed(std::move(batch));

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <weir/disk.hpp>
+#include <weir/error.hpp>
 
 #include "durable/record.hpp"
 
@@ -31,6 +32,13 @@ struct journal_options {
   std::optional<std::array<unsigned char, 16>> secret = std::nullopt;
 };
 
+/// A payload could not be written. Nothing refers to it, nothing was appended, and the journal goes
+/// on.
+class payload_error : public error {
+ public:
+  using error::error;
+};
+
 /// A part of the journal on its way to the disk: made by `take`, written by `commit`, given back
 /// to `committed`.
 class journal_batch {
@@ -47,6 +55,7 @@ class journal_batch {
 /// `sync` is off; records survive in order, so what is durable is a prefix of what was appended.
 /// Errors: weir::error with errc::journal_locked, journal_corrupt (names file and offset),
 /// journal_failed (the disk; the text has the system's), journal_full (no space), invalid_argument.
+/// Of these only what `commit` throws is for good, and not even that if the journal has not failed.
 /// Threads: the writer's thread shares nothing with the loop but the batch it was given.
 class journal {
  public:
@@ -55,6 +64,10 @@ class journal {
   journal& operator=(const journal&) = delete;
   /// Closes the files and gives up the lock. What was not committed is lost, as by a crash.
   ~journal();
+  /// The last call before that, if it is not a crash: writes down what is durable and which segment
+  /// is the last, so that a file that is cut or missing is noticed. Nothing depends on it.
+  /// REQUIRES: `commit` is not under way.
+  void close();
 
   /// Locks the directory (it is made if there is none), reads the log, cuts a torn tail and makes
   /// sure that all that was read is on the disk. A journal that refuses to open leaves its files
@@ -68,7 +81,8 @@ class journal {
     std::uint64_t lsn;
     record_place place;
   };
-  /// Adds a record to the end; it is in memory until its batch is committed.
+  /// Adds a record to the end; it is in memory until its batch is committed. The content of a
+  /// large payload is written at once, not synced: what fails then is a payload_error.
   appended append(const record_head& head, std::string_view payload);
 
   /// The LSN of the last record appended; 0 if there is none.
@@ -77,9 +91,13 @@ class journal {
 
   /// What was appended since the last call; null if nothing was, or if a batch is out.
   std::unique_ptr<journal_batch> take();
-  /// Blocks: writes the batch (blobs first) and syncs. After an error the journal is broken for
-  /// good: it is never retried.
+  /// As `take`, also if nothing was appended: committing it looks for room.
+  std::unique_ptr<journal_batch> take_to_look_for_room();
+  /// Blocks: writes the batch (blobs first) and syncs. If there is no space for the next segment,
+  /// errc::journal_full: the batch stays out, and may be committed again. After any other error the
+  /// journal has failed: it is never retried.
   void commit(journal_batch& batch);
+  bool failed() const noexcept;
   /// The batch is on the disk (`commit` returned).
   void committed(std::unique_ptr<journal_batch> batch) noexcept;
 

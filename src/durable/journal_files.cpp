@@ -17,8 +17,8 @@ constexpr std::size_t segment_digits = 16;
 constexpr std::size_t zero_bytes = std::size_t{64} << 10;
 constexpr std::array<std::byte, zero_bytes> zeros{};
 
-/// What cannot be removed is thrown away by the next open; the error that led here is the one to
-/// tell.
+}  // namespace
+
 bool try_to_unlink(disk& on, const std::string& path) noexcept {
   try {
     on.unlink(path);
@@ -27,8 +27,6 @@ bool try_to_unlink(disk& on, const std::string& path) noexcept {
     return false;
   }
 }
-
-}  // namespace
 
 std::string segment_name(std::uint64_t number) {
   std::array<char, segment_digits> digits{};

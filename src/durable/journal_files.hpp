@@ -35,10 +35,16 @@ inline constexpr std::string_view blob_directory = "blob";
 /// its own name is complete, and whatever has this one can be thrown away.
 inline constexpr std::string_view unfinished = ".new";
 
+inline constexpr std::uint64_t segment_bytes_min = std::uint64_t{64} << 10;
+
 /// seg-%016x.wlog
 std::string segment_name(std::uint64_t number);
 /// nullopt if the name is not of that form.
 std::optional<std::uint64_t> segment_number(std::string_view name);
+
+/// What cannot be removed is thrown away by the next open; the error that led here is the one to
+/// tell.
+bool try_to_unlink(disk& on, const std::string& path) noexcept;
 
 /// Writes a small file so that it is there completely or not at all, and lasts.
 void write_whole(const journal_files& files, const std::string& directory, const std::string& name,

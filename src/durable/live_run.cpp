@@ -5,6 +5,7 @@
 
 #include "core/region.hpp"
 #include "durable/awakeable_id.hpp"
+#include "durable/visits.hpp"
 
 namespace weir::detail {
 
@@ -114,14 +115,14 @@ durable_run::issued_command durable_run::command(command_kind kind, std::string_
   }
   live_run::fresh_command made{key, kind, std::string(name), digest, number, std::move(sends)};
   if (!live->replaying) return {key, number, record(made)};
+  if (made.sends) live->fresh_sends.emplace(made.sends->id, made.sends->handler);
   live->fresh.push_back(std::move(made));
   return {key, number, 0};
 }
 
-// A run that is sent for is started before the command is known, so that none is lost in between;
+// A run that is sent for was started before the command is known, so that none is lost in between;
 // it is found by its id if that was done before.
 record_place durable_run::record(const live_run::fresh_command& c) {
-  if (c.sends) engine_.start_sent(*c.sends);
   payload_writer payload;
   command_record{c.name, c.digest, c.number}.write(payload);
   return engine_
@@ -183,7 +184,7 @@ bool durable_run::poll(command_wait& w) {
   return false;
 }
 
-std::vector<command_wait*>* durable_run::waiters_of(const command_wait& w) {
+wait_list* durable_run::waiters_of(const command_wait& w) {
   const command_setup& setup = w.setup();
   switch (setup.kind) {
     case command_kind::awakeable:
@@ -200,10 +201,11 @@ std::vector<command_wait*>* durable_run::waiters_of(const command_wait& w) {
 void durable_run::issue(command_wait& w) {
   const command_setup& setup = w.setup();
   w.given_up = false;
-  if (auto* waiting = waiters_of(w)) {
+  w.answered = false;
+  if (wait_list* waiting = waiters_of(w)) {
     if (setup.kind == command_kind::signal)
       w.command = command(setup.kind, setup.name, 0, 0, setup.site).key;
-    waiting->push_back(&w);
+    waiting->push_back(w);
     if (setup.kind != command_kind::promise) ++live->journaled_waits;
     return;
   }
@@ -219,8 +221,9 @@ void durable_run::issue(command_wait& w) {
 
 // A wait for a step or a call ends when the journal knows how that ended; all others at once.
 cancel_result durable_run::withdraw(command_wait& w) noexcept {
-  if (auto* waiting = waiters_of(w)) {
-    std::erase(*waiting, &w);
+  if (wait_list* waiting = waiters_of(w)) {
+    ++list_visits;
+    waiting->remove(w);
     if (w.setup().kind != command_kind::promise) --live->journaled_waits;
     return cancel_result::done;
   }
@@ -243,9 +246,12 @@ run_seam::awakeable_made durable_run::make_awakeable(std::string_view name,
 void durable_run::settle_cell(live_run::cell& cell, command_answer answer) {
   if (cell.answer) return;
   cell.answer = std::move(answer);
-  for (command_wait* w : std::exchange(cell.waiting, {})) {
-    if (w->setup().kind == command_kind::awakeable) --live->journaled_waits;
-    w->arrived(*cell.answer);
+  while (!cell.waiting.empty()) {
+    auto& w = static_cast<command_wait&>(*cell.waiting.first());
+    cell.waiting.remove(w);
+    ++list_visits;
+    if (w.setup().kind == command_kind::awakeable) --live->journaled_waits;
+    w.arrived(*cell.answer);
   }
 }
 
@@ -265,12 +271,19 @@ const command_answer* durable_run::peek_promise(std::string_view name) const {
 
 // ------------------------------------------------------------------ absorb
 
-void durable_run::enter_absorb(scope& region) { live->absorbs.push_back(&region); }
+void durable_run::enter_absorb(scope& region) {
+  const std::uint64_t order = ++live->last_absorb;
+  live->absorbs.emplace_hint(live->absorbs.end(), order, &region);
+  live->absorb_order.emplace(&region, order);
+}
 
 void durable_run::leave_absorb(scope& left, bool consumed) noexcept {
   if (live == nullptr) return;
-  std::erase(live->absorbs, &left);
-  if (live->evicting || std::erase(live->absorbing, &left) == 0) return;
+  ++list_visits;
+  const auto entered = live->absorb_order.find(&left);
+  live->absorbs.erase(entered->second);
+  live->absorb_order.erase(entered);
+  if (live->evicting || live->absorbing.erase(&left) == 0) return;
   if (consumed) live->absorbed = true;
   if (!live->absorbing.empty()) return;
   const reason_ref why = std::move(live->cancelling);

@@ -18,8 +18,10 @@ void log_batch::clear() noexcept {
   extents.clear();
   frames.clear();
   blobs.clear();
+  drafts.clear();
   last_lsn = 0;
   durable_lsn = 0;
+  look_for_room = false;
   short_of_space = false;
 }
 
@@ -30,21 +32,19 @@ std::span<const std::byte> log_batch::bytes_of(std::size_t index) const noexcept
 }
 
 std::optional<std::span<const std::byte>> log_batch::find(record_place place) const noexcept {
-  for (std::size_t i = 0; i < extents.size(); ++i) {
-    const extent& e = extents[i];
-    const auto part = bytes_of(i);
-    const std::uint64_t offset = offset_of(place);
-    if (e.segment != segment_of(place) || offset < e.offset || offset >= e.offset + part.size())
-      continue;
-    return part.subspan(static_cast<std::size_t>(offset - e.offset));
-  }
-  return std::nullopt;
+  const auto at =
+      std::lower_bound(extents.begin(), extents.end(), segment_of(place),
+                       [](const extent& e, std::uint64_t segment) { return e.segment < segment; });
+  if (at == extents.end() || at->segment != segment_of(place)) return std::nullopt;
+  const auto part = bytes_of(static_cast<std::size_t>(at - extents.begin()));
+  const std::uint64_t offset = offset_of(place);
+  if (offset < at->offset || offset >= at->offset + part.size()) return std::nullopt;
+  return part.subspan(static_cast<std::size_t>(offset - at->offset));
 }
 
-const log_batch::blob* log_batch::find(const blob_name& name) const noexcept {
-  const auto found =
-      std::find_if(blobs.begin(), blobs.end(), [&](const blob& b) { return b.name == name; });
-  return found == blobs.end() ? nullptr : &*found;
+const std::string* log_batch::find(const blob_name& name) const noexcept {
+  const auto found = blobs.find(name);
+  return found == blobs.end() ? nullptr : &found->second;
 }
 
 void log_batch::seal(std::uint64_t epoch, std::uint32_t seed) noexcept {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "durable/blob.hpp"
@@ -29,17 +30,14 @@ struct log_batch {
     std::size_t begin;  // in `bytes`
     frame_head head;
   };
-  struct blob {
-    blob_name name;
-    std::string content;
-  };
-
   std::vector<std::byte> bytes;
   std::vector<extent> extents;
   std::vector<frame> frames;
-  std::vector<blob> blobs;
+  std::unordered_map<blob_name, std::string, blob_name_hash> blobs;  // with their contents
+  std::vector<blob_draft> drafts;                                    // of them
   std::uint64_t last_lsn = 0;
   std::uint64_t durable_lsn = 0;  // when the batch was taken
+  bool look_for_room = false;     // the next segment is to be prepared if it is not
   bool short_of_space = false;    // what the writer found out
 
   bool empty() const noexcept { return frames.empty(); }
@@ -48,7 +46,7 @@ struct log_batch {
   std::span<const std::byte> bytes_of(std::size_t extent) const noexcept;
   /// From a place to the end of its extent; nothing if the place is not in here.
   std::optional<std::span<const std::byte>> find(record_place place) const noexcept;
-  const blob* find(const blob_name& name) const noexcept;
+  const std::string* find(const blob_name& name) const noexcept;
   /// Writes the headers of all frames.
   void seal(std::uint64_t epoch, std::uint32_t seed) noexcept;
 };

@@ -22,10 +22,11 @@ constexpr std::uint64_t prepared_per_byte = 4;
 log_writer::log_writer(const journal_files& files, start at) : files_(files), at_(std::move(at)) {}
 
 void log_writer::write(log_batch& batch) {
-  write_blobs(batch);
+  finish_blobs(files_, std::exchange(batch.drafts, {}));
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < batch.extents.size(); ++i) {
     const log_batch::extent& e = batch.extents[i];
+    if (e.segment < at_.segment) continue;  // an earlier attempt came further
     if (e.segment != at_.segment) {
       if (i > 0) files_.sync_file(*at_.file);
       next_segment();
@@ -34,20 +35,42 @@ void log_writer::write(log_batch& batch) {
     write_all(*at_.file, bytes, e.offset);
     end = e.offset + bytes.size();
   }
-  files_.sync_file(*at_.file);
-  if (end >= at_.capacity / 2 && !at_.next_ready)
+  if (end > 0) files_.sync_file(*at_.file);
+  if (end > 0 && at_.segment > last_known()) note_segment(batch.last_lsn);
+  if ((end >= at_.capacity / 2 || batch.look_for_room) && !at_.next_ready)
     batch.short_of_space =
         !prepare(std::max(prepared_at_once, prepared_per_byte * batch.bytes.size()));
 }
 
-void log_writer::write_blobs(const log_batch& batch) {
-  for (const log_batch::blob& b : batch.blobs) write_blob(files_, b.name, b.content);
+std::uint64_t log_writer::last_known() const noexcept {
+  return at_.known.first_segment + at_.known.begun - 1;
+}
+
+void log_writer::note(std::uint64_t durable_lsn) {
+  at_.known.durable_lsn = std::max(at_.known.durable_lsn, durable_lsn);
+  at_.known.begun = static_cast<std::uint32_t>(at_.segment - at_.known.first_segment + 1);
+  write_manifest(files_, at_.known);
+}
+
+// It is proof of what is on the disk already, so a disk without space can do without it.
+void log_writer::note_segment(std::uint64_t durable_lsn) {
+  try {
+    note(durable_lsn);
+  } catch (const std::exception& e) {
+    if (!is_no_space(e)) throw;
+  }
 }
 
 void log_writer::next_segment() {
   if (next_ == nullptr && !at_.next_ready)
     next_ = std::make_unique<segment_maker>(files_, at_.segment + 1, at_.segment_bytes);
-  if (!at_.next_ready) next_->step(at_.segment_bytes);
+  try {
+    if (!at_.next_ready) next_->step(at_.segment_bytes);
+  } catch (const std::exception& e) {
+    next_.reset();
+    if (is_no_space(e)) throw no_room(e.what());
+    throw;
+  }
   next_.reset();
   at_.next_ready = false;
   ++at_.segment;

@@ -4,17 +4,25 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 
 #include <weir/disk.hpp>
 
 #include "durable/journal_files.hpp"
 #include "durable/log_batch.hpp"
+#include "durable/manifest.hpp"
 
 namespace weir::detail {
 
+/// There is no space for another segment.
+struct no_room : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// Invariants: a segment is begun (its header is written) only after all of the one before it was
 /// synced, so a header proves that what precedes its first LSN was durable. A record is written
-/// only after its blob lasts. A file that a batch goes to has its name on the disk.
+/// only after its blob lasts. A file that a batch goes to has its name on the disk. Before a batch
+/// that begins a segment is acknowledged, the manifest says that the segment was begun.
 /// Threads: one at a time; it shares nothing with who makes the batches.
 class log_writer {
  public:
@@ -24,16 +32,21 @@ class log_writer {
     std::uint64_t capacity;
     std::uint64_t segment_bytes;  // of those to come
     bool next_ready;              // the one after the last is prepared
+    manifest known;               // as it is on the disk
   };
 
   log_writer(const journal_files& files, start at);
 
   /// Writes a batch that was sealed, syncs it, and prepares the next segment if it is time.
-  /// After an error nothing is known about the end of the log.
+  /// `no_room`: there is no space for the next segment; the batch may be written again, all of it.
+  /// After any other error nothing is known about the end of the log.
   void write(log_batch& batch);
+  /// Writes down what is durable and which segment is the last.
+  void note(std::uint64_t durable_lsn);
 
  private:
-  void write_blobs(const log_batch& batch);
+  std::uint64_t last_known() const noexcept;
+  void note_segment(std::uint64_t durable_lsn);
   void next_segment();
   /// Does a part of it. False for want of space.
   bool prepare(std::uint64_t at_most);

@@ -28,7 +28,7 @@ void encode(const manifest& m, std::span<std::byte, manifest_bytes> into) noexce
   store(at + 40, m.durable_lsn);
   std::memcpy(at + 48, m.secret.data(), m.secret.size());
   store(at + 64, m.segment_bytes);
-  store(at + 72, std::uint32_t{0});
+  store(at + 72, m.begun);
   store(at + manifest_checksum_at, crc32c(into.first(manifest_checksum_at)));
 }
 
@@ -45,7 +45,8 @@ std::optional<manifest> decode_manifest(std::span<const std::byte> bytes) noexce
              .first_lsn = load<std::uint64_t>(at + 32),
              .durable_lsn = load<std::uint64_t>(at + 40),
              .secret = {},
-             .segment_bytes = load<std::uint64_t>(at + 64)};
+             .segment_bytes = load<std::uint64_t>(at + 64),
+             .begun = load<std::uint32_t>(at + 72)};
   std::memcpy(m.secret.data(), at + 48, m.secret.size());
   return m;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The manifest: what a journal must know that its segments may not say. Lost, it is made again
-// from them.
+// from them. What it says is a lower bound: it stays true, whatever is appended later.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,7 @@ struct manifest {
   std::uint64_t durable_lsn = 0;    // all up to this were on the disk when it was written
   journal_secret secret{};
   std::uint64_t segment_bytes = 0;  // of the segments made since
+  std::uint32_t begun = 0;          // segments that were begun, headers and all; 0: not known
 };
 
 void encode(const manifest& m, std::span<std::byte, manifest_bytes> into) noexcept;

@@ -53,7 +53,7 @@ recovered recovery::run(record_reader& reader) {
     if (!manifest_ && next_lsn_ == 1) create();
     repair();
   }
-  write_new_manifest();
+  const manifest known = write_new_manifest();
   const segment& last = segments_[begun_ - 1];
   return {.epoch = epoch_ + 1,
           .secret = secret_,
@@ -61,7 +61,8 @@ recovered recovery::run(record_reader& reader) {
           .segment = last.number,
           .offset = end_,
           .capacity = last.header->bytes & ~std::uint64_t{frame_alignment - 1},
-          .next_ready = next_ready_};
+          .next_ready = next_ready_,
+          .known = known};
 }
 
 // ------------------------------------------------------------------ which segments there are
@@ -78,6 +79,7 @@ recovery::segment recovery::look_at(std::uint64_t number) {
   (void)read_up_to(*file, bytes, 0);
   s.header = decode_segment_header(bytes);
   s.blank = is_blank(bytes);
+  s.size = file->size();
   return s;
 }
 
@@ -91,18 +93,36 @@ void recovery::check_version(const std::string& path, std::uint32_t version) con
 void recovery::check_segments() const {
   if (manifest_) check_version(files_.path(manifest_name), manifest_->version);
   const std::uint64_t first = manifest_ ? manifest_->first_segment : 1;
+  const std::size_t begun = std::max<std::size_t>(manifest_ ? manifest_->begun : 0, 1);
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     const segment& s = segments_[i];
     if (s.number != first + i)
       raise_corrupt(s.path, 0, "'" + segment_name(first + i) + "' is missing before it");
     const bool last = i + 1 == segments_.size();
+    check_size(s);
     if (s.header) {
       check_header(s);
-    } else if (i == 0 || (!last && (!s.blank || segments_[i + 1].header))) {
+    } else if (i < begun || (!last && (!s.blank || segments_[i + 1].header))) {
       // The first is complete before it has its name, and others are begun one after the other.
       raise_corrupt(s.path, 0, "the header of the segment is damaged");
     }
   }
+  if (segments_.size() < begun)
+    raise_corrupt(files_.path(segment_name(first + segments_.size())), 0, "the file is missing");
+}
+
+/// A prepared segment has the size that the manifest says; without a manifest, at least the
+/// smallest one.
+void recovery::check_size(const segment& s) const {
+  std::uint64_t made = segment_bytes_min;
+  if (s.header) {
+    made = s.header->bytes;
+  } else if (manifest_) {
+    made = manifest_->segment_bytes & ~std::uint64_t{frame_alignment - 1};
+  }
+  if (s.size < made)
+    raise_corrupt(s.path, s.size,
+                  "the file ends here and was made with " + std::to_string(made) + " bytes");
 }
 
 void recovery::check_header(const segment& s) const {
@@ -222,7 +242,7 @@ void recovery::check_end() {
     if (found.proves_loss)
       raise_corrupt(segments_[i].path, 0, "the header of the segment is damaged");
     next_blank_ = i == begun_ && segments_[i].blank && found.used_end == segment_header_bytes &&
-                  found.size == segment_bytes_;
+                  segments_[i].size == segment_bytes_;
   }
 }
 
@@ -230,7 +250,7 @@ recovery::remains recovery::examine(const segment& s, std::uint64_t from) {
   constexpr std::size_t at_once = std::size_t{64} << 10;
   const auto file = files_.disk->open(s.path, open_mode::read);
   window_.look_at(*file);
-  remains found{.proves_loss = false, .used_end = from, .size = file->size()};
+  remains found{.proves_loss = false, .used_end = from};
   for (std::uint64_t offset = from;;) {
     const auto bytes = window_.at(offset, at_once);
     if (bytes.empty()) return found;
@@ -256,6 +276,7 @@ bool recovery::proves_loss(const segment& s, std::uint64_t offset) {
 /// A journal of one segment without records.
 void recovery::create() {
   segment s{.number = 1, .path = files_.path(segment_name(1)), .header = segment_header{}};
+  s.size = segment_bytes_;
   s.header->number = 1;
   s.header->epoch = epoch_;
   s.header->first_lsn = 1;
@@ -282,12 +303,7 @@ void recovery::repair() {
   const segment& last = segments_[begun_ - 1];
   const auto file = files_.disk->open(last.path, open_mode::read_write);
   rewrite(*file, unproven_, end_);
-  const std::uint64_t size = file->size();
-  write_zeros(*file, end_, std::min(used_end_, size));
-  if (size < last.header->bytes) {
-    file->preallocate(last.header->bytes);
-    write_zeros(*file, std::max(size, end_), last.header->bytes);
-  }
+  write_zeros(*file, end_, std::min(used_end_, last.size));
   files_.sync_file(*file);
 }
 
@@ -326,7 +342,7 @@ void recovery::remove_unfinished(const std::string& directory) {
     if (name.ends_with(unfinished)) files_.disk->unlink(name.insert(0, directory + "/"));
 }
 
-void recovery::write_new_manifest() {
+manifest recovery::write_new_manifest() {
   if (manifest_) epoch_ = std::max(epoch_, manifest_->epoch);
   if (rebuilt_) epoch_ += lost_epochs;
   const manifest m{.epoch = epoch_ + 1,
@@ -334,8 +350,10 @@ void recovery::write_new_manifest() {
                    .first_lsn = segments_.front().header->first_lsn,
                    .durable_lsn = next_lsn_ - 1,
                    .secret = secret_,
-                   .segment_bytes = segment_bytes_};
+                   .segment_bytes = segment_bytes_,
+                   .begun = static_cast<std::uint32_t>(begun_)};
   write_manifest(files_, m);
+  return m;
 }
 
 }  // namespace weir::detail

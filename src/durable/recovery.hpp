@@ -4,11 +4,14 @@
 // The log is the longest prefix of frames that are intact, in order, and whose epochs do not fall.
 // Whether the end of it is where a crash tore it or where somebody damaged it is a question of
 // evidence: an LSN was durable if
-//   - the manifest says so,
+//   - the manifest says so: an open, the begin of a segment and a clean close write it,
 //   - a later segment was begun: that is done only after everything before it was synced,
 //   - an intact frame anywhere in its segment says so: each carries what was durable when it was
 //     made, and no frame ever says so of what a crash can still take away.
 // If the first LSN that is missing was durable, the journal is corrupt; else the tail is torn.
+// A file that is shorter than it was made is corrupt in any case: a segment has its whole size, on
+// the disk, before it has its name. So is one that is missing although the manifest says that it
+// was begun.
 //
 // Invariants: nothing is written before the whole log was read and found to be in order. What was
 // read but is not proven to be durable is written again and synced, because after a failed sync the
@@ -39,6 +42,7 @@ struct recovered {
   std::uint64_t offset = 0;
   std::uint64_t capacity = 0;
   bool next_ready = false;  // the segment after it is there, made of zeros
+  manifest known;           // the manifest that was written
 };
 
 class recovery {
@@ -54,18 +58,19 @@ class recovery {
     std::string path;
     std::optional<segment_header> header;  // nullopt: not begun, or damaged
     bool blank = false;                    // the header is all zeros
+    std::uint64_t size = 0;                // of the file
   };
   /// What lies behind the end of the log in a segment.
   struct remains {
     bool proves_loss = false;    // of the first LSN that is missing
     std::uint64_t used_end = 0;  // from here on all is zero
-    std::uint64_t size = 0;      // of the file
   };
 
   void find_segments();
   segment look_at(std::uint64_t number);
   void check_version(const std::string& path, std::uint32_t version) const;
   void check_segments() const;
+  void check_size(const segment& s) const;
   void check_header(const segment& s) const;
   void adopt();
 
@@ -86,7 +91,7 @@ class recovery {
   void rewrite(disk_file& file, std::uint64_t from, std::uint64_t to);
   void keep_or_remove_next();
   void remove_unfinished(const std::string& directory);
-  void write_new_manifest();
+  manifest write_new_manifest();
 
   const journal_files& files_;
   std::uint64_t segment_bytes_;

@@ -10,6 +10,7 @@
 #include "core/dump_tree.hpp"
 #include "core/region.hpp"
 #include "durable/engine_core.hpp"
+#include "durable/visits.hpp"
 
 namespace weir::detail {
 
@@ -100,12 +101,17 @@ bool durable_run::go_live() {
   }
   live->replaying = false;
   for (const live_run::fresh_command& c : live->fresh) {
+    std::string problem;
+    if (c.sends && engine_.start_sent(*c.sends, problem) != errc{}) {
+      block(problem);
+      return false;
+    }
     const record_place place = record(c);
     const auto timer = live->timers.find(c.key);
     if (timer != live->timers.end()) timer->second->order = place;
   }
-  live->fresh.clear();
-  live->fresh.shrink_to_fit();
+  live->fresh = {};
+  live->fresh_sends = {};
   std::vector<run_timer*> timers;
   for (const auto& [key, t] : live->timers) timers.push_back(t.get());
   for (run_timer* t : timers) engine_.start_timer(*t);
@@ -141,7 +147,7 @@ void durable_run::fail_deadlocked() {
   what.answer.text =
       "deadlock: every fiber of the run waits for another one, and nothing journaled is pending\n" +
       tree_of(live->inner);
-  engine_.tell_run(*this, std::move(what));
+  engine_.answer_run(*this, std::move(what));
 }
 
 bool durable_run::deliver(completion next) {
@@ -193,10 +199,10 @@ bool durable_run::deliver(completion next) {
         box.kept.push_back(std::move(next.answer));
         break;
       }
-      command_wait* first = box.waiting.front();
-      box.waiting.erase(box.waiting.begin());
+      auto& first = static_cast<command_wait&>(*box.waiting.first());
+      box.waiting.remove(first);
       --live->journaled_waits;
-      first->arrived(std::move(next.answer));
+      first.arrived(std::move(next.answer));
       break;
     }
     default:
@@ -213,15 +219,16 @@ void durable_run::deliver_cancel(const completion& what) {
   why.when = live->inner.now();
   reason_ref reason = make_reason(std::move(why));
   std::vector<scope*> outermost;
-  for (scope* s : live->absorbs) {
+  for (const auto& [order, s] : live->absorbs) {
+    ++list_visits;
     bool inside = static_cast<bool>(region::reason(*s));
     for (context* c = region::parent(*s); c != nullptr && !inside; c = region::parent(*c))
-      for (scope* other : live->absorbs) inside = inside || c == other;
+      inside = live->absorb_order.contains(c);
     if (!inside) outermost.push_back(s);
   }
   if (outermost.empty()) return region::cancel(*live->root_scope, reason, false);
   live->cancelling = reason;
-  live->absorbing = outermost;
+  live->absorbing.insert(outermost.begin(), outermost.end());
   live->absorbed = false;
   for (scope* s : outermost) region::cancel(*s, reason, false);
 }
@@ -291,28 +298,25 @@ std::string durable_run::send(run_request request, std::source_location site) {
   const std::uint64_t digest = digest_of(request.input);
   std::string problem;
   errc refused = engine_.refuses(request, problem);
-  for (const live_run::fresh_command& c : live->fresh) {
-    if (!c.sends || c.sends->id != request.id || c.sends->handler == request.handler) continue;
+  ++list_visits;
+  const auto sent = live->fresh_sends.find(request.id);
+  if (sent != live->fresh_sends.end() && sent->second != request.handler) {
     refused = errc::id_in_use;
-    problem = "run '" + request.id + "' is one of handler '" + c.sends->handler + "', not of '" +
+    problem = "run '" + request.id + "' is one of handler '" + sent->second + "', not of '" +
               request.handler + "'; give another id";
   }
-  const bool good = refused == errc{};
+  // During a replay it is started later, if the journal does not have it.
+  const bool later = live->replaying || state == durable::run_state::blocked;
+  if (refused == errc{} && !later) refused = engine_.start_sent(request, problem);
+  const bool started_later = refused == errc{} && later;
   const issued_command c =
       command(command_kind::send, handler_name, digest, static_cast<std::uint64_t>(refused), site,
-              good ? std::optional(std::move(request)) : std::nullopt);
+              started_later ? std::optional(std::move(request)) : std::nullopt);
   if (c.key != 0 && c.number != 0) {
     if (problem.empty()) problem = "send to '" + handler_name + "' was refused";
     raise(static_cast<errc>(c.number), problem);
   }
   return made;
-}
-
-bool durable_run::has_answer(std::uint64_t command) const {
-  for (std::size_t i = 0; i < live->inbox.size(); ++i)
-    if (live->inbox[i].type == record_type::answer && live->inbox[i].command == command)
-      return true;
-  return false;
 }
 
 std::string durable_run::child_id(std::uint64_t key) const {
@@ -323,7 +327,7 @@ std::string durable_run::child_id(std::uint64_t key) const {
 
 void durable_run::step_ended(std::uint64_t command, command_answer answer) {
   completion what{record_type::answer, command, engine_.wall_now(), {}, std::move(answer)};
-  engine_.tell_run(*this, std::move(what));
+  engine_.answer_run(*this, std::move(what));
 }
 
 }  // namespace weir::detail

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -118,11 +119,11 @@ struct live_run {
   };
   struct signal_box {
     ring<command_answer> kept;
-    std::vector<command_wait*> waiting;
+    wait_list waiting;
   };
   struct cell {  // an awakeable or a promise
     std::optional<command_answer> answer;
-    std::vector<command_wait*> waiting;
+    wait_list waiting;
   };
 
   run_environment env;
@@ -140,8 +141,10 @@ struct live_run {
   std::map<std::string, signal_box, std::less<>> signals;
   std::unordered_map<std::uint64_t, cell> awakeables;
   std::map<std::string, cell, std::less<>> promises;
-  std::vector<scope*> absorbs;
-  std::vector<scope*> absorbing;  // those of them that the present cancellation went to
+  std::map<std::uint64_t, scope*> absorbs;  // in the order in which they were entered
+  std::unordered_map<const context*, std::uint64_t> absorb_order;
+  std::uint64_t last_absorb = 0;
+  std::unordered_set<scope*> absorbing;  // those of them that the present cancellation went to
   bool absorbed = false;
   reason_ref cancelling;
   std::size_t journaled_waits = 0;  // for awakeables and signals
@@ -156,6 +159,7 @@ struct live_run {
     std::optional<run_request> sends;
   };
   std::vector<fresh_command> fresh;  // issued during the replay, not in the journal
+  std::unordered_map<std::string, std::string> fresh_sends;  // ids in it, and their handlers
   bool replaying = true;
   bool driven = false;
   bool evicting = false;
@@ -216,8 +220,9 @@ class durable_run final : public run_seam {
   struct caller {
     std::uint64_t run;
     std::uint64_t command;
+    auto operator<=>(const caller&) const = default;
   };
-  std::vector<caller> callers;  // runs that wait for its end
+  std::unique_ptr<std::set<caller>> callers;  // runs that wait for its end; null: none
   bool resuming = false;        // waits for its turn to be replayed, or is being replayed
   bool recovering = false;      // from the last life
   bool listed = false;          // in the engine's queue of runs that have something to do
@@ -242,8 +247,6 @@ class durable_run final : public run_seam {
   command_answer take_result();
   /// The answer to a step that ran.
   void step_ended(std::uint64_t command, command_answer answer);
-  /// The answer to a command is on its way to it.
-  bool has_answer(std::uint64_t command) const;
   /// The id of a run that this one starts, if nobody has given it another.
   std::string child_id(std::uint64_t key) const;
 
@@ -290,7 +293,7 @@ class durable_run final : public run_seam {
   void fail_deadlocked();
   void start(command_wait& w);
   /// Those who wait for the same as `w`; null if it waits for a step or a call.
-  std::vector<command_wait*>* waiters_of(const command_wait& w);
+  wait_list* waiters_of(const command_wait& w);
   void settle_cell(live_run::cell& cell, command_answer answer);
 
   engine_core& engine_;

@@ -96,27 +96,60 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
     job.engine_.require_running();
     attempts.begin();
     co_await detail::into(out, call);
-    if (out.is_value()) break;
+    if (out.is_value() && job.record_value(out)) {
+      end.reached();
+      co_return;
+    }
+    // What was done once is not done again because its result is too large for the disk.
+    if (job.once_ && job.unwritten_) break;
     const duration pause = attempts.after_failure(out);
     if (pause < duration::zero()) break;
-    payload_writer payload;
-    payload.text(message_of(out.error()));
-    const std::uint64_t lsn =
-        job.engine_.append(job.run_, record_type::attempt, 0, job.command_, payload.view()).lsn;
+    const std::uint64_t lsn = job.record_attempt(message_of(out.error()));
     if (pause > duration::zero()) co_await sleep(pause);
     co_await job.engine_.durable(lsn);  // it counts, whatever happens to the next one
     out.reset();
   }
-  if (out.is_value()) {
-    job.answer_.how = command_answer::sort::value;
-    job.answer_.text = out.take();
-  } else {
-    job.answer_.how = command_answer::sort::error;
-    job.answer_.code = out.is_error() ? code_of(out.error()) : errc::terminal;
-    job.answer_.text = out.is_error() ? message_of(out.error()) : "the step was cancelled";
-  }
+  job.answer_.how = command_answer::sort::error;
+  job.answer_.code = out.is_error() ? code_of(out.error()) : errc::terminal;
+  job.answer_.text = out.is_error() ? message_of(out.error()) : "the step was cancelled";
   end.reached();
   job.finish();
+}
+
+// A value that cannot be written is a failed attempt; the next one may find room.
+bool step_job::record_value(outcome<std::string>& out) {
+  if (run_.state == durable::run_state::blocked) {
+    lost();
+    return true;
+  }
+  completion what{record_type::answer, command_, engine_.wall_now(), {}, {}};
+  what.answer.how = command_answer::sort::value;
+  what.answer.text = out.take();
+  try {
+    engine_.tell_run(run_, std::move(what));
+  } catch (const payload_error& e) {
+    unwritten_ = true;
+    out.reset();
+    out.set_error(std::make_exception_ptr(
+        error(static_cast<errc>(e.code().value()),
+              "the result of step '" + name_ + "' of run '" + run_.id + "': " + e.what())));
+    return false;
+  }
+  leave();
+  return true;
+}
+
+// Its number counts; a message that cannot be written is left out.
+std::uint64_t step_job::record_attempt(const std::string& message) {
+  payload_writer payload;
+  payload.text(message);
+  payload_writer without;
+  without.text({});
+  try {
+    return engine_.append(run_, record_type::attempt, 0, command_, payload.view()).lsn;
+  } catch (const payload_error&) {
+    return engine_.append(run_, record_type::attempt, 0, command_, without.view()).lsn;
+  }
 }
 
 void step_job::finish() {

@@ -28,6 +28,9 @@ class step_job : public std::enable_shared_from_this<step_job> {
  private:
   static task<> work(std::shared_ptr<step_job> self);
   task<std::string> attempt();
+  /// False: it could not be written, and `out` is that error.
+  bool record_value(outcome<std::string>& out);
+  std::uint64_t record_attempt(const std::string& message);
   void finish();
   void finish_cancelled();
   void lost();
@@ -40,6 +43,7 @@ class step_job : public std::enable_shared_from_this<step_job> {
   step_body& body_;
   retry_options retry_;
   bool once_;
+  bool unwritten_ = false;  // the last value was not recorded
   bool begun_ = false;
   bool asked_ = false;
   std::source_location site_;

@@ -143,7 +143,9 @@ class crash_model {
     try {
       journal j(options(disk));
       open(j, disk);
-      while (!disk.power.off()) work(j, disk, 1 + random_.below(6));
+      std::uint64_t commits = random_.below(4) == 0 ? random_.below(8) : UINT64_MAX;
+      while (!disk.power.off() && commits-- > 0) work(j, disk, 1 + random_.below(6));
+      if (!disk.power.off()) j.close();  // the power may go in the middle of it, too
     } catch (const weir::error& e) {
       if (!disk.power.off()) accept(e);
     }

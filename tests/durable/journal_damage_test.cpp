@@ -66,19 +66,14 @@ std::uint64_t frame_at(std::size_t index, std::size_t bytes = 1000) {
 
 }  // namespace
 
-TEST(journal_damage, a_file_cut_in_its_last_frame_opens_without_that_frame) {
+// A segment has its whole size before it has its name, so no crash makes it shorter.
+TEST(journal_damage, a_file_cut_in_its_last_frame_is_refused) {
   for (const std::size_t cut : {1u, 5u, 9u, 17u, 33u, 500u, 1050u}) {
     rig r;
-    const texts expected = fill(r.disk, 5);
+    fill(r.disk, 5);
     const std::size_t end = used(r.disk, 1);
     r.disk.open(segment(1), weir::open_mode::read_write)->truncate(end - cut);
-    EXPECT_EQ(payloads(r.disk), first(expected, 4)) << cut;
-    EXPECT_EQ(r.disk.open(segment(1), weir::open_mode::read)->size(), small_segment);
-    opened o(r.disk);
-    append(o.j, "more");
-    commit(o.j);
-    r.disk.crash();
-    EXPECT_EQ(payloads(r.disk).back(), "more");
+    expect_refused(r.disk, segment(1), end - cut);
   }
 }
 

@@ -235,9 +235,106 @@ TEST(journal_fault, when_space_runs_out_it_is_full_and_keeps_what_was_committed)
       if (code == errc{}) expected.push_back(payload);
     }
     EXPECT_EQ(code, errc::journal_full);
-    EXPECT_EQ(code_of_commit(o.j, "x"), errc::journal_full);
+    EXPECT_FALSE(o.j.failed());
   }
   EXPECT_EQ(expected.size(), 5u);
   r.disk.crash();
   EXPECT_EQ(payloads(r.disk), expected);  // still without space
+}
+
+// Promise: a full disk is no failed one. What had no room is written when there is some.
+TEST(journal_fault, a_batch_that_had_no_room_is_committed_when_there_is_some) {
+  for (const int records : {2, 12}) {  // one more segment, or three
+    rig r;
+    texts expected;
+    {
+      opened o(r.disk);
+      append(o.j, expected.emplace_back(12'000, 'a'));
+      commit(o.j);
+      r.disk.set({.space = static_cast<std::int64_t>(small_segment) + 1000});
+      for (int i = 0; i < 2 + records; ++i) append(o.j, expected.emplace_back(14'000, 'b'));
+      auto batch = o.j.take();
+      for (int i = 0; i < 3; ++i)
+        EXPECT_EQ(code_of([&] { o.j.commit(*batch); }), errc::journal_full);
+      EXPECT_EQ(o.j.durable_lsn(), 1u);
+      append(o.j, expected.emplace_back("behind it"));
+      EXPECT_EQ(o.j.take(), nullptr);
+      for (const std::int64_t segments : {2, 3, 9}) {
+        r.disk.set({.space = segments * static_cast<std::int64_t>(small_segment) + 1000});
+        if (code_of([&] { o.j.commit(*batch); }) != errc{}) continue;
+        o.j.committed(std::move(batch));
+        break;
+      }
+      ASSERT_EQ(batch, nullptr);
+      commit(o.j);
+      EXPECT_EQ(o.j.durable_lsn(), expected.size());
+    }
+    r.disk.crash();
+    EXPECT_EQ(payloads(r.disk), expected);
+  }
+}
+
+TEST(journal_fault, shortness_of_space_passes_without_records_when_room_is_looked_for) {
+  rig r;
+  opened o(r.disk);
+  r.disk.set({.space = static_cast<std::int64_t>(small_segment) + 1000});
+  for (int i = 0; i < 3; ++i) append(o.j, std::string(12'000, 'x'));
+  commit(o.j);
+  EXPECT_TRUE(o.j.short_of_space());
+  const auto look = [&] {
+    auto batch = o.j.take_to_look_for_room();
+    o.j.commit(*batch);
+    o.j.committed(std::move(batch));
+  };
+  look();
+  EXPECT_TRUE(o.j.short_of_space());
+  r.disk.set({});
+  look();
+  EXPECT_FALSE(o.j.short_of_space());
+  EXPECT_EQ(o.j.durable_lsn(), 3u);
+  EXPECT_TRUE(r.disk.exists(segment(2)));
+}
+
+// Promise: a payload that cannot be written fails its operation and nothing else.
+TEST(journal_fault, a_payload_that_cannot_be_written_is_refused_before_anything_refers_to_it) {
+  for (int kind = 0; kind < 2; ++kind) {
+    rig r;
+    {
+      opened o(r.disk);
+      append(o.j, "one");
+      commit(o.j);
+      if (kind == 0) r.disk.set({.space = static_cast<std::int64_t>(small_segment) + 1000});
+      if (kind == 1) r.disk.set({.eio = 1});
+      EXPECT_EQ(code_of([&] { append(o.j, std::string(30'000, 'x')); }),
+                kind == 0 ? errc::journal_full : errc::journal_failed);
+      EXPECT_FALSE(o.j.failed());
+      EXPECT_EQ(o.j.last_lsn(), 1u);
+      r.disk.set({});
+      append(o.j, std::string(30'000, 'y'));
+      append(o.j, "two");
+      commit(o.j);
+      o.j.close();
+    }
+    r.disk.crash();
+    EXPECT_EQ(payloads(r.disk), (texts{"one", std::string(30'000, 'y'), "two"})) << kind;
+  }
+}
+
+TEST(journal_fault, the_same_payload_in_batches_that_overlap_is_there_for_both) {
+  rig r;
+  const std::string large(30'000, 'x');
+  {
+    opened o(r.disk);
+    append(o.j, large);
+    append(o.j, large);
+    auto first = o.j.take();
+    append(o.j, large);
+    o.j.commit(*first);
+    o.j.committed(std::move(first));
+    EXPECT_EQ(read(o.j, append(o.j, large).place), large);
+    commit(o.j);
+  }
+  r.disk.crash();
+  EXPECT_EQ(payloads(r.disk), (texts{large, large, large, large}));
+  EXPECT_EQ(r.disk.list("j/blob").size(), 1u);
 }

@@ -12,6 +12,7 @@
 
 #include <weir/detail/run_seam.hpp>
 #include <weir/detail/wait.hpp>
+#include <weir/detail/wait_list.hpp>
 #include <weir/serde.hpp>
 #include <weir/task.hpp>
 
@@ -48,16 +49,14 @@ struct command_setup {
 
 /// Waits for the answer to a command. What it is linked to is the run's; a wait for a step or a
 /// call that is given up answers `later`: it goes on when the journal knows how that ended.
-class command_wait : public simple_wait<command_wait> {
+class command_wait : public simple_wait<command_wait, linked_wait> {
  public:
-  static constexpr bool home_bound = true;
   using args = command_setup;
 
   explicit command_wait(command_setup&& setup) : setup_(std::move(setup)) {}
   bool try_now() { return setup_.run->poll(*this); }
   void arm() { setup_.run->issue(*this); }
   cancel_result withdraw() noexcept override { return setup_.run->withdraw(*this); }
-  bool fits_run() const noexcept override { return true; }
   void describe(dump_line& line) const override;
   bool failed() const noexcept { return answer_.how != command_answer::sort::value; }
 
@@ -73,6 +72,7 @@ class command_wait : public simple_wait<command_wait> {
   std::uint64_t command = 0;  // fiber and index, while it is issued
   std::uint64_t order = 0;    // in which it was issued, among all of its run
   bool given_up = false;      // withdrawn, and waits for the confirmation
+  bool answered = false;      // the answer is recorded and on its way
 
  protected:
   ~command_wait() = default;
