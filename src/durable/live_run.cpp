@@ -272,20 +272,23 @@ const command_answer* durable_run::peek_promise(std::string_view name) const {
 // ------------------------------------------------------------------ absorb
 
 void durable_run::enter_absorb(scope& region) {
-  const std::uint64_t order = ++live->last_absorb;
-  live->absorbs.emplace_hint(live->absorbs.end(), order, &region);
-  live->absorb_order.emplace(&region, order);
+  if (live->absorbs == nullptr) live->absorbs = std::make_unique<live_run::absorb_table>();
+  live_run::absorb_table& all = *live->absorbs;
+  const std::uint64_t order = ++all.last;
+  all.entered.emplace_hint(all.entered.end(), order, &region);
+  all.order_of.emplace(&region, order);
 }
 
 void durable_run::leave_absorb(scope& left, bool consumed) noexcept {
   if (live == nullptr) return;
   ++list_visits;
-  const auto entered = live->absorb_order.find(&left);
-  live->absorbs.erase(entered->second);
-  live->absorb_order.erase(entered);
-  if (live->evicting || live->absorbing.erase(&left) == 0) return;
+  live_run::absorb_table& all = *live->absorbs;
+  const auto order = all.order_of.find(&left);
+  all.entered.erase(order->second);
+  all.order_of.erase(order);
+  if (live->evicting || all.asked.erase(&left) == 0) return;
   if (consumed) live->absorbed = true;
-  if (!live->absorbing.empty()) return;
+  if (!all.asked.empty()) return;
   const reason_ref why = std::move(live->cancelling);
   live->cancelling = reason_ref();
   if (live->absorbed) {

@@ -211,6 +211,19 @@ bool durable_run::deliver(completion next) {
   return true;
 }
 
+std::vector<scope*> durable_run::outermost_absorbs() const {
+  std::vector<scope*> outermost;
+  if (live->absorbs == nullptr) return outermost;
+  for (const auto& [order, s] : live->absorbs->entered) {
+    ++list_visits;
+    bool inside = static_cast<bool>(region::reason(*s));
+    for (context* c = region::parent(*s); c != nullptr && !inside; c = region::parent(*c))
+      inside = live->absorbs->order_of.contains(c);
+    if (!inside) outermost.push_back(s);
+  }
+  return outermost;
+}
+
 // Those absorbed operations that are not inside another one get it; without any, the whole run.
 void durable_run::deliver_cancel(const completion& what) {
   if (live->cancelling) return;  // the same request
@@ -218,17 +231,10 @@ void durable_run::deliver_cancel(const completion& what) {
   why.source = live->root_scope->id();
   why.when = live->inner.now();
   reason_ref reason = make_reason(std::move(why));
-  std::vector<scope*> outermost;
-  for (const auto& [order, s] : live->absorbs) {
-    ++list_visits;
-    bool inside = static_cast<bool>(region::reason(*s));
-    for (context* c = region::parent(*s); c != nullptr && !inside; c = region::parent(*c))
-      inside = live->absorb_order.contains(c);
-    if (!inside) outermost.push_back(s);
-  }
+  const std::vector<scope*> outermost = outermost_absorbs();
   if (outermost.empty()) return region::cancel(*live->root_scope, reason, false);
   live->cancelling = reason;
-  live->absorbing.insert(outermost.begin(), outermost.end());
+  live->absorbs->asked.insert(outermost.begin(), outermost.end());
   live->absorbed = false;
   for (scope* s : outermost) region::cancel(*s, reason, false);
 }

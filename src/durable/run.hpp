@@ -141,10 +141,13 @@ struct live_run {
   std::map<std::string, signal_box, std::less<>> signals;
   std::unordered_map<std::uint64_t, cell> awakeables;
   std::map<std::string, cell, std::less<>> promises;
-  std::map<std::uint64_t, scope*> absorbs;  // in the order in which they were entered
-  std::unordered_map<const context*, std::uint64_t> absorb_order;
-  std::uint64_t last_absorb = 0;
-  std::unordered_set<scope*> absorbing;  // those of them that the present cancellation went to
+  struct absorb_table {
+    std::map<std::uint64_t, scope*> entered;  // in order
+    std::unordered_map<const context*, std::uint64_t> order_of;
+    std::uint64_t last = 0;
+    std::unordered_set<scope*> asked;  // those of them that the present cancellation went to
+  };
+  std::unique_ptr<absorb_table> absorbs;  // null: there was none yet
   bool absorbed = false;
   reason_ref cancelling;
   std::size_t journaled_waits = 0;  // for awakeables and signals
@@ -223,9 +226,9 @@ class durable_run final : public run_seam {
     auto operator<=>(const caller&) const = default;
   };
   std::unique_ptr<std::set<caller>> callers;  // runs that wait for its end; null: none
-  bool resuming = false;        // waits for its turn to be replayed, or is being replayed
-  bool recovering = false;      // from the last life
-  bool listed = false;          // in the engine's queue of runs that have something to do
+  bool resuming = false;    // waits for its turn to be replayed, or is being replayed
+  bool recovering = false;  // from the last life
+  bool listed = false;      // in the engine's queue of runs that have something to do
   std::optional<std::list<durable_run*>::iterator> parked_at;
 
   std::uint64_t number() const noexcept { return number_; }
@@ -287,6 +290,8 @@ class durable_run final : public run_seam {
                std::uint64_t digest, std::uint64_t key, std::source_location site);
   bool deliver(completion next);
   void deliver_cancel(const completion& what);
+  /// The absorbed operations that are not inside another one and not cancelled yet.
+  std::vector<scope*> outermost_absorbs() const;
   void cancel_before_begin();
   bool go_live();
   bool waits_for_journal() const noexcept;
