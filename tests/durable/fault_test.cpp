@@ -259,3 +259,30 @@ TEST(durable_fault, the_result_that_somebody_saw_is_there_after_a_power_failure)
     EXPECT_EQ(executions, 1);
   }
 }
+
+// Promise: an acknowledged result is on disk, and damage is refused. Closing writes down what is
+// there, so that the end of the log is proven like the rest of it.
+TEST(durable_fault, after_a_close_the_end_of_the_log_is_missed_when_it_is_gone) {
+  const stage on;
+  sim::world w({.seed = 1, .start_time = day0});
+  process(w, [&](durable::engine& e) -> task<> {
+    auto run = co_await e.start<int>("twice", {.id = "r"}, 1);
+    EXPECT_EQ(co_await run.result(), 2);
+  });
+  const std::string path = "/journal/seg-0000000000000001.wlog";
+  const std::string whole = disk_aid::get(w.disk(), path);
+  const std::size_t used = whole.find_last_not_of('\0') + 1;
+  auto file = w.disk().open(path, weir::open_mode::read_write);
+  for (const bool cut : {false, true}) {
+    if (cut) file->truncate(used - 100);
+    if (!cut) disk_aid::put(*file, std::string(100, '\0'), used - 100);
+    const auto error = aid::thrown_by([&] {
+      w.run(with_open_engine(on_disk(w), add_all, [](durable::engine&) -> task<> { co_return; }));
+    });
+    EXPECT_EQ(aid::code_of(error), errc::journal_corrupt) << aid::what_of(error);
+    EXPECT_TRUE(aid::contains(aid::what_of(error), path)) << aid::what_of(error);
+    EXPECT_EQ(file->size(), cut ? used - 100 : whole.size());
+  }
+  disk_aid::put(*file, whole);
+  expect_all(w, {"r"});
+}
