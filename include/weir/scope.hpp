@@ -58,7 +58,6 @@ struct binding;
 struct guided_scope;
 struct polite_service;
 struct scope_setup;
-class takedown;
 
 /// A service that is asked to end when its scope does, and cancelled only when the grace is over.
 struct polite_service {
@@ -73,8 +72,6 @@ struct failures {
   std::vector<std::exception_ptr> raised;      // in completion order
   std::vector<std::exception_ptr> suppressed;  // came too late to be raised
   std::vector<std::exception_ptr> cleanup;     // of defers
-  // Refusals of agents, and the runs of supervisors that may turn out to be their cause.
-  std::vector<std::pair<std::exception_ptr, std::shared_ptr<takedown>>> undecided;
   bool has_cause = false;  // one in `raised` stands for the error of a supervisor's run
 };
 

@@ -81,11 +81,6 @@ struct region {
   /// supervisor in `s` that gave up and so made an agent refuse; then the refusal is suppressed.
   static std::exception_ptr cause_of(scope& s, const std::exception_ptr& error,
                                      std::string_view who);
-  /// The same at the end, for an agent of a nested supervisor: now it is known whether the one
-  /// around it has given up as well.
-  static std::exception_ptr decided_cause(scope& s, const std::exception_ptr& error);
-  static void decide_causes(scope& s);
-  static void suppress_refusal(scope& s, const std::exception_ptr& refusal, std::string_view who);
 
   // Children of a scope.
   static void add_child(scope& s, fiber& f) noexcept;

@@ -18,47 +18,21 @@ bool lies_in(const takedown& run, const scope& s) {
   });
 }
 
-void region::suppress_refusal(scope& s, const std::exception_ptr& refusal, std::string_view who) {
-  failures& f = problems(s);
-  f.has_cause = true;
-  f.suppressed.push_back(refusal);
-  s.loop_->emit("suppressed", who, 0, s.id_, refusal);
-}
-
+// A nested supervisor runs where the outermost one does. Of several that gave up, the outermost
+// counts: its error has the others inside.
 std::exception_ptr region::cause_of(scope& s, const std::exception_ptr& error,
                                     std::string_view who) {
   takedown_ref run = takedown_of(error);
   if (run == nullptr) return error;
-  while (run->outer != nullptr) run = run->outer;  // what a nested one throws stays inside
-  if (!lies_in(*run, s)) return error;
-  if (std::exception_ptr cause = run->cause()) {
-    suppress_refusal(s, error, who);
-    return cause;
-  }
-  problems(s).undecided.emplace_back(error, std::move(run));
-  return error;
-}
-
-std::exception_ptr region::decided_cause(scope& s, const std::exception_ptr& error) {
-  if (s.failures_ == nullptr) return error;
-  for (const auto& [refusal, run] : s.failures_->undecided) {
-    if (refusal != error) continue;
-    if (std::exception_ptr cause = run->cause()) {
-      suppress_refusal(s, error, s.name());
-      return cause;
-    }
-  }
-  return error;
-}
-
-void region::decide_causes(scope& s) {
-  failures& f = *s.failures_;
-  std::vector<std::exception_ptr> before = std::exchange(f.raised, {});
-  for (const std::exception_ptr& error : before) {
-    std::exception_ptr decided = decided_cause(s, error);
-    if (!f.has_cause || !is_raised(f, decided)) f.raised.push_back(std::move(decided));
-  }
-  f.undecided.clear();
+  std::exception_ptr cause = run->cause();
+  for (; run->outer != nullptr; run = run->outer)
+    if (std::exception_ptr outer = run->outer->cause()) cause = std::move(outer);
+  if (cause == nullptr || !lies_in(*run, s)) return error;
+  failures& f = problems(s);
+  f.has_cause = true;
+  f.suppressed.push_back(error);
+  s.loop_->emit("suppressed", who, 0, s.id_, error);
+  return cause;
 }
 
 namespace {

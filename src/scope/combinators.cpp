@@ -16,9 +16,8 @@ std::source_location caller_site() noexcept {
   return awaiting == nullptr ? current->leaf->function : awaiting->awaiting;
 }
 
-std::exception_ptr arm_children::cause_of(const std::exception_ptr& error, bool last) {
-  return last ? region::decided_cause(*scope_, error)
-              : region::cause_of(*scope_, error, scope_->name());
+std::exception_ptr arm_children::cause_of(const std::exception_ptr& error) {
+  return region::cause_of(*scope_, error, scope_->name());
 }
 
 // Results that were taken are not `value` any more; an error that was reported was observed.

@@ -423,7 +423,6 @@ void region::collect_unobserved(scope& s) {
 
 std::exception_ptr region::raised_error(scope& s) {
   if (s.failures_ == nullptr || s.failures_->raised.empty()) return nullptr;
-  if (!s.failures_->undecided.empty()) decide_causes(s);
   if (s.errors_ == errors::first) return s.failures_->raised.front();
   return std::make_exception_ptr(error_group(s.failures_->raised));
 }

@@ -83,7 +83,7 @@ void group_wait::take() {
           of_group("wait", group_->name()) + " was begun before; a group is waited for once");
   if (group_->first == nullptr) return;
   region::problems(*group_).raised.clear();
-  std::rethrow_exception(region::decided_cause(*group_, group_->first));
+  std::rethrow_exception(group_->first);
 }
 
 }  // namespace detail

@@ -63,8 +63,8 @@ TEST(supervisor_cause_threads, also_of_a_supervisor_on_another_thread) {
       weir::runtime threads(outer, {.name = "threads", .threads = 2});
       for (int i = 0; i < rounds; ++i) {
         auto out = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
-          weir::channel<weir::agent_ref<fragile>> refs(1);
-          auto services = [to = refs.sender(), on = threads.at(1)]() mutable -> task<> {
+          auto [out_end, in_end] = weir::channel<weir::agent_ref<fragile>>(1);
+          auto services = [to = std::move(out_end), on = threads.at(1)]() mutable -> task<> {
             weir::supervisor sup({.name = "root", .max_restarts = 0});
             auto a = sup.add<fragile>({.name = "a", .on = on});
             (void)sup.add<fragile>({.name = "b"});
@@ -72,7 +72,7 @@ TEST(supervisor_cause_threads, also_of_a_supervisor_on_another_thread) {
             co_await sup.run();
           };
           s.spawn(weir::on(threads.at(0), std::move(services)));
-          auto a = co_await refs.next();
+          auto a = co_await in_end.next();
           s.spawn(client(*a));
           (void)a->cast(&fragile::crash, 1);
           co_await weir::sleep(1h);
