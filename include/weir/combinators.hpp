@@ -88,6 +88,8 @@ class arm_children {
   quiet_wait_op<join_wait> joined() const {
     return quiet_wait_op<join_wait>({scope_, join_wait::use::end});
   }
+  /// What to report for the error that decided: see region::cause_of.
+  std::exception_ptr cause_of(const std::exception_ptr& error);
   /// Counts results that nobody will see: values, and errors behind the reported one.
   void count_unseen();
 
@@ -161,7 +163,7 @@ task<typename Inputs::wait_type::result> run_children(Inputs inputs) {
       out.emplace(co_await std::move(first));
     }
   } catch (...) {
-    out.set_error(std::current_exception());
+    out.set_error(children.cause_of(std::current_exception()));
   }
   children.cancel_losers(R);
   co_await children.joined();

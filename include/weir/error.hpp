@@ -122,7 +122,8 @@ class cancelled_error : public error {
   std::shared_ptr<const cancel_reason> reason_;
 };
 
-/// Several errors as one, in order; groups nest. Copies share the errors.
+/// Several errors as one, in order; groups nest. Copies share the errors. `what()` names the first
+/// and the last one; `describe` shows all.
 ///
 /// Costs: `what()` and `flatten()` are linear in the number of leaves; nesting is limited only by
 /// memory, because building, describing, splitting and destroying are all iterative.
@@ -171,6 +172,7 @@ class error_group : public error {
   error_group(errc code, std::string heading, std::vector<std::exception_ptr> errors);
 
  private:
+  friend std::string describe(const std::exception_ptr& error);
   struct node;
   std::pair<std::optional<error_group>, std::optional<error_group>> split_by(
       bool (*matches)(void*, const std::exception_ptr&), void* predicate) const;
@@ -178,7 +180,8 @@ class error_group : public error {
   std::shared_ptr<node> node_;
 };
 
-/// Any error as a tree, with where it was thrown, awaited and spawned as far as weir saw it.
+/// Any error as a tree, with where it was thrown, awaited and spawned as far as weir saw it: the
+/// functions and lines of the user, with short names; equal errors of a group are shown once.
 std::string describe(const std::exception_ptr& error);
 
 namespace detail {

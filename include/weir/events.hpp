@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +23,7 @@ struct event_info {
   std::uint64_t number;
   time_point when;
   scope_id scope;
+  std::exception_ptr error;  ///< why it happened; null if the event has no error
 };
 
 /// The same, owned.
@@ -30,6 +33,7 @@ struct event_record {
   std::uint64_t number;
   time_point when;
   scope_id scope;
+  std::exception_ptr error;
 };
 
 struct event_log {
@@ -40,6 +44,12 @@ struct event_log {
 /// The last events of the current loop. Outside a fiber: errc::no_current_fiber. In a durable run,
 /// outside of steps, this and `on_event`: errc::not_journaled.
 event_log recent_events();
+
+/// Selects the events of every loop of the process; see `on_event`.
+struct all_loops_t {
+  explicit all_loops_t() = default;
+};
+inline constexpr all_loops_t all_loops{};
 
 namespace detail {
 
@@ -77,6 +87,46 @@ class event_function final : public event_observer {
   F fn_;
 };
 
+/// Called for every event of every loop, on the thread where it happens.
+class process_observer {
+ public:
+  process_observer() = default;
+  process_observer(const process_observer&) = delete;
+  process_observer& operator=(const process_observer&) = delete;
+  virtual ~process_observer() = default;
+  virtual void on(const event_info& event) = 0;
+
+ private:
+  friend class process_watch;
+  friend class process_call;
+  std::atomic<std::uint32_t> calls_{0};  // running now
+  std::atomic<bool> over_{false};
+};
+
+template <class F>
+class process_function final : public process_observer {
+ public:
+  template <class G>
+  explicit process_function(G&& fn) : fn_(std::forward<G>(fn)) {}
+  void on(const event_info& event) override { fn_(event); }
+
+ private:
+  F fn_;
+};
+
+/// A subscription to the events of all loops.
+class process_watch {
+ public:
+  explicit process_watch(std::shared_ptr<process_observer> observer);
+  process_watch(const process_watch&) = delete;
+  process_watch& operator=(const process_watch&) = delete;
+  /// Waits until no other thread is inside the function.
+  ~process_watch();
+
+ private:
+  std::shared_ptr<process_observer> observer_;
+};
+
 }  // namespace detail
 
 /// Watches the events of the current loop for as long as the returned object lives.
@@ -85,6 +135,16 @@ class event_function final : public event_observer {
 template <class F>
 [[nodiscard]] auto on_event(F&& fn) {
   return std::make_unique<detail::event_function<std::decay_t<F>>>(std::forward<F>(fn));
+}
+
+/// Watches the events of every loop of the process, those that start later included. `fn` is called
+/// on the loop where the event happens, from several threads at once, under the same rules.
+/// Threads: any, also outside of loops; the returned object may be destroyed on any thread, which
+/// waits for calls that are running on other threads.
+template <class F>
+[[nodiscard]] auto on_event(all_loops_t, F&& fn) {
+  return std::make_unique<detail::process_watch>(
+      std::make_shared<detail::process_function<std::decay_t<F>>>(std::forward<F>(fn)));
 }
 
 }  // namespace weir

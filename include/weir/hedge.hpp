@@ -86,8 +86,8 @@ class hedge_core {
   ~hedge_core() = default;
   /// An attempt has its value. False: another one was first.
   bool value_came(time_point started);
-  /// An attempt failed. False: a value was first.
-  bool failure_came(bool replaces_another);
+  /// An attempt failed; `before`: the result so far. False: a value was first.
+  bool failure_came(const outcome_base& failed, const outcome_base& before);
 
  private:
   friend class hedge_wait;
@@ -110,7 +110,7 @@ class hedge_run : public hedge_core {
  public:
   using hedge_core::hedge_core;
   void ended(outcome<T>&& out, time_point started) {
-    if (out.is_value() ? value_came(started) : failure_came(!result.pending())) {
+    if (out.is_value() ? value_came(started) : failure_came(out, result)) {
       result.adopt(std::move(out));
     } else {
       out.drop_value();

@@ -72,6 +72,7 @@ struct failures {
   std::vector<std::exception_ptr> raised;      // in completion order
   std::vector<std::exception_ptr> suppressed;  // came too late to be raised
   std::vector<std::exception_ptr> cleanup;     // of defers
+  bool has_cause = false;  // one in `raised` stands for the error of a supervisor's run
 };
 
 /// Tells, once the grace of a cancelled scope is over, which of its children still run.

@@ -110,6 +110,14 @@ struct child_info {
   std::uint64_t restarts = 0;
 };
 
+/// A life of a child ended with an error. What `on_crash` is told.
+struct crash_info {
+  std::string_view child;      ///< its name
+  std::exception_ptr error;    ///< see weir::describe
+  std::uint64_t restarts = 0;  ///< of this child, until now
+  bool will_restart = false;   ///< false as well if the supervisor gives up
+};
+
 struct child_counts {
   std::size_t specs = 0;
   std::size_t active = 0;
@@ -151,6 +159,27 @@ class repeatable_call final : public repeatable {
   F fn_;
 };
 
+/// What on_crash was given.
+class crash_listener {
+ public:
+  crash_listener() = default;
+  crash_listener(const crash_listener&) = delete;
+  crash_listener& operator=(const crash_listener&) = delete;
+  virtual ~crash_listener() = default;
+  virtual void call(const crash_info& crash) = 0;
+};
+
+template <class F>
+class crash_function final : public crash_listener {
+ public:
+  template <class G>
+  explicit crash_function(G&& fn) : fn_(std::forward<G>(fn)) {}
+  void call(const crash_info& crash) override { (void)fn_(crash); }
+
+ private:
+  F fn_;
+};
+
 /// What a supervisor and its ref have in common.
 class supervisor_face {
  public:
@@ -177,6 +206,21 @@ class supervisor_face {
   /// Adds a supervisor that has not been run. It runs as a child of this one, and each further life
   /// of it begins with the children that it has now, and an empty window.
   supervisor_ref add_supervisor(child_options options, supervisor&& inner);
+
+  /// Calls `fn(const crash_info&)` for each life of a child that ends with an error, its
+  /// constructor and a nested supervisor that gave up included; on this supervisor's loop, before
+  /// the restart. Kept as long as the supervisor; several are called in the order in which they
+  /// were given. It must not wait; if it throws, the error is ignored and counted (event
+  /// `observer_failed`).
+  template <class F>
+  void on_crash(F&& fn) {
+    using kept = std::decay_t<F>;
+    static_assert(std::is_invocable_v<kept&, const crash_info&>,
+                  "on_crash takes a function with the parameter const weir::crash_info&");
+    static_assert(!operation<std::invoke_result_t<kept&, const crash_info&>>,
+                  "on_crash takes a plain function, which cannot wait; let it push into a queue");
+    listen(std::make_unique<crash_function<kept>>(std::forward<F>(fn)));
+  }
 
   /// The newest first.
   std::vector<child_info> which_children() const;
@@ -215,6 +259,7 @@ class supervisor_face {
   agent_setup prepare_agent(const child_options& options) const;
   void adopt_agent(const child_options& options, agent_core& made) const;
   void check_task(const child_options& options, bool empty) const;
+  void listen(std::unique_ptr<crash_listener> listener) const;
   void adopt_task(const child_options& options, std::unique_ptr<repeatable> made) const;
 };
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "agents/agent_parts.hpp"
+#include "core/error_notes.hpp"
 #include "core/region.hpp"
 
 namespace weir {
@@ -132,7 +133,19 @@ agent_info agent_core::info() const {
   return seen;
 }
 
+void agent_core::blame(const std::shared_ptr<takedown>& why) noexcept {
+  if (why == nullptr && !has_parts()) return;
+  agent_extras& mine = extras();
+  const std::lock_guard lock(lock_of(*this));
+  mine.why_ended = why;
+}
+
 std::exception_ptr agent_core::problem(errc code) const {
+  takedown_ref why;
+  if (has_parts() && (code == errc::agent_stopped || code == errc::agent_crashed)) {
+    const std::lock_guard lock(lock_of(*this));
+    why = parts().why_ended;
+  }
   const char* text = ": its loop has ended";
   switch (code) {
     case errc::agent_stopped:
@@ -153,7 +166,13 @@ std::exception_ptr agent_core::problem(errc code) const {
     default:
       break;
   }
-  return std::make_exception_ptr(agent_error(code, "agent " + quoted(name()) + text));
+  std::string what = "agent " + quoted(name()) + text;
+  if (why == nullptr) return std::make_exception_ptr(agent_error(code, what));
+  // Its supervisor gave up: the error says so, and leads to the supervisor's.
+  if (code == errc::agent_stopped) what.append(": ").append(why->who).append(" gave up");
+  std::exception_ptr error = std::make_exception_ptr(agent_error(code, what));
+  note_takedown(error, std::move(why));
+  return error;
 }
 
 std::exception_ptr agent_core::refusal() const {

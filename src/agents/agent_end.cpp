@@ -276,7 +276,12 @@ void agent_core::life_ended(agent_life& life) noexcept {
   const bool crashed = life.result().is_error();
   if (crashed) {
     ending_.store(weir::ending::crashed, std::memory_order_relaxed);
-    loop::here()->emit("crash", name(), life.generation_);
+    // The owner of a life on another loop is there, and gets the error.
+    if (has_parts() && parts().elsewhere) {
+      loop::here()->emit_passing("crash", name(), life.generation_, life.result().error());
+    } else {
+      loop::here()->emit("crash", name(), life.generation_, 0, life.result().error());
+    }
   }
   if (lives_ != nullptr) return;
   if (supervised_) {

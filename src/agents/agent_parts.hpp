@@ -12,6 +12,7 @@
 
 #include "core/door.hpp"
 #include "core/loop.hpp"
+#include "core/takedown.hpp"
 
 namespace weir::detail {
 
@@ -60,6 +61,7 @@ struct agent_extras {
   bool early_crash = false;
   std::atomic<bool> crash_asked{false};  // of a mailbox that was full: the request is on its way
   end_watch* watches = nullptr;          // behind the lock
+  takedown_ref why_ended;                // behind the lock; null: no supervisor gave up
 };
 
 /// Who waits for room in a mailbox. Shared by the waiting sender and the message.

@@ -350,6 +350,11 @@ void supervisor_face::adopt_task(const child_options& options,
   core().added(s);
 }
 
+void supervisor_face::listen(std::unique_ptr<crash_listener> listener) const {
+  core().check_home(false);
+  core().listen(std::move(listener));
+}
+
 supervisor_ref supervisor_face::add_supervisor(child_options options, supervisor&& inner) {
   supervisor_core& nested = inner.core();
   core().check_home(false);

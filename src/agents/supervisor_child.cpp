@@ -203,14 +203,19 @@ child_state supervisor_core::state_of(const slot& s) noexcept {
 
 // ------------------------------------------------------------------ the window
 
+bool restart_window::has_room(time_point now, std::int64_t most, duration within) noexcept {
+  while (!stamps_.empty() && now - stamps_.front() >= within) stamps_.pop_front();
+  return most == std::int64_t{unbounded} || static_cast<std::int64_t>(stamps_.size()) < most;
+}
+
 bool restart_window::charge(time_point now, const std::exception_ptr& error, std::int64_t most,
                             duration within) {
   if (most == std::int64_t{unbounded}) return true;  // nobody will ask
-  while (!stamps_.empty() && now - stamps_.front() >= within) stamps_.pop_front();
+  const bool room = has_room(now, most, within);
   while (!failed_.empty() && now - failed_.front().when >= within) failed_.pop_front();
   if (failed_.size() == most_errors) failed_.pop_front();
   failed_.push_back({now, error});
-  if (static_cast<std::int64_t>(stamps_.size()) >= most) return false;
+  if (!room) return false;
   stamps_.push_back(now);
   return true;
 }

@@ -30,6 +30,8 @@
 #include <weir/future.hpp>
 #include <weir/supervisor.hpp>
 
+#include "core/takedown.hpp"
+
 namespace weir::detail {
 
 class request_list;
@@ -206,6 +208,7 @@ class slot_queue {
 /// The restarts of the last so much time.
 class restart_window {
  public:
+  bool has_room(time_point now, std::int64_t most, duration within) noexcept;
   /// False: it is one too many.
   bool charge(time_point now, const std::exception_ptr& error, std::int64_t most, duration within);
   /// The errors in the window, oldest first; at most the last 1000.
@@ -243,6 +246,9 @@ class supervisor_core {
   void added(slot& s);
   void check_nesting(const supervisor_core& inner) const;
   void nest(supervisor_core& around) noexcept { parent_ = &around; }
+  void listen(std::unique_ptr<crash_listener> listener) {
+    listeners_.push_back(std::move(listener));
+  }
   std::vector<child_info> which_children() const;
   child_counts count_children() const noexcept;
   static task<> run(const supervisor_handle& self, birth_listener* told);
@@ -343,8 +349,13 @@ class supervisor_core {
   void gone(slot& s);
   void rung(slot& s);
   void judge(slot& s, const life_end& end, bool had_started);
+  static bool is_clean(const slot& s, const life_end& end) noexcept;
+  bool will_restart(const slot& s, const life_end& end, slot::cause why, slot::intent then);
+  void tell_crash(const slot& s, const life_end& end, bool restarts) noexcept;
   void leave(slot& s);
   void give_up();
+  const takedown_ref& record();
+  void blame_all(const takedown_ref& why) noexcept;
   std::exception_ptr error_of(const slot& s, const life_end& end) const;
   static life_end end_of(slot& s);
 
@@ -380,6 +391,8 @@ class supervisor_core {
   slot_queue held_;  // ends that are judged when the others of the group are started
   restart_window window_;
   request_list stops_;
+  std::vector<std::unique_ptr<crash_listener>> listeners_;
+  takedown_ref record_;  // of this life; made when it is needed
 
   slot* first_ = nullptr;
   slot* last_ = nullptr;

@@ -10,6 +10,7 @@
 #include "agents/supervisor_core.hpp"
 #include "core/loop.hpp"
 #include "core/region.hpp"
+#include "toolkit/remote.hpp"
 
 namespace weir::detail {
 
@@ -60,6 +61,7 @@ void supervisor_core::gone(slot& s) {
   const bool had_started = s.now != slot::phase::starting;
   const slot::intent then = s.then;
   quiet(s);
+  if (end.how == life_end::sort::error) tell_crash(s, end, will_restart(s, end, why, then));
   if (why == slot::cause::none && mode_ != mode::stopping) return judge(s, end, had_started);
   const bool ended_by_hand = why == slot::cause::terminated && then == slot::intent::none;
   if (s.temporary() || (ended_by_hand && forgets(s))) return remove(s);
@@ -74,6 +76,36 @@ void supervisor_core::gone(slot& s) {
   start_if_due(s);
 }
 
+// A nested supervisor that gave up counts as one that was shut down.
+bool supervisor_core::is_clean(const slot& s, const life_end& end) noexcept {
+  const bool gave_up = s.nested != nullptr && s.nested->finish_ == finish::gave_up;
+  return end.how == life_end::sort::value || gave_up;
+}
+
+// What is about to be decided in gone() and judge().
+bool supervisor_core::will_restart(const slot& s, const life_end& end, slot::cause why,
+                                   slot::intent then) {
+  if (mode_ == mode::stopping || s.temporary()) return false;
+  if (why != slot::cause::none) return why == slot::cause::group || then != slot::intent::none;
+  if (s.manual || mode_ == mode::starting) return false;
+  if (s.restart == restart::transient && is_clean(s, end)) return false;
+  const bool stopping = stage_ == stage::stopping || stage_ == stage::pausing;
+  if (is_group() && stopping && s.order >= from_) return true;
+  return window_.has_room(loop::here()->now(), max_restarts_, within_);
+}
+
+// By index: a listener may add another one.
+void supervisor_core::tell_crash(const slot& s, const life_end& end, bool restarts) noexcept {
+  const crash_info crash{s.name(), end.error, s.restarts, restarts};
+  for (std::size_t i = 0; i < listeners_.size(); ++i) {
+    try {
+      listeners_[i]->call(crash);
+    } catch (...) {
+      loop::here()->emit("observer_failed", name(), 0, region_->id(), std::current_exception());
+    }
+  }
+}
+
 // What an unexpected end means.
 void supervisor_core::judge(slot& s, const life_end& end, bool had_started) {
   if (s.manual) {  // restart_child: its caller hears of it, and nothing else happens
@@ -86,9 +118,7 @@ void supervisor_core::judge(slot& s, const life_end& end, bool had_started) {
     shift(s, slot::phase::none, slot::intent::none);
     return begin_end(finish::no_start, error_of(s, end));
   }
-  const bool gave_up = s.nested != nullptr && s.nested->finish_ == finish::gave_up;
-  const bool clean = end.how == life_end::sort::value || gave_up;
-  if (s.temporary() || (s.restart == restart::transient && clean)) return leave(s);
+  if (s.temporary() || (s.restart == restart::transient && is_clean(s, end))) return leave(s);
   shift(s, slot::phase::none, slot::intent::restart);
   const bool stopping = stage_ == stage::stopping || stage_ == stage::pausing;
   if (is_group() && stopping && s.order >= from_) {  // it is restarted anyway
@@ -97,7 +127,7 @@ void supervisor_core::judge(slot& s, const life_end& end, bool had_started) {
   const time_point now = loop::here()->now();
   if (!window_.charge(now, error_of(s, end), max_restarts_, within_)) return give_up();
   tell(s, news::restarts, !had_started || end.how == life_end::sort::value);
-  loop::here()->emit("restart", s.name(), s.restarts + 1, region_->id());
+  loop::here()->emit("restart", s.name(), s.restarts + 1, region_->id(), end.error);
   if (had_started && s.reset_after != duration::max() && now - s.begun >= s.reset_after)
     s.delay.restart();
   const duration pause = s.delay.next(s.delays);
@@ -121,10 +151,44 @@ void supervisor_core::leave(slot& s) {
     begin_end(finish::stopped, nullptr);
 }
 
+// From now on whoever is refused by one of its agents is told why.
 void supervisor_core::give_up() {
-  loop::here()->emit("escalated", name(), window_.size(), region_->id());
-  begin_end(finish::gave_up, std::make_exception_ptr(restart_limit_error(
-                                 text(), max_restarts_, within_, window_.errors())));
+  const restart_limit_error limit(text(), max_restarts_, within_, window_.errors());
+  const std::exception_ptr why = std::make_exception_ptr(limit);
+  loop::here()->emit("escalated", name(), window_.size(), region_->id(), why);
+  record()->give_up([limit] { return std::make_exception_ptr(limit); });
+  blame_all(record());
+  begin_end(finish::gave_up, why);
+}
+
+const takedown_ref& supervisor_core::record() {
+  if (record_ != nullptr) return record_;
+  record_ = std::make_shared<takedown>();
+  record_->who = text();
+  if (parent_ != nullptr && parent_->region_ != nullptr) {
+    record_->outer = parent_->record();
+    return record_;
+  }
+  const std::uint32_t here = loop::here()->serial();
+  for (const context* at = region::parent(*region_); at != nullptr; at = region::parent(*at))
+    if (!region::is_base(*at))
+      record_->around.push_back({here, static_cast<const scope*>(at)->id(), false});
+  const std::vector<run_place> callers = callers_of(*region_);
+  record_->around.insert(record_->around.end(), callers.begin(), callers.end());
+  return record_;
+}
+
+// All agents below, also those of supervisors that are its descendants.
+void supervisor_core::blame_all(const takedown_ref& why) noexcept {
+  std::vector<supervisor_core*> below{this};
+  while (!below.empty()) {
+    const supervisor_core& core = *below.back();
+    below.pop_back();
+    for (slot* s = core.first_; s != nullptr; s = s->next) {
+      if (s->nested != nullptr) below.push_back(s->nested.get());
+      if (s->agent && !s->told_the_end) s->agent->blame(why);
+    }
+  }
 }
 
 // What run() throws, or what the window keeps, for an end that was no error as well.
@@ -143,6 +207,7 @@ void supervisor_core::tell(slot& s, news what, bool keeps) noexcept {
   if (!s.agent || s.told_the_end) return;
   switch (what) {
     case news::restarts:
+      s.agent->blame(nullptr);
       if (s.lives > 0) s.agent->expect_life(keeps);
       return;
     case news::rests:

@@ -25,10 +25,14 @@ void supervisor_core::enter(supervisor_region& r, birth_listener* told) {
   mode_ = mode::starting;
   finish_ = finish::none;
   failure_ = nullptr;
+  record_ = nullptr;
   awake_ = cancelled_ = stop_asked_ = false;
   window_.clear();
   for (slot* s = first_; s != nullptr; s = s->next) {
-    if (s->agent) s->agent->settle_home();
+    if (s->agent) {
+      s->agent->blame(nullptr);
+      s->agent->settle_home();
+    }
     s->delay.restart();
     shift(*s, slot::phase::none, slot::intent::start);
   }

@@ -72,7 +72,6 @@ class door {
   counter timers;
   std::atomic<std::int64_t> kept_alive{0};       // keep_alive guards, any thread
   std::atomic<int> interrupts{0};                // SIGINT and SIGTERM seen, for this loop
-  std::atomic<int> dump_requests{0};             // SIGQUIT seen
   std::atomic<std::int64_t> remote_children{0};  // asked for and not answered yet
   std::atomic<std::uint64_t> late{0};            // answers of resumers that came too late
   const std::thread::id thread = std::this_thread::get_id();

@@ -12,6 +12,7 @@
 #include <weir/detail/generator.hpp>
 
 #include "core/dump_tree.hpp"
+#include "core/function_name.hpp"
 #include "core/loop.hpp"
 #include "core/region.hpp"
 
@@ -71,22 +72,16 @@ void add_state(std::string& out, const strand& s) {
   }
 }
 
-/// A coroutine of weir's own (with_scope, settle, ...): of no use to whoever reads the chain.
-bool is_internal(const frame& f) noexcept {
-  const std::string_view name = f.function.function_name();
-  return name.substr(0, name.find('(')).find("weir::detail::") != std::string_view::npos;
-}
-
 void add_chain(std::string& out, const strand& s, const std::source_location& spawned,
                std::size_t depth) {
   std::size_t shown = 0;
   for (const frame* f = s.leaf; f != nullptr; f = f->parent) {
-    if (is_internal(*f)) continue;
+    if (is_own_function(f->function.function_name())) continue;
     indent(out, depth);
     if (++shown > max_chain) return void(out.append("... more awaiting tasks\n"));
     out.append(shown == 1 ? "at " : "awaited at ");
     out.append(place(f->awaiting.line() == 0 ? f->function : f->awaiting));
-    out.append(" in ").append(f->function.function_name()).push_back('\n');
+    out.append(" in ").append(short_function_name(f->function.function_name())).push_back('\n');
   }
   if (shown > 0 || s.leaf == nullptr) return;
   indent(out, depth);
@@ -177,6 +172,18 @@ std::vector<fiber*> fibers_of(loop& here) {
   return found;
 }
 
+bool has_region(const scope& s, scope_id inner) {
+  std::vector<place_in_tree> open{{&s, 0}};
+  while (!open.empty()) {
+    const place_in_tree next = open.back();
+    open.pop_back();
+    if (!region::is_base(*next.at) && static_cast<const scope*>(next.at)->id() == inner)
+      return true;
+    push_below(open, next);
+  }
+  return false;
+}
+
 namespace {
 
 /// False if there was no room for all of it.
@@ -209,11 +216,17 @@ std::string tree_of(loop& here) {
   return out;
 }
 
+namespace {
+
+std::string counts_of(const door& of) {
+  return std::to_string(of.scopes.get()) + " scopes, " + std::to_string(of.fibers.get()) +
+         " fibers, " + std::to_string(of.timers.get()) + " timers\n";
+}
+
+}  // namespace
+
 std::string dump_of(loop& here) {
-  std::string out = "loop '" + here.own_door().name() +
-                    "': " + std::to_string(here.own_door().scopes.get()) + " scopes, " +
-                    std::to_string(here.own_door().fibers.get()) + " fibers, " +
-                    std::to_string(here.own_door().timers.get()) + " timers\n";
+  std::string out = "loop '" + here.own_door().name() + "': " + counts_of(here.own_door());
   if (here.root_scope() == nullptr) return out;
   std::size_t lines = 0;
   bool all = describe_tree(out, *here.root_scope(), lines);
@@ -255,24 +268,37 @@ struct dump_message final : message {
   std::shared_ptr<dump_request> request;
 };
 
+/// What can be known of a loop from outside.
 std::string silent(const door& of) {
-  return "loop '" + of.name() + "' is silent: it did not answer within a second (busy or stuck)\n";
+  return "loop '" + of.name() + "' is silent: it did not answer within a second (busy or stuck); " +
+         counts_of(of);
 }
 
-std::string ask_for_dump(door& other) {
+std::shared_ptr<dump_request> ask_for_dump(door& other) {
   auto request = std::make_shared<dump_request>();
   other.post(*new dump_message(request));
-  const auto until = std::chrono::steady_clock::now() + patience;
-  std::unique_lock lock(request->mutex);
-  while (!request->done && std::chrono::steady_clock::now() < until) {
+  return request;
+}
+
+std::string answer_of(dump_request& request, const door& other,
+                      std::chrono::steady_clock::time_point until) {
+  std::unique_lock lock(request.mutex);
+  while (!request.done && std::chrono::steady_clock::now() < until) {
     // While it waits, a loop answers others who ask it, so that two that ask each other both get
     // their answer.
     lock.unlock();
     if (loop* here = loop::here()) here->answer_dumps();
     lock.lock();
-    request->answered.wait_for(lock, std::chrono::milliseconds(5), [&] { return request->done; });
+    request.answered.wait_for(lock, std::chrono::milliseconds(5), [&] { return request.done; });
   }
-  return request->done ? request->text : silent(other);
+  return request.done ? request.text : silent(other);
+}
+
+/// The part of a simulated loop that this thread may not ask.
+std::string about_simulated(const door& d, bool in_loop) {
+  if (d.thread != std::this_thread::get_id())
+    return "loop '" + d.name() + "' is simulated on another thread\n";
+  return in_loop ? "" : "loop '" + d.name() + "' is simulated and does not run now\n";
 }
 
 }  // namespace
@@ -293,28 +319,34 @@ void loop::answer_dumps() noexcept {
   }
 }
 
-}  // namespace detail
-
-void dump(std::ostream& out) {
-  detail::loop* here = detail::loop::here();
+// All are asked before the first answer is waited for, so that any number of silent loops together
+// cost one second.
+std::string dump_all() {
+  loop* here = loop::here();
   if (here != nullptr && here->host() != nullptr) here = here->host();
-  bool any = false;
-  for (const detail::door_ref& d : detail::door_table::all()) {
-    any = true;
-    if (here != nullptr && d->serial() == here->serial()) {
-      out << here->env().dump(*here);
-    } else if (d->simulated()) {
-      if (d->thread != std::this_thread::get_id()) {
-        out << "loop '" << d->name() << "' is simulated on another thread\n";
-      } else if (here == nullptr) {
-        out << "loop '" << d->name() << "' is simulated and does not run now\n";
-      }
+  const std::vector<door_ref> doors = door_table::all();
+  std::vector<std::shared_ptr<dump_request>> asked(doors.size());
+  for (std::size_t i = 0; i < doors.size(); ++i) {
+    const bool own = here != nullptr && doors[i]->serial() == here->serial();
+    if (!own && !doors[i]->simulated()) asked[i] = ask_for_dump(*doors[i]);
+  }
+  const auto until = std::chrono::steady_clock::now() + patience;
+  std::string out;
+  for (std::size_t i = 0; i < doors.size(); ++i) {
+    if (asked[i] != nullptr) {
+      out.append(answer_of(*asked[i], *doors[i], until));
+    } else if (here != nullptr && doors[i]->serial() == here->serial()) {
+      out.append(here->env().dump(*here));
     } else {
-      out << detail::ask_for_dump(*d);
+      out.append(about_simulated(*doors[i], here != nullptr));
     }
   }
-  if (!any) out << "no loop is running\n";
+  return doors.empty() ? "no loop is running\n" : out;
 }
+
+}  // namespace detail
+
+void dump(std::ostream& out) { out << detail::dump_all(); }
 
 live_counts live() noexcept {
   live_counts sum;

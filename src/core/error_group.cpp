@@ -9,6 +9,7 @@
 #include <weir/error.hpp>
 
 #include "core/error_notes.hpp"
+#include "core/function_name.hpp"
 
 namespace weir {
 
@@ -44,7 +45,7 @@ std::string text_of(const std::exception_ptr& error) {
   } catch (const char* text) {
     return text;
   } catch (...) {
-    return "an exception of type " + type_of(error);
+    return "an exception of type " + detail::short_type_name(type_of(error));
   }
 }
 
@@ -120,10 +121,17 @@ const char* error_group::what() const noexcept {
       std::string text = node_->heading;
       if (!text.empty()) text.append("; ");
       text.append(std::to_string(leaves.size())).append(leaves.size() == 1 ? " error" : " errors");
-      const char* before = ": ";
-      for (const auto& leaf : leaves) {
-        text.append(before).append(text_of(leaf));
-        before = "; ";
+      if (leaves.empty()) return void(node_->text = std::move(text));
+      const std::string first = text_of(leaves.front());
+      const std::string last = text_of(leaves.back());
+      if (leaves.size() == 1) {
+        text.append(": ").append(first);
+      } else if (leaves.size() == 2) {
+        text.append(": ").append(first).append("; ").append(last);
+      } else if (first == last) {
+        text.append(", the first and the last: ").append(first);
+      } else {
+        text.append(", the first: ").append(first).append("; the last: ").append(last);
       }
       node_->text = std::move(text);
     });
@@ -182,25 +190,49 @@ std::string place(const std::source_location& where) {
 }
 
 void add_notes(std::string& out, std::size_t depth, const std::exception_ptr& error) {
-  bool thrown = false;
   for (const detail::error_note& note : detail::notes_of(error)) {
     if (note.kind == detail::error_note::sort::fiber) {
       const std::string as = note.name.empty() ? "" : " as '" + note.name + "'";
       add_line(out, depth, "spawned at " + place(note.where) + as);
-    } else if (!thrown) {
-      thrown = true;
-      const bool awaited = note.where.line() != 0;
-      add_line(out, depth,
-               "thrown in " + std::string(note.function.function_name()) +
-                   (awaited ? ", after its await at " + place(note.where)
-                            : ", which begins at " + place(note.function)));
-    } else {
-      add_line(
-          out, depth,
-          "awaited in " + std::string(note.function.function_name()) + " at " + place(note.where));
+      continue;
     }
+    const bool awaited = note.where.line() != 0;
+    const char* const at = !awaited      ? ", which begins at "
+                           : note.thrown ? ", after its await at "
+                                         : " at ";
+    add_line(out, depth,
+             (note.thrown ? "thrown in " : "awaited in ") +
+                 detail::short_function_name(note.function.function_name()) + at +
+                 place(awaited ? note.where : note.function));
   }
 }
+
+/// The text of a tree in which equal neighbours are folded.
+class folded_text {
+ public:
+  void add(std::size_t depth, std::string part) {
+    if (depth == depth_ && part == last_) return void(++repeats_);
+    flush();
+    out_.append(part);
+    last_ = std::move(part);
+    depth_ = depth;
+  }
+  std::string take() {
+    flush();
+    return std::move(out_);
+  }
+
+ private:
+  void flush() {
+    if (repeats_ > 0)
+      add_line(out_, depth_, "... and " + std::to_string(repeats_) + " more like it");
+    repeats_ = 0;
+  }
+  std::string out_;
+  std::string last_;
+  std::size_t depth_ = 0;
+  std::size_t repeats_ = 0;
+};
 
 }  // namespace
 
@@ -210,32 +242,39 @@ std::string describe(const std::exception_ptr& error) {
     std::exception_ptr error;
     std::size_t depth;
   };
-  std::string out;
+  folded_text out;
   std::vector<item> open{{error, 0}};
   while (!open.empty()) {
     item next = std::move(open.back());
     open.pop_back();
     auto group = as_group(next.error);
     std::size_t collapsed = 0;
-    while (group != nullptr && group->errors().size() == 1) {  // a chain of single groups: one line
-      next.error = group->errors().front();
+    while (group != nullptr && group->errors().size() == 1 && group->node_->heading.empty()) {
+      next.error = group->errors().front();  // a chain of single groups: one line
       group = as_group(next.error);
       ++collapsed;
     }
     const std::string nested = collapsed > 1    ? " (in " + std::to_string(collapsed) + " groups)"
                                : collapsed == 1 ? " (in a group)"
                                                 : "";
+    std::string part;
     if (group == nullptr) {
-      add_line(out, next.depth, text_of(next.error) + " [" + type_of(next.error) + "]" + nested);
-      add_notes(out, next.depth + 1, next.error);
-      continue;
+      const std::string type = detail::short_type_name(type_of(next.error));
+      add_line(part, next.depth, text_of(next.error) + " [" + type + "]" + nested);
+    } else {
+      const std::size_t count = group->errors().size();
+      const std::string& heading = group->node_->heading;
+      add_line(part, next.depth,
+               heading + (heading.empty() ? "" : "; ") + std::to_string(count) +
+                   (count == 1 ? " error" : " errors") + nested);
     }
-    add_line(out, next.depth, std::to_string(group->errors().size()) + " errors" + nested);
-    add_notes(out, next.depth + 1, next.error);
+    add_notes(part, next.depth + 1, next.error);
+    out.add(next.depth, std::move(part));
+    if (group == nullptr) continue;
     for (auto e = group->errors().rbegin(); e != group->errors().rend(); ++e)
       open.push_back({*e, next.depth + 1});
   }
-  return out;
+  return out.take();
 }
 
 }  // namespace weir

@@ -11,6 +11,9 @@
 
 #include <weir/detail/fiber.hpp>
 
+#include "core/function_name.hpp"
+#include "core/takedown.hpp"
+
 namespace weir::detail {
 
 namespace {
@@ -32,8 +35,10 @@ struct exception_header {
 };
 
 struct kept_notes {
+  bool left_a_frame = false;
   void (*destroy)(void*) = nullptr;  // the exception's own destructor; may be null
   std::vector<error_note> notes;
+  std::shared_ptr<takedown> why;
 };
 
 struct note_table {
@@ -73,18 +78,28 @@ bool same_place(const error_note& a, const error_note& b) noexcept {
          a.function.line() == b.function.line();
 }
 
+// REQUIRES: the table is locked.
+kept_notes& entry_of(void* object) {
+  auto [found, fresh] = table().by_object.try_emplace(object);
+  kept_notes& kept = found->second;
+  if (fresh) {
+    auto* header = static_cast<exception_header*>(object) - 1;
+    kept.destroy = header->destroy;
+    header->destroy = destroy_with_notes;
+  }
+  return kept;
+}
+
 // A stored error may be rethrown any number of times: what is known already is not added again.
 void add(const std::exception_ptr& error, error_note note) noexcept {
   void* const object = object_of(error);
   if (object == nullptr) return;
   try {
     const std::lock_guard lock(table().mutex);
-    auto [found, fresh] = table().by_object.try_emplace(object);
-    kept_notes& kept = found->second;
-    if (fresh) {
-      auto* header = static_cast<exception_header*>(object) - 1;
-      kept.destroy = header->destroy;
-      header->destroy = destroy_with_notes;
+    kept_notes& kept = entry_of(object);
+    if (note.kind == error_note::sort::frame) {
+      note.thrown = !std::exchange(kept.left_a_frame, true);
+      if (is_own_function(note.function.function_name())) return;
     }
     if (kept.notes.size() >= max_error_notes) return;
     const auto known = [&](const error_note& n) { return same_place(n, note); };
@@ -98,11 +113,26 @@ void add(const std::exception_ptr& error, error_note note) noexcept {
 }  // namespace
 
 void note_frame(const std::exception_ptr& error, const frame& me) noexcept {
-  add(error, {error_note::sort::frame, me.awaiting, me.function, {}});
+  add(error, {error_note::sort::frame, false, me.awaiting, me.function, {}});
 }
 
 void note_fiber(const std::exception_ptr& error, const fiber& f) noexcept {
-  add(error, {error_note::sort::fiber, f.site, {}, f.name == nullptr ? "" : f.name});
+  add(error, {error_note::sort::fiber, false, f.site, {}, f.name == nullptr ? "" : f.name});
+}
+
+void note_takedown(const std::exception_ptr& error, std::shared_ptr<takedown> why) noexcept {
+  try {
+    const std::lock_guard lock(table().mutex);
+    entry_of(object_of(error)).why = std::move(why);
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
+    // No memory: the refusal is reported as it is.
+  }
+}
+
+std::shared_ptr<takedown> takedown_of(const std::exception_ptr& error) {
+  const std::lock_guard lock(table().mutex);
+  const auto found = table().by_object.find(object_of(error));
+  return found == table().by_object.end() ? nullptr : found->second.why;
 }
 
 std::vector<error_note> notes_of(const std::exception_ptr& error) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -17,10 +18,12 @@
 namespace weir::detail {
 
 struct fiber;
+class takedown;
 
 struct error_note {
   enum class sort : std::uint8_t { frame, fiber };
   sort kind;
+  bool thrown;                    // a frame: the first one that the exception left
   std::source_location where;     // the await, or the spawn
   std::source_location function;  // of the frame
   std::string name;               // of the fiber
@@ -28,10 +31,15 @@ struct error_note {
 
 inline constexpr std::size_t max_error_notes = 32;
 
-/// The exception leaves this frame.
+/// The exception leaves this frame. Frames of weir itself are not noted, so that they take no place
+/// from those of the user.
 void note_frame(const std::exception_ptr& error, const frame& me) noexcept;
 /// The exception ends this fiber.
 void note_fiber(const std::exception_ptr& error, const fiber& f) noexcept;
 std::vector<error_note> notes_of(const std::exception_ptr& error);
+/// The exception is a refusal of an agent that was taken down.
+void note_takedown(const std::exception_ptr& error, std::shared_ptr<takedown> why) noexcept;
+/// Null: it is not.
+std::shared_ptr<takedown> takedown_of(const std::exception_ptr& error);
 
 }  // namespace weir::detail

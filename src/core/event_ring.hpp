@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include <weir/events.hpp>
 
@@ -13,7 +14,7 @@ namespace weir::detail {
 /// The last events of a loop, and whoever watches them.
 ///
 /// Bounded: the ring keeps `capacity` events and counts what it forgot; an object's name longer
-/// than a cell is cut. Emitting allocates nothing.
+/// than a cell is cut. Emitting allocates nothing, but for the first event with an error.
 class event_ring {
  public:
   event_ring();
@@ -21,10 +22,15 @@ class event_ring {
   event_ring& operator=(const event_ring&) = delete;
   ~event_ring();
   void emit(time_point when, std::string_view name, std::string_view object, std::uint64_t number,
-            scope_id scope) noexcept;
+            scope_id scope, const std::exception_ptr& error, bool keep_error) noexcept;
   void add(event_observer& observer) noexcept;
   void remove(event_observer& observer) noexcept;
   event_log recent() const;
+  /// Drops the errors of events that were forgotten. Not where they are overwritten: their
+  /// destructors are user code.
+  void drop_old_errors() noexcept {
+    if (!old_errors_.empty()) old_errors_.clear();
+  }
 
   static constexpr std::size_t capacity = 1024;
 
@@ -41,12 +47,15 @@ class event_ring {
   };
   using storage = std::array<cell, capacity>;
   void keep(const event_info& e) noexcept;
+  void keep_error(const std::exception_ptr& error, std::size_t at) noexcept;
   static std::unique_ptr<storage>& spare() noexcept;
 
   std::unique_ptr<storage> cells_;
   std::uint64_t emitted_ = 0;
   std::uint64_t failed_observers_ = 0;
   event_observer* observers_ = nullptr;
+  std::vector<std::exception_ptr> errors_;  // of the cells; empty: there was none yet
+  std::vector<std::exception_ptr> old_errors_;
 };
 
 }  // namespace weir::detail

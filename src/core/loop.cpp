@@ -12,6 +12,7 @@
 #include "core/dump_tree.hpp"
 #include "core/fatal.hpp"
 #include "core/region.hpp"
+#include "core/signals.hpp"
 
 namespace weir::detail {
 
@@ -111,6 +112,7 @@ bool loop::drain(int limit) {
 void loop::look_around(bool idle) {
   look_at_signals(idle);
   look_at_late_answers();
+  events_->drop_old_errors();
 }
 
 void loop::collect_messages() noexcept {
@@ -278,11 +280,7 @@ void loop::look_at_signals(bool idle) {
   if (root_overdue_at_ && now() >= *root_overdue_at_) root_overdue(idle);
   if (!handles_signals_) return;
   const int interrupts = door_->interrupts.load(std::memory_order_acquire);
-  const int dumps = door_->dump_requests.load(std::memory_order_acquire);
-  if (dumps != dumps_seen_) {
-    dumps_seen_ = dumps;
-    std::fputs(dump_of(*this).c_str(), stderr);
-  }
+  if (signal_watch::take_dump_request()) std::fputs(dump_all().c_str(), stderr);
   if (interrupts != interrupts_seen_) {
     const bool first = interrupts_seen_ == 0;
     interrupts_seen_ = interrupts;
@@ -308,7 +306,7 @@ void loop::root_overdue(bool idle) {
   if (!idle) return;
   emit("cancel_overdue", root_scope_->name(), 0, root_scope_->id());
   std::fputs("weir: still running after the grace:\n", stderr);
-  std::fputs(dump_of(*this).c_str(), stderr);
+  std::fputs((handles_signals_ ? dump_all() : dump_of(*this)).c_str(), stderr);
   std::fflush(stderr);
   if (handles_signals_) std::_Exit(124);
   root_overdue_at_ = std::nullopt;  // told once; it goes on waiting

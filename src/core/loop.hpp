@@ -91,6 +91,10 @@ class loop {
   bool finished();
   /// It lives for others: that nothing can wake it is no deadlock.
   void serve() noexcept { serves_ = true; }
+  /// Whether something may run here that another loop has started.
+  bool serves_others() const noexcept {
+    return serves_ || door_->remote_children.load(std::memory_order_relaxed) > 0;
+  }
   /// Something on another loop will answer (or has answered): until then this one may be woken.
   void expect_answer(int more) noexcept { answers_due_ += more; }
 
@@ -195,8 +199,15 @@ class loop {
   void answer_dumps() noexcept;
 
   void emit(std::string_view name, std::string_view object, std::uint64_t number = 0,
-            scope_id scope = 0) noexcept {
-    events_->emit(host_ == nullptr ? now() : host_->now(), name, object, number, scope);
+            scope_id scope = 0, const std::exception_ptr& error = nullptr) noexcept {
+    events_->emit(host_ == nullptr ? now() : host_->now(), name, object, number, scope, error,
+                  true);
+  }
+  /// The error belongs to another loop, so it is shown and not kept: the last to hold an error is
+  /// the loop that it goes to.
+  void emit_passing(std::string_view name, std::string_view object, std::uint64_t number,
+                    const std::exception_ptr& error) noexcept {
+    events_->emit(now(), name, object, number, 0, error, false);
   }
   event_ring& events() noexcept { return *events_; }
   token_list& token_regions() noexcept { return tokens_; }
@@ -258,7 +269,6 @@ class loop {
   std::uint32_t serial_ = 0;
   scope_id last_scope_id_ = 0;
   int interrupts_seen_ = 0;
-  int dumps_seen_ = 0;
   unsigned recent_messages_ = 0;
   duration root_grace_{};
   std::optional<time_point> root_overdue_at_;

@@ -19,7 +19,7 @@ struct post_message final : message {
     try {
       call->call();
     } catch (...) {
-      here.emit("post_failed", here.own_door().name());
+      here.emit("post_failed", here.own_door().name(), 0, 0, std::current_exception());
       here.env().post_failed(std::current_exception());
     }
     delete this;

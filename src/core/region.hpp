@@ -77,6 +77,11 @@ struct region {
   /// The same for one whose wait answered `later`.
   static void interrupt_when_confirmed(generator_base& g);
 
+  /// What `s` reports if `error` is what it should report: the error itself, or that of a
+  /// supervisor in `s` that gave up and so made an agent refuse; then the refusal is suppressed.
+  static std::exception_ptr cause_of(scope& s, const std::exception_ptr& error,
+                                     std::string_view who);
+
   // Children of a scope.
   static void add_child(scope& s, fiber& f) noexcept;
   static void remove_child(scope& s, fiber& f) noexcept;
@@ -152,5 +157,8 @@ struct background_entry final : entry {
   fiber* of;
   polite_service* asked_by;
 };
+
+/// Whether the scope has this error already; copies of one group are the same error.
+bool is_raised(const failures& f, const std::exception_ptr& error);
 
 }  // namespace weir::detail

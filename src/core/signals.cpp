@@ -27,19 +27,18 @@ std::size_t watches = 0;
 std::array<struct sigaction, watched.size()> earlier{};
 
 std::atomic<int> running_handlers{0};
+std::atomic<bool> dump_asked{false};  // for the process: one loop prints all of them
 
 void on_signal(int number) {
   const int kept = errno;
   running_handlers.fetch_add(1);
   bool third = false;
+  if (number == SIGQUIT) dump_asked.store(true, std::memory_order_release);
   for (auto& place : doors) {
     door* d = place.load(std::memory_order_acquire);
     if (d == nullptr) continue;
-    if (number == SIGQUIT) {
-      d->dump_requests.fetch_add(1, std::memory_order_acq_rel);
-    } else {
+    if (number != SIGQUIT)
       third = d->interrupts.fetch_add(1, std::memory_order_acq_rel) >= 2 || third;
-    }
     d->ring();
   }
   if (third) std::abort();
@@ -70,6 +69,11 @@ signal_watch::~signal_watch() {
   doors[place_].store(nullptr);
   // A handler on another thread may just have read the place; the door must outlive it.
   while (running_handlers.load() > 0) std::this_thread::yield();
+}
+
+bool signal_watch::take_dump_request() noexcept {
+  return dump_asked.load(std::memory_order_relaxed) &&
+         dump_asked.exchange(false, std::memory_order_acquire);
 }
 
 no_signals::no_signals() noexcept {

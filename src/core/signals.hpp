@@ -7,15 +7,18 @@
 
 namespace weir::detail {
 
-/// While it lives, SIGINT and SIGTERM are counted for the given loop, and SIGQUIT asks it for a
-/// dump. The third interrupt ends the program at once, also if the loop is stuck. Earlier handlers
-/// come back when the last one goes.
+/// While it lives, SIGINT and SIGTERM are counted for the given loop, and SIGQUIT asks for a dump
+/// of all loops, which the first loop with a watch that gets to it prints. The third interrupt ends
+/// the program at once, also if the loop is stuck. Earlier handlers come back when the last one
+/// goes.
 class signal_watch {
  public:
   explicit signal_watch(door_ref to);
   signal_watch(const signal_watch&) = delete;
   signal_watch& operator=(const signal_watch&) = delete;
   ~signal_watch();
+  /// Whether SIGQUIT came since this was last asked, by any loop.
+  static bool take_dump_request() noexcept;
 
  private:
   door_ref door_;

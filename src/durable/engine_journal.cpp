@@ -162,7 +162,7 @@ void engine_core::break_down(std::exception_ptr error) noexcept {
   broken_ = true;
   failure_ = std::move(error);
   room_looked_for();
-  host_.emit("journal_failed", setup_.path);
+  host_.emit("journal_failed", setup_.path, 0, 0, failure_);
   wake_durable();
   const in_loop outside(host_);
   for (const auto& [number, run] : runs_) wake_askers(*run);

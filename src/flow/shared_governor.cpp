@@ -254,7 +254,8 @@ void shared_queue::listener_list::tell() const noexcept {
     try {
       listener->call();
     } catch (...) {
-      if (loop* here = loop::here()) here->emit("observer_failed", governor);
+      if (loop* here = loop::here())
+        here->emit("observer_failed", governor, 0, 0, std::current_exception());
     }
   }
 }

@@ -57,8 +57,8 @@ task<> finish_closing(std::unique_ptr<task_leaf> begun) {
   co_await pending<leaf_wait>(begun.get());
 }
 
-void tell_suppressed(const std::exception_ptr&) noexcept {
-  if (loop* here = loop::here()) here->emit("suppressed", "stream");
+void tell_suppressed(const std::exception_ptr& error) noexcept {
+  if (loop* here = loop::here()) here->emit("suppressed", "stream", 0, 0, error);
 }
 
 void raise_stream_busy() {

@@ -34,7 +34,9 @@ duration stream_retry::after_failure(std::exception_ptr error) {
 }
 
 void tell_cleanup(const char* event) noexcept {
-  if (loop* here = loop::here()) here->emit(event, "stream");
+  const bool failed = std::string_view(event) == "cleanup_failed";
+  if (loop* here = loop::here())
+    here->emit(event, "stream", 0, 0, failed ? std::current_exception() : nullptr);
 }
 
 }  // namespace weir::detail

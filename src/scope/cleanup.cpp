@@ -75,7 +75,7 @@ task<> stop_service(context& c, fiber& f, time_point grace_end) {
 void keep_error(const context& c, outcome<void>& how, std::vector<std::exception_ptr>& errors) {
   if (how.is_error()) {
     errors.push_back(how.error());
-    loop::here()->emit("cleanup_failed", c.name(), 0, c.scope_id());
+    loop::here()->emit("cleanup_failed", c.name(), 0, c.scope_id(), how.error());
   } else if (how.is_cancelled()) {
     errors.push_back(std::make_exception_ptr(timeout_error(
         "a defer of '" + std::string(c.name()) + "' was ended, because its grace was over")));

@@ -16,6 +16,10 @@ std::source_location caller_site() noexcept {
   return awaiting == nullptr ? current->leaf->function : awaiting->awaiting;
 }
 
+std::exception_ptr arm_children::cause_of(const std::exception_ptr& error) {
+  return region::cause_of(*scope_, error, scope_->name());
+}
+
 // Results that were taken are not `value` any more; an error that was reported was observed.
 void arm_children::count_unseen() {
   for (const core_ref& c : children_) {
@@ -23,7 +27,7 @@ void arm_children::count_unseen() {
     const std::string_view name = f.name == nullptr ? scope_->name() : f.name;
     if (f.result().is_value()) loop::here()->emit("value_discarded", name, 0, scope_->id());
     if (f.result().is_error() && !f.observed)
-      loop::here()->emit("suppressed", name, 0, scope_->id());
+      loop::here()->emit("suppressed", name, 0, scope_->id(), f.result().error());
   }
 }
 

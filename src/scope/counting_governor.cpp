@@ -27,7 +27,8 @@ void require_limit(std::int64_t limit) {
 }
 
 void report_failed_release() noexcept {
-  if (loop* here = loop::here()) here->emit("cleanup_failed", "permit");
+  if (loop* here = loop::here())
+    here->emit("cleanup_failed", "permit", 0, 0, std::current_exception());
 }
 
 namespace {
@@ -41,7 +42,7 @@ struct release_message final : message {
     try {
       source->give_back(weight);
     } catch (...) {
-      here.emit("cleanup_failed", "permit");
+      here.emit("cleanup_failed", "permit", 0, 0, std::current_exception());
     }
     delete this;
   }
@@ -196,7 +197,8 @@ void counting_governor::tell_idle() noexcept {
     try {
       listeners_[i]->call();
     } catch (...) {
-      if (detail::loop* here = detail::loop::here()) here->emit("observer_failed", name_.view());
+      if (detail::loop* here = detail::loop::here())
+        here->emit("observer_failed", name_.view(), 0, 0, std::current_exception());
     }
   }
 }

@@ -32,7 +32,7 @@ verdict judge_region(scope& r, outcome_base& out) {
     kept.insert(kept.end(), problems->cleanup.begin(), problems->cleanup.end());
   }
   if (region::cancelled(*current) && !out.is_value() && was_entered) {
-    if (out.is_error()) loop::here()->emit("suppressed", r.name(), 0, r.id());
+    if (out.is_error()) loop::here()->emit("suppressed", r.name(), 0, r.id(), out.error());
     return {verdict::action::unwind, nullptr};
   }
   if (out.is_value() && problems != nullptr && !problems->cleanup.empty())
@@ -54,7 +54,8 @@ std::exception_ptr timeout_of(const time_limit& limit) {
 
 void emit_late(const time_limit& limit, bool failed) {
   loop::here()->emit(failed ? "suppressed" : "late",
-                     limit.absolute ? "with_deadline" : "with_timeout");
+                     limit.absolute ? "with_deadline" : "with_timeout", 0, 0,
+                     failed ? timeout_of(limit) : nullptr);
 }
 
 timeout_region::timeout_region(time_limit limit)
@@ -84,8 +85,9 @@ verdict timeout_region::judge(outcome_base& out) {
   if (out.is_value()) {
     loop::here()->emit("late", name(), 0, id());
   } else if (out.is_error()) {
-    out.notes().suppressed.push_back(timeout_of(limit_));
-    loop::here()->emit("suppressed", name(), 0, id());
+    const std::exception_ptr timeout = timeout_of(limit_);
+    out.notes().suppressed.push_back(timeout);
+    loop::here()->emit("suppressed", name(), 0, id(), timeout);
   } else {
     return {verdict::action::fail, timeout_of(limit_)};
   }

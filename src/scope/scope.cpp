@@ -336,7 +336,8 @@ void region::child_ended(scope& s, fiber& f) {
     s.watch_.expired();
   }
   if (f.result().is_error() && f.starting && f.reason_)
-    s.loop_->emit("suppressed", name_of(f), 0, s.id_);  // its starter is being unwound
+    s.loop_->emit("suppressed", name_of(f), 0, s.id_,
+                  f.result().error());  // its starter is being unwound
   f.settle_now();
   if (f.background) {
     if (entry* place = std::exchange(f.registration, nullptr)) {
@@ -372,12 +373,14 @@ void region::remove_unobserved(fiber& f) noexcept {
   f.release();
 }
 
-void region::keep_error(scope& s, const std::exception_ptr& error, std::string_view who) {
-  failures& f = problems(s);
+void region::keep_error(scope& s, const std::exception_ptr& given, std::string_view who) {
   const bool too_late = s.parent_ != nullptr && s.parent_->reason_ && !s.parent_->lenient_;
+  const std::exception_ptr error = too_late ? given : cause_of(s, given, who);
+  failures& f = problems(s);
+  if (f.has_cause && is_raised(f, error)) return;
   if (too_late || (s.errors_ == errors::first && !f.raised.empty())) {
     f.suppressed.push_back(error);
-    s.loop_->emit("suppressed", who, 0, s.id_);
+    s.loop_->emit("suppressed", who, 0, s.id_, error);
   } else {
     f.raised.push_back(error);
   }
@@ -392,7 +395,9 @@ cancel_reason region::blame(const std::exception_ptr& error, std::string_view wh
 // A child or the body failed.
 void region::fail(scope& s, const std::exception_ptr& error, std::string_view who) {
   keep_error(s, error, who);
-  if (s.failure_ == failure::cancel_siblings && !s.reason_) s.cancel(blame(error, who));
+  if (s.failure_ != failure::cancel_siblings || s.reason_) return;
+  const failures& f = problems(s);
+  s.cancel(blame(f.raised.empty() ? error : f.raised.back(), who));
 }
 
 void region::collect_unobserved(scope& s) {
@@ -405,11 +410,13 @@ void region::collect_unobserved(scope& s) {
   if (found.empty()) return;
   failures& f = problems(s);
   for (auto e = found.rbegin(); e != found.rend(); ++e) {
+    const std::exception_ptr error = cause_of(s, *e, s.name());
+    if (f.has_cause && is_raised(f, error)) continue;
     if (s.errors_ == errors::all || f.raised.empty()) {
-      f.raised.push_back(*e);
+      f.raised.push_back(error);
     } else {
-      f.suppressed.push_back(*e);
-      s.loop_->emit("suppressed", s.name(), 0, s.id_);
+      f.suppressed.push_back(error);
+      s.loop_->emit("suppressed", s.name(), 0, s.id_, error);
     }
   }
 }
@@ -485,16 +492,16 @@ verdict region::judge(scope& s, outcome_base& out) {
   s.closed_ = true;
   region::collect_unobserved(s);
   region::leave(*s.strand_, s);
+  std::exception_ptr error = region::raised_error(s);
   if (s.failures_ != nullptr) copy_notes(*s.failures_, out);
-  if (std::exception_ptr error = region::raised_error(s))
-    return {verdict::action::fail, std::move(error)};
+  if (error != nullptr) return {verdict::action::fail, std::move(error)};
   const bool caller_cancelled = s.parent_->reason_ && !s.parent_->lenient_;
   // A value is delivered to a cancelled caller only if the scope had nothing to wait for after it.
   const bool waited = s.body_end_ != s.loop_->steps();
   if (caller_cancelled && (!out.is_value() || waited)) return {verdict::action::unwind, nullptr};
   if (s.failures_ != nullptr && out.is_value()) {
-    if (std::exception_ptr error = first_or_group(s.failures_->cleanup, s.errors_))
-      return {verdict::action::fail, std::move(error)};
+    error = first_or_group(s.failures_->cleanup, s.errors_);
+    if (error != nullptr) return {verdict::action::fail, std::move(error)};
   }
   return {};
 }

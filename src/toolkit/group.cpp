@@ -37,9 +37,10 @@ group_region::group_region(group_setup&& setup, region_kind kind)
     : guided_scope(std::move(setup.scope), kind), collect(setup.collect) {}
 
 void group_region::child_failed(fiber& f) {
-  const std::exception_ptr error = f.result().error();
   const std::string_view who = f.name == nullptr ? name() : f.name;
-  if (static_cast<std::int64_t>(collected.size()) < collect) collected.push_back(error);
+  if (static_cast<std::int64_t>(collected.size()) < collect)
+    collected.push_back(f.result().error());
+  const std::exception_ptr error = region::cause_of(*this, f.result().error(), who);
   region::keep_error(*this, error, who);
   if (first != nullptr) return;
   first = error;
@@ -51,8 +52,8 @@ void body_ended(group_region& g, outcome_base& out) {
   if (out.is_error() && g.first != nullptr) {
     failures& kept = region::problems(g);
     for (std::exception_ptr& unseen : kept.raised) {
+      loop::here()->emit("suppressed", g.name(), 0, g.id(), unseen);
       kept.suppressed.push_back(std::move(unseen));
-      loop::here()->emit("suppressed", g.name(), 0, g.id());
     }
     kept.raised.clear();
   }

@@ -142,9 +142,11 @@ bool hedge_core::value_came(time_point started) {
   return true;
 }
 
-bool hedge_core::failure_came(bool replaces_another) {
+bool hedge_core::failure_came(const outcome_base& failed, const outcome_base& before) {
   --running_;
-  if (decided_ || replaces_another) tell("suppressed", "hedge");
+  const outcome_base& lost = decided_ ? failed : before;
+  if (!lost.pending())
+    tell("suppressed", "hedge", 0, lost.is_error() ? lost.error() : std::exception_ptr());
   if (decided_) return false;
   failed_ = true;
   if (parked_ != nullptr && parked_->try_now()) parked_->wake();

@@ -13,22 +13,23 @@ namespace weir::detail {
 
 extern const char trace_key = 0;
 
-void tell(std::string_view event, std::string_view object, std::uint64_t number) noexcept {
+void tell(std::string_view event, std::string_view object, std::uint64_t number,
+          const std::exception_ptr& error) noexcept {
   loop* here = loop::here();
   if (here == nullptr || here->dead()) return;
-  if (current == nullptr) return here->emit(event, object, number);
+  if (current == nullptr) return here->emit(event, object, number, 0, error);
   scope& around = region::scope_of(*current->top);
   for (const binding* b = region::locals(around); b != nullptr; b = b->outer) {
     if (b->key != &trace_key) continue;
     object = *static_cast<const std::string_view*>(b->value);
     break;
   }
-  here->emit(event, object, number, around.id());
+  here->emit(event, object, number, around.id(), error);
 }
 
 void suppress(outcome_base& out, std::exception_ptr original, std::string_view object) {
+  tell("suppressed", object, 0, original);
   out.notes().suppressed.push_back(std::move(original));
-  tell("suppressed", object);
 }
 
 shared_name::shared_name(const weir::name& given) : text_(given.view()) {

@@ -223,7 +223,7 @@ void pool_core::ended(const job_ref& job) noexcept {
     tell_drained();
   }
   if (job->for_result) tell(job);
-  if (error != nullptr && !in_dead_world()) loop::here()->emit("suppressed", name_);
+  if (error != nullptr && !in_dead_world()) loop::here()->emit("suppressed", name_, 0, 0, error);
 }
 
 void pool_core::worker_added() noexcept {

@@ -90,7 +90,7 @@ void request_cancel(remote_op& op, reason_ref why, bool force) noexcept {
 void emit_unseen(const outcome_base& result, std::string_view object) noexcept {
   if (in_dead_world()) return;
   if (result.is_value()) loop::here()->emit("value_discarded", object);
-  if (result.is_error()) loop::here()->emit("suppressed", object);
+  if (result.is_error()) loop::here()->emit("suppressed", object, 0, 0, result.error());
 }
 
 // ------------------------------------------------------------------ the running side
@@ -169,10 +169,28 @@ task<> run_remote(remote_run run) {
 
 // ------------------------------------------------------------------ the caller's side
 
-void inherit(remote_parts& parts, const wait& caller, time_point limit,
-             const void* clock) noexcept {
+std::vector<run_place> callers_of(const context& c) {
+  for (const context* at = &c; at != nullptr; at = region::parent(*at)) {
+    if (region::kind(*at) != region_kind::timeout) continue;
+    const auto& limited = static_cast<const limited_region&>(static_cast<const scope&>(*at));
+    const auto* const remote = dynamic_cast<const remote_region*>(&limited);
+    if (remote == nullptr) continue;
+    const remote_parts& parts = remote->of.parts();
+    if (parts.home == nullptr) return {};
+    std::vector<run_place> found{{parts.home->serial(), parts.caller, true}};
+    found.insert(found.end(), parts.callers.begin(), parts.callers.end());
+    return found;
+  }
+  return {};
+}
+
+void inherit(remote_parts& parts, const wait& caller, time_point limit, const void* clock) {
   const strand& s = *caller.waiting_strand();
-  parts.locals = region::locals(region::scope_of(*s.top));
+  scope& around = region::scope_of(*s.top);
+  parts.locals = region::locals(around);
+  parts.caller = around.id();
+  // Only what serves other loops has callers there.
+  if (loop::here()->serves_others()) parts.callers = callers_of(*s.top);
   if (parts.trail = region::trail_around(*s.top); parts.trail) {
     parts.carried = {&region::trail_key, parts.trail.get(), parts.locals};
     parts.locals = &parts.carried;

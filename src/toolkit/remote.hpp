@@ -2,12 +2,14 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include <weir/detail/remote.hpp>
 #include <weir/detail/run_region.hpp>
 #include <weir/local.hpp>
 
 #include "core/door.hpp"
+#include "core/takedown.hpp"
 
 namespace weir::detail {
 
@@ -41,7 +43,9 @@ struct remote_parts {
   binding carried;
   std::optional<time_point> deadline;
   std::source_location site;
-  reason_ref why;  // of the cancellation
+  scope_id caller = 0;             // the scope around the caller
+  std::vector<run_place> callers;  // of the operation that the caller is part of
+  reason_ref why;                  // of the cancellation
   bool forced = false;
 
   // The caller's loop only.
@@ -83,7 +87,9 @@ task<> run_remote(remote_run run);
 void answer(remote_ref op) noexcept;
 /// Notes what an operation inherits of `caller`, which has a time limit of its own directly around
 /// it. `clock`: that of the loop which will run it.
-void inherit(remote_parts& parts, const wait& caller, time_point limit, const void* clock) noexcept;
+void inherit(remote_parts& parts, const wait& caller, time_point limit, const void* clock);
+/// Who waits on other loops for the operation that `c` is part of: the nearest first.
+std::vector<run_place> callers_of(const context& c);
 /// Asks the running side to stop; `force`: without grace, also if it was asked before.
 void request_cancel(remote_op& op, reason_ref why, bool force) noexcept;
 /// Counts what arrived for somebody who was cancelled meanwhile.

@@ -123,15 +123,15 @@ duration retry_run::after_failure(outcome_base& out, retry_question ask, void* p
   }
 }
 
-duration retry_run::plan(outcome_base&, const retry_decision& decided) {
+duration retry_run::plan(outcome_base& out, const retry_decision& decided) {
   const duration pause =
       decided.delay() ? std::max(*decided.delay(), duration::zero()) : delays_.next(rules_.delays);
   if (reaches_deadline(pause)) return stop_here;
   if (rules_.budget != nullptr && !rules_.budget->grants(loop::here()->now())) {
-    tell("budget_denied", "retry", static_cast<std::uint64_t>(attempt_));
+    tell("budget_denied", "retry", static_cast<std::uint64_t>(attempt_), error_of(out));
     return stop_here;
   }
-  tell("retry", "retry", static_cast<std::uint64_t>(attempt_));
+  tell("retry", "retry", static_cast<std::uint64_t>(attempt_), error_of(out));
   if (!has_frame_) return pause;
   if (attempt_ == 1) tell_amplified();
   if (listed_ == nullptr) enter_list();

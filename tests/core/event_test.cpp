@@ -142,3 +142,59 @@ TEST(event, outside_a_fiber_there_is_no_loop_to_observe) {
   EXPECT_EQ(code_of(observed), weir::errc::no_current_fiber);
   EXPECT_EQ(code_of(asked), weir::errc::no_current_fiber);
 }
+
+// "error of crash, restart, suppressed, connection_failed and the like"; records have "the same
+// members, owned"
+TEST(event, an_event_carries_its_error_and_the_ring_keeps_it) {
+  weir::sim::run({.seed = 1}, []() -> task<> {
+    text_log seen;
+    auto sub = weir::on_event([&](const weir::event_info& e) {
+      if (e.error != nullptr)
+        seen.push_back(std::string(e.name) + std::to_string(boom_of(e.error)));
+    });
+    make_event();
+    auto out = co_await weir::settle(
+        weir::with_scope({.failure = weir::failure::wait_for_all}, [&](weir::scope& s) -> task<> {
+          s.spawn(fails_after(1ms, 4));
+          s.spawn(fails_after(2ms, 5));
+          s.defer([] { throw boom(6); });
+          co_return;
+        }));
+    EXPECT_TRUE(out.is_error());
+    EXPECT_EQ(joined(seen), "cleanup_failed1,suppressed5,cleanup_failed6");
+    text_log kept;
+    for (const auto& e : weir::recent_events().events)
+      if (e.error != nullptr) kept.push_back(e.name + std::to_string(boom_of(e.error)));
+    EXPECT_EQ(joined(kept), joined(seen));
+  });
+}
+
+// What an exception holds is user code: it is released in a turn of the loop, not in the middle of
+// the event that takes its place.
+TEST(event, a_forgotten_error_dies_between_turns) {
+  struct guarded {
+    std::shared_ptr<void> gone;
+  };
+  weir::sim::run({.seed = 1}, []() -> task<> {
+    bool in_event = false, died_inside = false, died = false;
+    auto sub = weir::on_event([&](const weir::event_info&) { in_event = true; });
+    {
+      weir::permit broken([&] {
+        throw guarded{std::shared_ptr<void>(nullptr, [&](void*) {
+          died = true;
+          died_inside = in_event;
+        })};
+      });
+    }
+    for (int i = 0; i < 5000; ++i) {
+      in_event = false;
+      make_event();
+      EXPECT_FALSE(died);
+    }
+    in_event = false;
+    co_await weir::yield();
+    co_await weir::sleep(1ms);
+    EXPECT_TRUE(died);
+    EXPECT_FALSE(died_inside);
+  });
+}

@@ -96,6 +96,7 @@ class door;
 class end_wait_base;
 class end_watch;
 class room_ticket;
+class takedown;
 class mail_send_wait;
 class stop_ticket;
 struct agent_extras;
@@ -265,6 +266,9 @@ class agent_core : public polite_service {
   bool enter_line(envelope& e) noexcept;
   /// Takes back what is in the line. REQUIRES: is_here().
   void leave_line(envelope& e) noexcept;
+  /// Why it will be refusing messages from now on: its supervisor gave up. Null: not any more. Any
+  /// thread, but one at a time.
+  void blame(const std::shared_ptr<takedown>& why) noexcept;
   /// What a message to an agent that has ended gets.
   std::exception_ptr problem(errc code) const;
   errc ended_code() const noexcept {

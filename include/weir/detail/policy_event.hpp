@@ -14,7 +14,8 @@ namespace weir::detail {
 
 /// An event of a policy: its object is the name of the innermost `trace` around the running code,
 /// or else `object`. Outside a loop it does nothing.
-void tell(std::string_view event, std::string_view object, std::uint64_t number = 0) noexcept;
+void tell(std::string_view event, std::string_view object, std::uint64_t number = 0,
+          const std::exception_ptr& error = nullptr) noexcept;
 
 /// `original` loses against the error that `out` holds.
 void suppress(outcome_base& out, std::exception_ptr original, std::string_view object);
