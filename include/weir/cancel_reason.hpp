@@ -29,6 +29,7 @@ enum class cancel_kind : std::uint8_t {
   scope_ended,
   evicted,
   remote,
+  abandoned,
   custom,
 };
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <weir/detail/generator.hpp>
 
+#include <string>
 #include <utility>
 
 #include <weir/detail/dump_line.hpp>
 
+#include "core/generator_carrier.hpp"
 #include "core/loop.hpp"
 #include "core/region.hpp"
 
@@ -20,9 +22,7 @@ pull generator_base::settled(composite& owner) {
   if (out_.is_error()) std::rethrow_exception(out_.error());
   if (out_.is_cancelled())
     raise(errc::stream_interrupted,
-          "the generator was cancelled in a wait that cannot be paused (it had started a fiber, or "
-          "waited for another loop), and has ended; keep such waits out of generators whose next() "
-          "may be cancelled, or put a buffer behind them");
+          cut_off_ != nullptr ? *cut_off_ : "the generator was cancelled");
   return pull::end;
 }
 
@@ -75,36 +75,104 @@ void generator_base::finish() noexcept {
 }
 
 void generator_base::end_turn() noexcept {
-  if (queued) return;
+  if (!quiet_after_turn()) return;
+  leaving_ = leaving::no;
+  if (is_in_flight() && phase_ != phase::waiting) {
+    const bool dropped = dropped_;
+    end_flight();
+    if (dropped) {
+      destroy();
+      return dispose();
+    }
+  }
+  tell();
+}
+
+// Whether the pull that waits for it, if any, can end.
+bool generator_base::quiet_after_turn() noexcept {
+  if (queued) {  // it goes on and on: whoever has a result does not wait for that
+    if (leaving_ != leaving::resting) return false;
+    carry();
+    return true;
+  }
   if (leaf == nullptr) {
     if (phase_ == phase::waiting) finish();
-  } else if (parked != nullptr) {
-    if (!pausing_ || !pause()) return;
-  } else {
-    return;  // held: it is unwound when the children of its scope have ended
+    return true;
   }
-  pausing_ = false;
-  tell();
+  if (parked == nullptr) return false;  // held: unwound when the children of its scope have ended
+  switch (leaving_) {
+    case leaving::given_up:
+      return pause();
+    case leaving::resting:
+      rest();
+      return true;
+    case leaving::no:
+      break;
+  }
+  // In flight, and nobody waits for what comes next.
+  return is_in_flight() && !dropped_ && link_.state != arm_link::phase::armed && !reason_ &&
+         pause_without_effect();
 }
 
 void generator_base::tell() noexcept {
   if (link_.state != arm_link::phase::idle) link_.owner->arm_completed(link_);
 }
 
-// True if it is quiet. What answers `no` goes on to its next wait, and is paused there.
+// ------------------------------------------------------------------ the end of a pull
+
+unsigned generator_base::stand_down() noexcept {
+  if (link_.state == arm_link::phase::confirming) return 1;
+  if (link_.state != arm_link::phase::armed) return 0;
+  link_.state = arm_link::phase::idle;
+  if (phase_ != phase::waiting) return 0;
+  const pull_end why = link_.owner->why_ending();
+  const bool waits = !queued && parked != nullptr && !reason_;
+  if (why == pull_end::given_up) {
+    leaving_ = leaving::given_up;
+    if (waits && pause()) {
+      leaving_ = leaving::no;
+      end_flight();
+      return 0;
+    }
+  } else {
+    if (is_in_flight()) return 0;
+    if (waits) {
+      rest();
+      return 0;
+    }
+    if (why == pull_end::paused) {
+      carry();
+      return 0;
+    }
+    leaving_ = leaving::resting;
+  }
+  link_.state = arm_link::phase::confirming;
+  return 1;
+}
+
+// Keeps the wait that was withdrawn.
+bool generator_base::withdrawn() noexcept {
+  paused_ = std::exchange(parked, nullptr);
+  paused_at_ = leaf;
+  phase_ = phase::paused;
+  return true;
+}
+
+// A pull was given up. True if it is quiet; what answers `no` goes on to its next wait, and is
+// paused there.
 bool generator_base::pause() noexcept {
-  if (inner_ != nullptr) {
-    if (!shield_) region::interrupt(*this);
+  const bool may_ask = inner_ == nullptr && (!shield_ || parked->pausable());
+  if (!may_ask) {
+    if (!shield_) region::interrupt(*this, region::why_given_up(*link_.owner));
     return false;
   }
+  const wait& on = *parked;
   switch (parked->withdraw()) {
     case cancel_result::done:
-      paused_ = std::exchange(parked, nullptr);
-      paused_at_ = leaf;
-      phase_ = phase::paused;
-      return true;
+      return withdrawn();
     case cancel_result::later:
-      region::interrupt_when_confirmed(*this);
+      note_interrupted(&on);
+      region::interrupt_when_confirmed(*this, region::why_given_up(*link_.owner));
       return false;
     case cancel_result::no:
       return false;
@@ -112,29 +180,99 @@ bool generator_base::pause() noexcept {
   return false;
 }
 
-unsigned generator_base::stand_down() noexcept {
-  if (link_.state == arm_link::phase::confirming) return 1;
-  if (link_.state != arm_link::phase::armed) return 0;
-  link_.state = arm_link::phase::idle;
-  if (phase_ != phase::waiting) return 0;
-  pausing_ = true;
-  if (!queued && parked != nullptr && !reason_ && pause()) {
-    pausing_ = false;
-    return 0;
+bool generator_base::pause_without_effect() noexcept {
+  return inner_ == nullptr && parked->pausable() && parked->pause() == cancel_result::done &&
+         withdrawn();
+}
+
+// The pull has its result: it is paused, or stays in flight.
+void generator_base::rest() noexcept {
+  if (!pause_without_effect()) carry();
+}
+
+void generator_base::carry() noexcept {
+  if (!is_in_flight()) carrier_ = generator_carrier::start(*this);
+}
+
+void generator_base::end_flight() noexcept {
+  if (generator_carrier* const carrier = std::exchange(carrier_, nullptr)) carrier->landed();
+}
+
+// Says what it waits for while that can still be seen.
+void generator_base::note_interrupted(const wait* on) {
+  if (dropped_ || cut_off_ != nullptr || root_ == nullptr) return;
+  auto text = std::make_unique<std::string>("generator ");
+  text->append(root_->function.function_name()).append(" was cancelled in its await at ");
+  const std::source_location& at = root_->awaiting.line() == 0 ? root_->function : root_->awaiting;
+  text->append(at.file_name()).append(":").append(std::to_string(at.line()));
+  text->append(", where it waited for ");
+  dump_line line(*text);
+  if (on == nullptr) {
+    line.add("its turn");
+  } else {
+    on->describe(line);
   }
-  link_.state = arm_link::phase::confirming;
-  return 1;
+  line.add(
+      "; that cannot be paused, so it has ended; keep such a wait out of generators whose next() "
+      "may be cancelled, or put a buffer behind them");
+  cut_off_ = std::move(text);
 }
 
 void generator_base::make_shielded() noexcept { region::make_shield(*this); }
+
+// ------------------------------------------------------------------ its end
+
+core_ref generator_base::drop() noexcept {
+  if (is_in_flight()) return cancel_dropped();
+  destroy();
+  dispose();
+  return core_ref();
+}
+
+// Cancelled at once; what cannot be destroyed on the spot is left to the carrier.
+core_ref generator_base::cancel_dropped() noexcept {
+  core_ref rest(carrier_);
+  dropped_ = true;
+  if (in_dead_world()) return core_ref();
+  shield_ = false;
+  link_.state = arm_link::phase::idle;
+  reason_ref why = region::why_destroying();
+  if (!why) why = make_reason(cancel_kind::abandoned);
+  if (inner_ != nullptr || parked == nullptr || queued || reason_) {
+    region::interrupt(*this, why);
+    return rest;
+  }
+  reason_ = why;
+  switch (parked->withdraw()) {
+    case cancel_result::no:
+      return rest;
+    case cancel_result::later:
+      if (parked == nullptr) break;  // it confirmed inside the call
+      unwind_when_done = true;
+      return rest;
+    case cancel_result::done:
+      parked = nullptr;
+      break;
+  }
+  end_flight();
+  destroy();
+  if (queued) {
+    loop::here()->let_stray(*this);
+  } else {
+    dispose();
+  }
+  return core_ref();
+}
 
 void generator_base::destroy() noexcept {
   if (root_ == nullptr || !out_.frame()) return;  // never begun, or unwound already
   frame* at = leaf != nullptr ? leaf : root_;
   if (phase_ == phase::paused) at = paused_at_;
   root_ = nullptr;
+  linked_ = false;
   strand* const outer = current;
   if (outer != nullptr) {
+    if (!reason_) reason_ = region::why_destroying();
     parent_ = outer->top;
     current = this;
   }
@@ -154,6 +292,84 @@ void generator_base::describe(dump_line& line) const {
   } else {
     parked->describe(line);
   }
+}
+
+// ------------------------------------------------------------------ what holds it in flight
+
+namespace {
+
+// Who joins it: the scope around the pull, or what ends before that and is joined by it.
+context& owner_around(context& consumer) noexcept {
+  context* c = &consumer;
+  for (;; c = region::parent(*c)) {
+    const region_kind kind = region::kind(*c);
+    if (kind == region_kind::scope || kind == region_kind::local) return *c;
+    if (kind != region_kind::fiber) continue;
+    const auto& f = static_cast<const fiber&>(*c);
+    const bool is_root = region::parent(*c) == loop::here()->root_scope();
+    if (is_root || f.hidden || (f.background && !f.carries)) return *c;
+  }
+}
+
+}  // namespace
+
+generator_carrier::generator_carrier(generator_base& g) noexcept
+    : entry(sort::background), of_(&g) {
+  begun = true;
+  background = carries = isolated = observed = true;
+  registration = this;
+  name = "stream";
+  site = g.root_->function;
+}
+
+generator_carrier* generator_carrier::start(generator_base& g) {
+  loop& here = *loop::here();
+  auto* c = new generator_carrier(g);
+  c->home = here.serial();
+  c->top = c;
+  region::add_carrier(owner_around(region::consumer_of(g)), *c);
+  region::move_generator(g, *c);
+  c->wait_.belongs_to(*c);
+  c->parked = &c->wait_;
+  c->retain();  // the scope's
+  here.own_door().fibers.add(1);
+  if (run_seam* run = here.seam()) [[unlikely]]
+    run->fiber_begins(*c);
+  return c;
+}
+
+// What it held is quiet: it ends on its next turn.
+void generator_carrier::landed() noexcept {
+  generator_base& g = *std::exchange(of_, nullptr);
+  region::unlink_generator(g);
+  if (!cancel_requested()) out.emplace();
+  wait_.end();
+}
+
+void generator_carrier::drop_operation() noexcept {
+  generator_base* const g = std::exchange(of_, nullptr);
+  if (g == nullptr) return;
+  g->carrier_ = nullptr;  // the loop crashes
+  region::mark_evicted(*g, region::reason(*this));
+  if (!g->dropped_) return;
+  g->destroy();
+  g->dispose();
+}
+
+void generator_carrier::flight_wait::describe(dump_line& line) const {
+  if (of->of_ != nullptr) of->of_->describe(line);
+}
+
+void generator_carrier::flight_wait::blockers(blocker_list& list) const {
+  if (of->of_ != nullptr && of->of_->parked != nullptr) of->of_->parked->blockers(list);
+}
+
+// The generator inside was asked before.
+cancel_result generator_carrier::flight_wait::withdraw() noexcept {
+  if (!in_dead_world()) return cancel_result::later;
+  generator_base* const g = of->of_;
+  if (g != nullptr && g->parked != nullptr && !g->needs_start) (void)g->parked->withdraw();
+  return cancel_result::done;
 }
 
 }  // namespace weir::detail

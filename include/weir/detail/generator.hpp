@@ -4,10 +4,13 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <string>
 
 #include <weir/context.hpp>
 #include <weir/detail/frame.hpp>
 #include <weir/detail/wait.hpp>
+#include <weir/future.hpp>
 #include <weir/outcome.hpp>
 
 namespace weir::detail {
@@ -20,16 +23,25 @@ enum class pull : std::uint8_t {
   again,    // the turn was long enough: ask again in the next one
 };
 
+struct generator_carrier;
+
 /// A coroutine with a strand and a cancel region of its own, inside the region of its consumer. It
 /// runs on the consumer's turn until it yields, ends, or waits; then its strand goes on by itself,
 /// and the consumer is told when there is something to take.
 ///
 /// Invariants:
-/// 1. It runs, waits or is queued only while a pull is pending. When a pull ends, it is *quiet*: at
-///    its start, at a yield, paused, or ended; nothing of it is in a queue or in a list.
+/// 1. When no pull is pending it is *quiet* (at its start, at a yield, paused, or ended; nothing of
+///    it is in a queue or in a list) or *in flight*.
 /// 2. Paused: the wait it was parked on is withdrawn and kept; the next pull starts it again.
-/// 3. What cannot be withdrawn without effect is not paused but interrupted: all frames are unwound
-///    and the next pull throws errc::stream_interrupted.
+/// 3. In flight: a pull ended with a result while it waited for something that cannot be withdrawn
+///    without effect. Then a *carrier*, a service of the scope around that pull, holds it, and its
+///    region lies in the carrier's; the next pull attaches to it. It goes on to its next yield, its
+///    end, or a wait that can be withdrawn, and is quiet there; that ends the carrier.
+/// 4. Only a pull that is given up interrupts it: what cannot be withdrawn is cancelled, all frames
+///    are unwound before the pull ends, and the next one throws errc::stream_interrupted.
+/// 5. Dropped in flight, it is cancelled at once. Its frames are destroyed on the spot if nothing
+///    inside has to be awaited; the rest belongs to the carrier, which its scope joins.
+/// 6. It hangs in the list of its parent region iff it is in flight or has entered a region.
 struct generator_base : special_strand, context {
   generator_base() noexcept : context(region_kind::stream) {
     top = this;
@@ -70,12 +82,15 @@ struct generator_base : special_strand, context {
     leaf = nullptr;
   }
 
-  /// Makes it quiet: 0 if it is, 1 if it will tell when it is.
+  /// The pull that it was armed for ends: 0 if it is quiet or in flight, 1 if it will tell when it
+  /// is.
   unsigned stand_down() noexcept;
   void describe(dump_line& line) const;
 
-  /// Destroys its frames, innermost first. REQUIRES: quiet, or the world is dead.
-  void destroy() noexcept;
+  /// It is not needed any more: destroys its frames, innermost first, and frees it. If it is in
+  /// flight and something inside must be awaited first, gives what to wait for. REQUIRES: quiet or
+  /// in flight, or the world is dead.
+  core_ref drop() noexcept;
   /// It is paused where it can be, but never interrupted. Called before its first run.
   void make_shielded() noexcept;
 
@@ -85,7 +100,10 @@ struct generator_base : special_strand, context {
   ~generator_base() = default;
 
  private:
+  friend struct region;
+  friend struct generator_carrier;
   enum class phase : std::uint8_t { quiet, running, yielded, waiting, paused, ended };
+  enum class leaving : std::uint8_t { no, resting, given_up };
 
   // The consumer's strand lends its budget, and its place on the machine stack.
   void enter() noexcept {
@@ -109,18 +127,32 @@ struct generator_base : special_strand, context {
   /// It did not yield: it waits, or has ended.
   void stopped_short() noexcept;
   void finish() noexcept;
+  bool is_in_flight() const noexcept { return carrier_ != nullptr; }
+  bool withdrawn() noexcept;
   bool pause() noexcept;
+  bool pause_without_effect() noexcept;
+  void rest() noexcept;
+  void carry() noexcept;
+  void end_flight() noexcept;
+  bool quiet_after_turn() noexcept;
   void tell() noexcept;
+  void note_interrupted(const wait* on);
+  core_ref cancel_dropped() noexcept;
+  void destroy() noexcept;
   bool begin_turn() noexcept override { return true; }
   void end_turn() noexcept override;
 
   frame* root_ = nullptr;
   strand* consumer_ = nullptr;
-  wait* paused_ = nullptr;      // the withdrawn wait
-  frame* paused_at_ = nullptr;  // the frame that awaits it
+  wait* paused_ = nullptr;                // the withdrawn wait
+  frame* paused_at_ = nullptr;            // the frame that awaits it
+  generator_carrier* carrier_ = nullptr;  // while it is in flight
+  std::unique_ptr<std::string> cut_off_;  // what it was interrupted in
   phase phase_ = phase::quiet;
-  bool pausing_ = false;  // to be made quiet at the end of its turn
-  bool told_ = false;     // the error was thrown
+  leaving leaving_ = leaving::no;  // what is to be done at the end of its turn
+  bool told_ = false;              // the error was thrown
+  bool linked_ = false;            // see invariant 6
+  bool dropped_ = false;           // only the carrier has it
   arm_link link_;
   outcome<void> out_;
 };
