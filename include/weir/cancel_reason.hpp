@@ -30,6 +30,7 @@ enum class cancel_kind : std::uint8_t {
   evicted,
   remote,
   abandoned,
+  lease_lost,
   custom,
 };
 

@@ -4,6 +4,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -60,7 +61,22 @@ struct yield_await {
 
 template <class T>
 struct generator_promise : promise_base {
-  generator_promise() : self(new generator_of<T>) {}
+  generator_promise() : self(new generator_of<T>) {
+    // The copy of an argument may have made another generator meanwhile.
+    const frame_memory& mine = last_generator_frame;
+    const auto* const me = reinterpret_cast<const char*>(this);
+    const auto* const begin = static_cast<const char*>(mine.begin);
+    if (std::less_equal<>()(begin, me) && std::less<>()(me, begin + mine.bytes))
+      self->know_frame(mine.begin, mine.bytes);
+  }
+  static void* operator new(std::size_t bytes) {
+    void* const memory = allocate_frame(bytes);
+    last_generator_frame = {memory, bytes};
+    return memory;
+  }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
   stream<T> get_return_object(std::source_location here = std::source_location::current()) noexcept;
   yield_await yield_value(const T& v) noexcept
     requires std::is_copy_constructible_v<T>
@@ -102,7 +118,7 @@ class generator_stage {
       return pull::end;
     self_->run();
     if (!self_->yielded()) [[unlikely]]
-      return self_->settled(owner);
+      return self_->settled(owner, this);
     self_->taken();
     if constexpr (std::is_copy_constructible_v<T>) {
       if (!self_->may_move) {
@@ -346,6 +362,11 @@ class next_wait_of : public pull_wait {
     if (answer == cancel_result::done) let_go();
     return answer;
   }
+  cancel_result pause() noexcept override {
+    const cancel_result answer = pull_wait::pause();
+    if (answer == cancel_result::done) let_go();
+    return answer;
+  }
   void describe(dump_line& line) const override {
     describe_pull(line);
     if (armed_) of_->describe(line);
@@ -481,8 +502,11 @@ class close_wait : public pull_wait {
 /// by the following `next()`; a sleep keeps its absolute time. A wait that cannot be withdrawn
 /// without effect ends the generator instead, and the following `next()` throws
 /// errc::stream_interrupted: whatever started a fiber (with_scope, settle, race or with_timeout
-/// over tasks) or waits for another loop. Ending early destroys the generator at its co_yield,
-/// innermost frame first. A lambda's closure must outlive the stream.
+/// over tasks) or waits for an agent, a thread or another loop. When a `next()` ends with a value,
+/// such a wait of a generator beside stays in flight, and the following `next()` attaches to it; it
+/// ends with the stream, and what is left of it is joined by the scope of the pull. Ending early
+/// destroys the generator at its co_yield, innermost frame first. A lambda's closure must outlive
+/// the stream.
 template <class T>
 class [[nodiscard]] stream : public pipeline<detail::generator_stage<T>> {
   static_assert(std::is_object_v<T>, "weir::stream<T>: T is an object type");

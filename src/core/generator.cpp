@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <weir/detail/generator.hpp>
 
+#include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <weir/detail/dump_line.hpp>
 
@@ -12,8 +14,9 @@
 
 namespace weir::detail {
 
-pull generator_base::settled(composite& owner) {
+pull generator_base::settled(composite& owner, const void* place) {
   if (phase_ != phase::ended) {
+    if (place != nullptr) note_puller(place);
     if (link_.state != arm_link::phase::confirming) link_.state = arm_link::phase::armed;
     link_.owner = &owner;
     return pull::pending;
@@ -26,8 +29,24 @@ pull generator_base::settled(composite& owner) {
   return pull::end;
 }
 
+// Goes on by itself, on a turn of its own.
+void generator_base::go_on() {
+  parent_ = current->top;
+  phase_ = phase::waiting;
+  given_up_ = false;
+  if (!queued) loop::here()->push(*this);
+}
+
 // Starts the wait again that it was paused in.
 void generator_base::run_slowly() {
+  if (phase_ == phase::stopped) return go_on();
+  if (phase_ == phase::quiet) {  // too deep for nested calls
+    leaf = root_;
+    if (loop::here() != nullptr) return go_on();
+    enter();
+    leaf->handle().resume();
+    return leave();
+  }
   if (phase_ != phase::paused) return;
   wait& w = *std::exchange(paused_, nullptr);
   enter();
@@ -71,13 +90,16 @@ void generator_base::stopped_short() noexcept {
 
 void generator_base::finish() noexcept {
   phase_ = phase::ended;
-  if (reason_) out_.set_cancelled(reason_);
+  if (!reason_) return;
+  if (out_.is_error()) loop::here()->emit("suppressed", "stream");
+  out_.set_cancelled(reason_);
 }
 
 void generator_base::end_turn() noexcept {
+  if (phase_ == phase::stopped) return quiet_after_stop();
   if (!quiet_after_turn()) return;
-  leaving_ = leaving::no;
-  if (is_in_flight() && phase_ != phase::waiting) {
+  given_up_ = false;
+  if (is_in_flight()) {
     const bool dropped = dropped_;
     end_flight();
     if (dropped) {
@@ -90,28 +112,27 @@ void generator_base::end_turn() noexcept {
 
 // Whether the pull that waits for it, if any, can end.
 bool generator_base::quiet_after_turn() noexcept {
-  if (queued) {  // it goes on and on: whoever has a result does not wait for that
-    if (leaving_ != leaving::resting) return false;
-    carry();
-    return true;
-  }
+  if (queued) return false;
   if (leaf == nullptr) {
     if (phase_ == phase::waiting) finish();
     return true;
   }
   if (parked == nullptr) return false;  // held: unwound when the children of its scope have ended
-  switch (leaving_) {
-    case leaving::given_up:
-      return pause();
-    case leaving::resting:
-      rest();
-      return true;
-    case leaving::no:
-      break;
-  }
+  if (given_up_) return pause();
   // In flight, and nobody waits for what comes next.
   return is_in_flight() && !dropped_ && link_.state != arm_link::phase::armed && !reason_ &&
          pause_without_effect();
+}
+
+// Stopped in the middle of its turn: what it waits for now must be withdrawn, too.
+void generator_base::quiet_after_stop() noexcept {
+  if (queued) return;
+  if (leaf == nullptr) return finish();
+  if (parked == nullptr || needs_start || pause_without_effect()) return;
+  phase_ = phase::waiting;
+  carry();
+  if (std::exchange(given_up_, false))
+    region::interrupt(*this, make_reason(cancel_reason(cancel_kind::user, "next() was cancelled")));
 }
 
 void generator_base::tell() noexcept {
@@ -120,31 +141,66 @@ void generator_base::tell() noexcept {
 
 // ------------------------------------------------------------------ the end of a pull
 
+namespace {
+
+/// Those too deep inside of each other to stand down by nested calls; they follow in a loop.
+struct standing_down {
+  int depth = 0;
+  std::vector<std::pair<generator_base*, pull_end>> later;
+};
+constinit thread_local standing_down deep;
+
+}  // namespace
+
 unsigned generator_base::stand_down() noexcept {
   if (link_.state == arm_link::phase::confirming) return 1;
   if (link_.state != arm_link::phase::armed) return 0;
   link_.state = arm_link::phase::idle;
   if (phase_ != phase::waiting) return 0;
   const pull_end why = link_.owner->why_ending();
-  const bool waits = !queued && parked != nullptr && !reason_;
-  if (why == pull_end::given_up) {
-    leaving_ = leaving::given_up;
-    if (waits && pause()) {
-      leaving_ = leaving::no;
-      end_flight();
-      return 0;
-    }
-  } else {
-    if (is_in_flight()) return 0;
-    if (waits) {
-      rest();
-      return 0;
-    }
-    if (why == pull_end::paused) {
-      carry();
-      return 0;
-    }
-    leaving_ = leaving::resting;
+  if (deep.depth >= nesting_limit) {
+    deep.later.emplace_back(this, why);
+    return 0;
+  }
+  ++deep.depth;
+  const unsigned leaving = leave_pull(why);
+  --deep.depth;
+  while (deep.depth == 0 && !deep.later.empty()) {
+    const auto [next, reason] = deep.later.back();
+    deep.later.pop_back();
+    ++deep.depth;
+    next->stand_down_later(reason);
+    --deep.depth;
+  }
+  return leaving;
+}
+
+// The pull has ended already: whoever must be waited for is left to the scope.
+void generator_base::stand_down_later(pull_end why) noexcept {
+  if (leave_pull(why) == 0) return;
+  link_.state = arm_link::phase::idle;
+  carry();
+}
+
+unsigned generator_base::leave_pull(pull_end why) noexcept {
+  const bool gives_up = why == pull_end::given_up;
+  if (is_in_flight() && !gives_up) return 0;
+  const bool is_ready = parked == nullptr || needs_start;
+  if (inner_ == nullptr && is_ready && !reason_) {
+    given_up_ = gives_up;
+    phase_ = phase::stopped;
+    end_flight();
+    return 0;
+  }
+  if (!gives_up && (!reason_ || why == pull_end::paused)) {
+    if (is_ready || reason_ || !pause_without_effect()) carry();
+    return 0;
+  }
+  given_up_ = true;
+  if (!is_ready && !reason_ && pause()) {
+    given_up_ = false;
+    end_flight();
+    return 0;
   }
   link_.state = arm_link::phase::confirming;
   return 1;
@@ -185,11 +241,6 @@ bool generator_base::pause_without_effect() noexcept {
          withdrawn();
 }
 
-// The pull has its result: it is paused, or stays in flight.
-void generator_base::rest() noexcept {
-  if (!pause_without_effect()) carry();
-}
-
 void generator_base::carry() noexcept {
   if (!is_in_flight()) carrier_ = generator_carrier::start(*this);
 }
@@ -225,7 +276,11 @@ void generator_base::make_shielded() noexcept { region::make_shield(*this); }
 core_ref generator_base::drop() noexcept {
   if (is_in_flight()) return cancel_dropped();
   destroy();
-  dispose();
+  if (queued && !in_dead_world()) {
+    loop::here()->let_stray(*this);
+  } else {
+    dispose();
+  }
   return core_ref();
 }
 
@@ -264,8 +319,47 @@ core_ref generator_base::cancel_dropped() noexcept {
   return core_ref();
 }
 
+void generator_base::note_puller(const void* place) noexcept {
+  place_ = static_cast<const char*>(place);
+  if (parent_->kind_ != region_kind::stream || parent_ == puller_) return;
+  if (puller_ != nullptr) puller_->pulls_ = nullptr;
+  puller_ = static_cast<generator_base*>(parent_);
+  if (puller_->pulls_ != nullptr) puller_->pulls_->puller_ = nullptr;
+  puller_->pulls_ = this;
+}
+
+void generator_base::forget_pulls() noexcept {
+  if (puller_ != nullptr) puller_->pulls_ = nullptr;
+  if (pulls_ != nullptr) pulls_->puller_ = nullptr;
+}
+
+// The generator that it pulled last, if that ends with its frame.
+generator_base* generator_base::owned_below() const noexcept {
+  generator_base* const g = pulls_;
+  if (g == nullptr || g->root_ == nullptr || !g->out_.frame() || g->is_in_flight()) return nullptr;
+  const bool mine = std::less_equal<>()(frame_begin_, g->place_) &&
+                    std::less<>()(g->place_, frame_begin_ + frame_bytes_);
+  return mine ? g : nullptr;
+}
+
+// Innermost first: by nested destructors, or in a loop if there are too many for that.
 void generator_base::destroy() noexcept {
   if (root_ == nullptr || !out_.frame()) return;  // never begun, or unwound already
+  generator_base* last = this;
+  int below = 0;
+  while (generator_base* next = last->owned_below()) {
+    last = next;
+    ++below;
+  }
+  while (below >= nesting_limit && last != this) {
+    generator_base* const puller = last->puller_;
+    last->destroy_frames();
+    last = puller;
+  }
+  destroy_frames();
+}
+
+void generator_base::destroy_frames() noexcept {
   frame* at = leaf != nullptr ? leaf : root_;
   if (phase_ == phase::paused) at = paused_at_;
   root_ = nullptr;
@@ -342,7 +436,11 @@ generator_carrier* generator_carrier::start(generator_base& g) {
 void generator_carrier::landed() noexcept {
   generator_base& g = *std::exchange(of_, nullptr);
   region::unlink_generator(g);
-  if (!cancel_requested()) out.emplace();
+  if (cancel_requested()) {
+    out.set_cancelled(region::reason(*this));
+  } else {
+    out.emplace();
+  }
   wait_.end();
 }
 

@@ -172,3 +172,57 @@ TEST(stream_pull, a_consumer_that_its_own_generator_cancels_loses_no_item) {
     EXPECT_EQ(all, (numbers{1, 2}));
   });
 }
+
+// A usual way to stop a callback interface: the resumer is dropped, and that is it.
+TEST(stream_pull, a_callback_that_was_called_off_is_asked_for_again) {
+  in_every_order([]() -> task<> {
+    std::optional<weir::resumer<int>> asked;
+    int starts = 0;
+    auto make = [&]() -> weir::stream<int> {
+      int v = co_await weir::suspend<int>([&](weir::resumer<int> r) {
+        ++starts;
+        asked = std::move(r);
+        return [&] {
+          asked.reset();
+          return weir::cancel_result::done;
+        };
+      });
+      co_yield v;
+    };
+    auto s = make();
+    const auto error = co_await error_of(weir::with_timeout(1ms, s.next()));
+    EXPECT_TRUE(holds<weir::timeout_error>(error)) << what_of(error);
+    co_await weir::with_scope([&](weir::scope& scope) -> task<> {
+      auto got = scope.spawn(pull_one(s));
+      co_await weir::sleep(1ms);
+      asked->complete(4);
+      EXPECT_EQ(co_await got, 4);
+    });
+    EXPECT_EQ(starts, 2);
+  });
+}
+
+// Nested pulls can be paused in every state, also when an item is just on its way.
+TEST(stream_pull, a_generator_that_pulls_another_one_is_never_interrupted) {
+  in_every_order([]() -> task<> {
+    auto around = [](int levels, auto& self) -> weir::stream<int> {
+      if (levels == 0) {
+        for (int i = 0; i < 4; ++i) {
+          co_await weir::sleep(1ms);
+          co_yield i;
+        }
+        co_return;
+      }
+      auto below = self(levels - 1, self);
+      for (;;) {
+        auto first = co_await weir::race(below.next(), weir::sleep(1h));
+        if (!std::get<0>(first)) co_return;
+        co_yield *std::get<0>(first);
+      }
+    };
+    auto s = weir::merge(around(2, around), weir::never<int>()) | weir::take(4);
+    int given_up = 0;
+    const numbers all = co_await pull_all_impatiently(s, 250us, given_up);
+    EXPECT_EQ(all, (numbers{0, 1, 2, 3}));
+  });
+}

@@ -2,6 +2,7 @@
 // A coroutine that is driven by whoever pulls it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -25,14 +26,24 @@ enum class pull : std::uint8_t {
 
 struct generator_carrier;
 
+/// The frame of a generator that was allocated last on this thread.
+struct frame_memory {
+  void* begin = nullptr;
+  std::size_t bytes = 0;
+};
+inline constinit thread_local frame_memory last_generator_frame;
+
 /// A coroutine with a strand and a cancel region of its own, inside the region of its consumer. It
 /// runs on the consumer's turn until it yields, ends, or waits; then its strand goes on by itself,
 /// and the consumer is told when there is something to take.
 ///
 /// Invariants:
-/// 1. When no pull is pending it is *quiet* (at its start, at a yield, paused, or ended; nothing of
-///    it is in a queue or in a list) or *in flight*.
+/// 1. When no pull is pending it is *quiet* (at its start, at a yield, paused, stopped, or ended)
+/// or
+///    *in flight*.
 /// 2. Paused: the wait it was parked on is withdrawn and kept; the next pull starts it again.
+///    Stopped: it was ready to go on, and will when the next pull is there; its strand may still be
+///    queued, but its turn does nothing.
 /// 3. In flight: a pull ended with a result while it waited for something that cannot be withdrawn
 ///    without effect. Then a *carrier*, a service of the scope around that pull, holds it, and its
 ///    region lies in the carrier's; the next pull attaches to it. It goes on to its next yield, its
@@ -42,6 +53,8 @@ struct generator_carrier;
 /// 5. Dropped in flight, it is cancelled at once. Its frames are destroyed on the spot if nothing
 ///    inside has to be awaited; the rest belongs to the carrier, which its scope joins.
 /// 6. It hangs in the list of its parent region iff it is in flight or has entered a region.
+/// 7. Pulling, pausing and destroying generators inside generators needs a constant machine stack,
+///    however deep they are, as far as each is a local or an argument of the one that pulls it.
 struct generator_base : special_strand, context {
   generator_base() noexcept : context(region_kind::stream) {
     top = this;
@@ -61,7 +74,7 @@ struct generator_base : special_strand, context {
 
   /// Runs it if it is quiet. Afterwards `yielded()`, or what settled() says.
   void run() {
-    if (phase_ == phase::quiet) [[likely]] {
+    if (phase_ == phase::quiet && current->nesting < nesting_limit) [[likely]] {
       enter();
       leaf->handle().resume();
       leave();
@@ -73,8 +86,13 @@ struct generator_base : special_strand, context {
   /// The yielded value has been taken.
   void taken() noexcept { phase_ = phase::quiet; }
   /// How things are if nothing was yielded: end, or pending, and then `owner` will be told. Throws
-  /// the error, once.
-  pull settled(composite& owner);
+  /// the error, once. `place` is where the object is that owns it, if that can be in a frame.
+  pull settled(composite& owner, const void* place = nullptr);
+  /// The memory of its root frame.
+  void know_frame(const void* begin, std::size_t bytes) noexcept {
+    frame_begin_ = static_cast<const char*>(begin);
+    frame_bytes_ = bytes;
+  }
 
   /// Called by the coroutine on its way to its consumer.
   void yield() noexcept {
@@ -97,13 +115,12 @@ struct generator_base : special_strand, context {
   context* beside = nullptr;  // the next generator in the consumer's region
 
  protected:
-  ~generator_base() = default;
+  ~generator_base() { forget_pulls(); }
 
  private:
   friend struct region;
   friend struct generator_carrier;
-  enum class phase : std::uint8_t { quiet, running, yielded, waiting, paused, ended };
-  enum class leaving : std::uint8_t { no, resting, given_up };
+  enum class phase : std::uint8_t { quiet, running, yielded, waiting, paused, stopped, ended };
 
   // The consumer's strand lends its budget, and its place on the machine stack.
   void enter() noexcept {
@@ -124,6 +141,7 @@ struct generator_base : special_strand, context {
       stopped_short();
   }
   void run_slowly();
+  void go_on();
   /// It did not yield: it waits, or has ended.
   void stopped_short() noexcept;
   void finish() noexcept;
@@ -131,15 +149,21 @@ struct generator_base : special_strand, context {
   bool withdrawn() noexcept;
   bool pause() noexcept;
   bool pause_without_effect() noexcept;
-  void rest() noexcept;
   void carry() noexcept;
   void end_flight() noexcept;
+  unsigned leave_pull(pull_end why) noexcept;
+  void stand_down_later(pull_end why) noexcept;
   bool quiet_after_turn() noexcept;
+  void quiet_after_stop() noexcept;
   void tell() noexcept;
   void note_interrupted(const wait* on);
   core_ref cancel_dropped() noexcept;
+  void note_puller(const void* place) noexcept;
+  void forget_pulls() noexcept;
+  generator_base* owned_below() const noexcept;
   void destroy() noexcept;
-  bool begin_turn() noexcept override { return true; }
+  void destroy_frames() noexcept;
+  bool begin_turn() noexcept override { return phase_ != phase::stopped; }
   void end_turn() noexcept override;
 
   frame* root_ = nullptr;
@@ -149,10 +173,16 @@ struct generator_base : special_strand, context {
   generator_carrier* carrier_ = nullptr;  // while it is in flight
   std::unique_ptr<std::string> cut_off_;  // what it was interrupted in
   phase phase_ = phase::quiet;
-  leaving leaving_ = leaving::no;  // what is to be done at the end of its turn
-  bool told_ = false;              // the error was thrown
-  bool linked_ = false;            // see invariant 6
-  bool dropped_ = false;           // only the carrier has it
+  bool given_up_ = false;  // by its pull: it is paused or interrupted at the end of its turn
+  bool told_ = false;      // the error was thrown
+  bool linked_ = false;    // see invariant 6
+  bool dropped_ = false;   // only the carrier has it
+  // For invariant 7: the generator that it pulled last, and the one that pulled it last.
+  generator_base* pulls_ = nullptr;
+  generator_base* puller_ = nullptr;
+  const char* place_ = nullptr;
+  const char* frame_begin_ = nullptr;
+  std::size_t frame_bytes_ = 0;
   arm_link link_;
   outcome<void> out_;
 };
