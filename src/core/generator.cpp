@@ -400,8 +400,10 @@ context& owner_around(context& consumer) noexcept {
     if (kind == region_kind::scope || kind == region_kind::local) return *c;
     if (kind != region_kind::fiber) continue;
     const auto& f = static_cast<const fiber&>(*c);
-    const bool is_root = region::parent(*c) == loop::here()->root_scope();
-    if (is_root || f.hidden || (f.background && !f.carries)) return *c;
+    const context* const around = region::parent(*c);
+    const bool is_root = around == loop::here()->root_scope();
+    const bool is_pump = f.hidden && region::kind(*around) != region_kind::arms;
+    if (is_root || is_pump || (f.background && !f.carries)) return *c;
   }
 }
 
