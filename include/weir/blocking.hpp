@@ -56,8 +56,6 @@ class blocking_job {
   /// Calls the function and destroys it; its value or error is in the result.
   void run() noexcept;
   virtual outcome_base& result() noexcept = 0;
-  /// Another one for the same result, without a function.
-  virtual std::unique_ptr<blocking_job, drop_blocking> make_empty() const = 0;
   blocking_parts& parts() noexcept;
 
  protected:
@@ -79,12 +77,10 @@ inline void drop_blocking::operator()(blocking_job* job) const noexcept { job->r
 template <class T, class F, class... Args>
 class blocking_job_of final : public blocking_job {
  public:
-  blocking_job_of() noexcept : blocking_job(false) {}
   template <class... Given>
   explicit blocking_job_of(bool may_be_abandoned, Given&&... given)
       : blocking_job(may_be_abandoned), what_(std::in_place, std::forward<Given>(given)...) {}
   outcome_base& result() noexcept override { return out_; }
-  blocking_ref make_empty() const override { return blocking_ref(new blocking_job_of); }
 
  private:
   void call() override {
@@ -115,6 +111,7 @@ class blocking_wait_base : public wait {
   void link() override { arm(); }
   void arm() noexcept;
   cancel_result withdraw() noexcept override;
+  bool pausable() const noexcept override { return false; }
   void describe(dump_line& line) const override;
   bool failed() const noexcept { return !job_->result().is_value(); }
   /// The result is there.

@@ -39,7 +39,9 @@ class loopless_pull : public composite {
   [[noreturn]] static void raise_pending(bool quiet);
 
  private:
-  struct lent final : generator_base {};
+  struct lent final : generator_base {
+    void dispose() noexcept override {}
+  };
   lent strand_;
 };
 

@@ -29,6 +29,8 @@ enum class cancel_kind : std::uint8_t {
   scope_ended,
   evicted,
   remote,
+  abandoned,
+  lease_lost,
   custom,
 };
 

@@ -168,7 +168,8 @@ const cancel_reason* unwinding_reason() noexcept;
 }  // namespace detail
 
 /// Non-null inside destructors that run because the fiber is being cancelled: its reason.
-/// (`std::uncaught_exceptions()` is 0 there.)
+/// (`std::uncaught_exceptions()` is 0 there.) In a generator that is destroyed before its end: the
+/// reason of its consumer, or kind `abandoned`.
 inline const cancel_reason* unwinding() noexcept { return detail::unwinding_reason(); }
 
 }  // namespace weir

@@ -111,12 +111,22 @@ class hedge_run : public hedge_core {
   using hedge_core::hedge_core;
   void ended(outcome<T>&& out, time_point started) {
     if (out.is_value() ? value_came(started) : failure_came(out, result)) {
-      result.adopt(std::move(out));
+      keep(std::move(out));
     } else {
       out.drop_value();
     }
   }
   outcome<T> result;
+
+ private:
+  // A value whose move throws is that error.
+  void keep(outcome<T>&& out) noexcept {
+    try {
+      result.adopt(std::move(out));
+    } catch (...) {
+      result.set_error(std::current_exception());
+    }
+  }
 };
 
 time_point hedge_now() noexcept;
@@ -125,7 +135,12 @@ template <class T, class P, class Op>
 struct hedge_coroutine {
   static task<> attempt(hedge_run<T>& attempts, std::remove_reference_t<Op>& op) {
     const time_point started = hedge_now();
-    outcome<T> out = co_await run_settle<T, std::remove_reference_t<Op>&>(op);
+    outcome<T> out;
+    try {
+      out.adopt(co_await run_settle<T, std::remove_reference_t<Op>&>(op));
+    } catch (...) {  // settle does not throw, but a move may
+      out.set_error(std::current_exception());
+    }
     attempts.ended(std::move(out), started);
   }
   static task<T> run(P policy, Op op) {

@@ -68,6 +68,7 @@ class pool_wait_base : public wait {
   bool try_now();
   void arm();
   cancel_result withdraw() noexcept override;
+  bool pausable() const noexcept override { return false; }
   void grace_over() noexcept override;
   void describe(dump_line& line) const override;
   bool failed() const noexcept;

@@ -21,6 +21,7 @@ class start_wait : public future_wait {
   explicit start_wait(core_ref&& core) : future_wait(std::move(core)) {}
   void link() override { arm(); }
   cancel_result withdraw() noexcept override;
+  bool pausable() const noexcept override { return false; }
   void describe(dump_line& line) const override;
   bool said() const noexcept { return said_; }
   void say() noexcept;

@@ -4,6 +4,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -32,6 +33,11 @@ class next_wait_of;
 template <class S>
 class close_wait;
 
+/// Waits for the end of a child; observes nothing.
+task<> wait_until_settled(core_ref child);
+/// `c` waits for the end of `rest`, if there is any.
+void join_later(closing& c, core_ref rest);
+
 /// The strand of a generator function and the place where its values appear. Its frame refers to
 /// it, and it owns the frame.
 template <class T>
@@ -41,6 +47,7 @@ struct generator_of final : generator_base {
   static void operator delete(void* memory, std::size_t bytes) noexcept {
     deallocate_frame(memory, bytes);
   }
+  void dispose() noexcept override { delete this; }
   const T* value = nullptr;
   bool may_move = false;
 };
@@ -54,7 +61,22 @@ struct yield_await {
 
 template <class T>
 struct generator_promise : promise_base {
-  generator_promise() : self(new generator_of<T>) {}
+  generator_promise() : self(new generator_of<T>) {
+    // The copy of an argument may have made another generator meanwhile.
+    const frame_memory& mine = last_generator_frame;
+    const auto* const me = reinterpret_cast<const char*>(this);
+    const auto* const begin = static_cast<const char*>(mine.begin);
+    if (std::less_equal<>()(begin, me) && std::less<>()(me, begin + mine.bytes))
+      self->know_frame(mine.begin, mine.bytes);
+  }
+  static void* operator new(std::size_t bytes) {
+    void* const memory = allocate_frame(bytes);
+    last_generator_frame = {memory, bytes};
+    return memory;
+  }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
   stream<T> get_return_object(std::source_location here = std::source_location::current()) noexcept;
   yield_await yield_value(const T& v) noexcept
     requires std::is_copy_constructible_v<T>
@@ -96,7 +118,7 @@ class generator_stage {
       return pull::end;
     self_->run();
     if (!self_->yielded()) [[unlikely]]
-      return self_->settled(owner);
+      return self_->settled(owner, this);
     self_->taken();
     if constexpr (std::is_copy_constructible_v<T>) {
       if (!self_->may_move) {
@@ -108,36 +130,44 @@ class generator_stage {
     return pull::value;
   }
   unsigned stand_down() noexcept { return self_ == nullptr ? 0 : self_->stand_down(); }
-  void shut(closing&) noexcept { drop(); }
+  void shut(closing& c) { join_later(c, drop()); }
   void describe(dump_line& line) const {
     if (self_ != nullptr) self_->describe(line);
   }
 
  private:
-  void drop() noexcept {
-    if (self_ == nullptr) return;
-    self_->destroy();
-    delete std::exchange(self_, nullptr);
+  core_ref drop() noexcept {
+    generator_of<T>* const dropped = std::exchange(self_, nullptr);
+    return dropped == nullptr ? core_ref() : dropped->drop();
   }
   generator_of<T>* self_;
 };
 
-/// Runs a task beside the coroutine that waits for its end: what a stage must await.
-class task_leaf final : public generator_base {
+/// Runs a task beside the coroutine that waits for its end: what a stage must await. The task owns
+/// what it uses, because what is left of it may outlive the stage.
+class task_leaf {
  public:
-  explicit task_leaf(task<> t) noexcept { adopt(frame_of(t.release())); }
+  explicit task_leaf(task<> t);
+  task_leaf(task_leaf&& other) noexcept : self_(std::exchange(other.self_, nullptr)) {}
+  ~task_leaf() { (void)drop(); }
   /// Cleanup: nobody who gives up a pull cuts it off.
-  static std::unique_ptr<task_leaf> shielded(task<> t) {
-    auto leaf = std::make_unique<task_leaf>(std::move(t));
-    leaf->make_shielded();
-    return leaf;
-  }
-  ~task_leaf() { destroy(); }
+  static std::unique_ptr<task_leaf> shielded(task<> t);
   /// pending, or end. Throws its error, once.
   pull poll(composite& owner) {
-    run();
-    return settled(owner);
+    self_->run();
+    return self_->settled(owner);
   }
+  unsigned stand_down() noexcept { return self_->stand_down(); }
+  void describe(dump_line& line) const { self_->describe(line); }
+  /// It is not needed any more: what is left to be awaited goes to `c`.
+  void shut(closing& c) { join_later(c, drop()); }
+
+ private:
+  core_ref drop() noexcept {
+    generator_base* const dropped = std::exchange(self_, nullptr);
+    return dropped == nullptr ? core_ref() : dropped->drop();
+  }
+  generator_base* self_;
 };
 
 /// Awaits all of them, and then throws the first error of any.
@@ -147,6 +177,7 @@ task<> finish_closing(std::unique_ptr<task_leaf> begun);
 [[noreturn]] void raise_stream_busy();
 [[noreturn]] void fatal_stream_pulled() noexcept;
 void describe_pull(dump_line& line);
+void add_words(dump_line& line, const char* words);
 void tell_suppressed(const std::exception_ptr& error) noexcept;
 /// The event `cleanup_skipped` or `cleanup_failed`.
 void tell_cleanup(const char* event) noexcept;
@@ -216,7 +247,10 @@ class pipeline {
     if (phase_ == phase::open) phase_ = phase::quieting;
     return poll_closing(owner);
   }
-  void describe(detail::dump_line& line) const { stage_.describe(line); }
+  void describe(detail::dump_line& line) const {
+    phase_ == phase::closing ? extra_->closer->describe(line) : stage_.describe(line);
+  }
+  bool has_ended() const noexcept { return phase_ == phase::ended; }
 
  private:
   friend class detail::next_wait_of<S>;
@@ -267,6 +301,7 @@ class pipeline {
   }
   // Pulls and closes go one by one. A next() behind a close() is at the end; a close() waits.
   bool being_closed() const noexcept { return extra_ != nullptr && extra_->closed_by != nullptr; }
+  bool has_unread() const noexcept { return extra_ != nullptr && extra_->unread.has_value(); }
   bool may_close(const detail::pull_wait& w) const noexcept {
     return pulled_by_ == nullptr && (!being_closed() || extra_->closed_by == &w);
   }
@@ -281,11 +316,12 @@ class pipeline {
   }
   /// What most streams never need.
   struct rare {
-    std::exception_ptr error;  // to be thrown when everything is closed
+    std::exception_ptr error;          // to be thrown when everything is closed
+    std::optional<value_type> unread;  // found by a pull that was cancelled meanwhile
     std::unique_ptr<detail::task_leaf> closer;
     detail::pull_wait* closed_by = nullptr;      // the close() that is at work
     std::vector<detail::arm_link*> close_waits;  // each close() that waits for a pull or for it
-    detail::pull_turn turn;                      // of the pull that is pending
+    detail::turn_slot turn;                      // of the pull that is pending
   };
   rare& extra() {
     if (extra_ == nullptr) extra_ = std::make_unique<rare>();
@@ -326,6 +362,11 @@ class next_wait_of : public pull_wait {
     if (answer == cancel_result::done) let_go();
     return answer;
   }
+  cancel_result pause() noexcept override {
+    const cancel_result answer = pull_wait::pause();
+    if (answer == cancel_result::done) let_go();
+    return answer;
+  }
   void describe(dump_line& line) const override {
     describe_pull(line);
     if (armed_) of_->describe(line);
@@ -354,12 +395,16 @@ class next_wait_of : public pull_wait {
   void let_go() noexcept {
     if (of_->pulled_by_ == this) [[unlikely]]
       of_->pull_ended();
-    if (of_->extra_ != nullptr && of_->extra_->turn.of == this) of_->extra_->turn.of = nullptr;
+    if (of_->extra_ != nullptr && of_->extra_->turn.is_of(*this)) of_->extra_->turn.let_go();
   }
   pull pull_once() {
     if (of_->being_closed()) [[unlikely]]
       return pull::end;
     try {
+      if (of_->has_unread()) [[unlikely]] {
+        value_ = std::exchange(of_->extra_->unread, std::nullopt);
+        return pull::value;
+      }
       return of_->poll(value_, *this);
     } catch (...) {
       fail(std::current_exception());
@@ -383,16 +428,21 @@ class next_wait_of : public pull_wait {
     const bool refused = of_->pulled_by_ != nullptr && of_->pulled_by_ != this;
     return refused || of_->being_closed() ? 0 : of_->stand_down();
   }
+  void put_back() noexcept override {
+    try {
+      of_->extra().unread = std::exchange(value_, std::nullopt);
+    } catch (...) {
+      tell_suppressed(std::current_exception());
+    }
+  }
   // One that waits beside another is refused, but on a turn of its own.
-  pull_turn& own_turn() override {
-    pull_turn& turn = of_->extra().turn;
-    if (turn.of == nullptr || turn.of == this) return turn;
-    if (spare_ == nullptr) spare_ = std::make_unique<pull_turn>();
-    return *spare_;
+  turn_slot& own_turn() override {
+    turn_slot& turn = of_->extra().turn;
+    return spare_.is_of(*this) || !(turn.is_free() || turn.is_of(*this)) ? spare_ : turn;
   }
 
   weir::pipeline<S>* of_;
-  std::unique_ptr<pull_turn> spare_;
+  turn_slot spare_;
   result value_;
 };
 
@@ -437,10 +487,10 @@ class close_wait : public pull_wait {
     of_->close_ended(*this);
     return leaving;
   }
-  pull_turn& own_turn() override { return turn_; }
+  turn_slot& own_turn() override { return turn_; }
   weir::pipeline<S>* of_;
   arm_link link_;
-  pull_turn turn_;
+  turn_slot turn_;
 };
 
 }  // namespace detail
@@ -452,8 +502,11 @@ class close_wait : public pull_wait {
 /// by the following `next()`; a sleep keeps its absolute time. A wait that cannot be withdrawn
 /// without effect ends the generator instead, and the following `next()` throws
 /// errc::stream_interrupted: whatever started a fiber (with_scope, settle, race or with_timeout
-/// over tasks) or waits for another loop. Ending early destroys the generator at its co_yield,
-/// innermost frame first. A lambda's closure must outlive the stream.
+/// over tasks) or waits for an agent, a thread or another loop. When a `next()` ends with a value,
+/// such a wait of a generator beside stays in flight, and the following `next()` attaches to it; it
+/// ends with the stream, and what is left of it is joined by the scope of the pull. Ending early
+/// destroys the generator at its co_yield, innermost frame first. A lambda's closure must outlive
+/// the stream.
 template <class T>
 class [[nodiscard]] stream : public pipeline<detail::generator_stage<T>> {
   static_assert(std::is_object_v<T>, "weir::stream<T>: T is an object type");

@@ -158,10 +158,12 @@ class map_async_state : public pump_base {
         permit held = co_await self.permits_.governor().acquire();
         auto next = co_await self.source.next();
         if (!next) break;
-        self.slots_.push_back(std::make_unique<slot>());
-        slot& made = *self.slots_[self.slots_.size() - 1];
-        made.held = std::move(held);
-        made.work = s.spawn(work_on(self, made, std::move(*next)));
+        auto made = std::make_unique<slot>();
+        task<> work = work_on(self, *made, std::move(*next));  // the item's move may throw
+        slot& mine = *made;
+        mine.held = std::move(held);
+        self.slots_.push_back(std::move(made));
+        mine.work = s.spawn(std::move(work));
       }
     } catch (...) {
       broken = std::make_unique<slot>();
@@ -336,12 +338,14 @@ class limit_stage : public stage_over<S> {
       if (auto now = permits_.governor().try_acquire()) {
         held_ = std::move(*now);
       } else {
-        waiting_ = std::make_unique<task_leaf>(acquire_(permits_, held_));
+        granted_ = std::make_shared<permit>();
+        waiting_ = std::make_unique<task_leaf>(acquire_(permits_, granted_));
       }
     }
     if (waiting_ != nullptr) {
       if (waiting_->poll(owner) == pull::pending) return pull::pending;
       waiting_.reset();
+      held_ = std::move(*granted_);
     }
     const pull answer = this->source_.poll(out, owner);
     if (answer == pull::value || answer == pull::end) held_.release();
@@ -366,10 +370,13 @@ class limit_stage : public stage_over<S> {
     waiting_.reset();
     held_ = permit();
   }
-  static task<> acquire(G permits, permit& into) { into = co_await permits.governor().acquire(); }
+  static task<> acquire(G permits, std::shared_ptr<permit> into) {
+    *into = co_await permits.governor().acquire();
+  }
   G permits_;
-  task<> (*acquire_)(G, permit&);  // see pump_stage
+  task<> (*acquire_)(G, std::shared_ptr<permit>);  // see pump_stage
   permit held_;
+  std::shared_ptr<permit> granted_;
   std::unique_ptr<task_leaf> waiting_;
 };
 

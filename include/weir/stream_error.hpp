@@ -176,10 +176,10 @@ class finally_stage {
  private:
   using entry_ptr = std::unique_ptr<defer_entry<F>>;
   std::unique_ptr<task_leaf> begin() {
-    kept_ = std::move(cleanup_);
+    entry_ptr cleanup = std::move(cleanup_);
     try {
-      task<> rest = kept_->run(outcome_view(how_));
-      if (rest) return task_leaf::shielded(std::move(rest));
+      task<> rest = cleanup->run(outcome_view(how_));
+      if (rest) return task_leaf::shielded(run_kept_(std::move(cleanup), std::move(rest)));
     } catch (...) {
       note_failure();
     }
@@ -199,9 +199,10 @@ class finally_stage {
       note_failure();
     }
     leaf_.reset();
-    kept_.reset();
     return true;
   }
+  // The function outlives its task, also if the stage does not.
+  static task<> run_kept(entry_ptr, task<> rest) { co_await std::move(rest); }
   static task<> run_later(entry_ptr cleanup) {
     outcome<void> how;
     how.emplace();
@@ -220,9 +221,9 @@ class finally_stage {
   }
 
   std::optional<weir::pipeline<S>> source_;
-  task<> (*run_later_)(entry_ptr) = &run_later;  // a pointer, as in pump_stage
-  entry_ptr cleanup_;                            // null once it has been started
-  entry_ptr kept_;                               // while its task runs
+  task<> (*run_later_)(entry_ptr) = &run_later;  // pointers, as in pump_stage
+  task<> (*run_kept_)(entry_ptr, task<>) = &run_kept;
+  entry_ptr cleanup_;  // null once it has been started
   std::unique_ptr<task_leaf> leaf_;
   outcome<void> how_;
   bool begun_ = false;

@@ -119,7 +119,9 @@ class switch_map_stage : public stage_over<S> {
     this->source_.shut(c);
   }
   void describe(dump_line& line) const {
-    if (inner_) return inner_->describe(line);
+    if (inner_) inner_->describe(line);
+    if (ended_) return;
+    if (inner_) add_words(line, ", ");
     this->source_.describe(line);
   }
 
@@ -132,6 +134,15 @@ class switch_map_stage : public stage_over<S> {
 };
 
 // ------------------------------------------------------------------ several streams
+
+/// One of several that are waited for: those that have ended are left out.
+template <class Part>
+void describe_part(dump_line& line, const char*& before, const Part& one) {
+  if (one.has_ended()) return;
+  add_words(line, before);
+  one.describe(line);
+  before = ", ";
+}
 
 /// Calls `fn` for each stream of a tuple, in order, until it answers false.
 template <class Tuple, class F>
@@ -158,7 +169,10 @@ class stage_over_all {
       return true;
     });
   }
-  void describe(dump_line& line) const { std::get<0>(sources_).describe(line); }
+  void describe(dump_line& line) const {
+    const char* before = "";
+    std::apply([&](const auto&... one) { (describe_part(line, before, one), ...); }, sources_);
+  }
 
  protected:
   static constexpr std::size_t count = sizeof...(S);
@@ -181,6 +195,14 @@ class concat_stage : public stage_over_all<First, Rest...> {
       return answer == pull::end;
     });
     return answer;
+  }
+  void describe(dump_line& line) const {
+    std::size_t index = 0;
+    each_of(this->sources_, [&](const auto& one) {
+      if (index++ < at_) return true;
+      one.describe(line);
+      return false;
+    });
   }
 
  private:
@@ -231,8 +253,15 @@ class zip_stage : public stage_over_all<S...> {
   pull poll(std::optional<value_type>& out, composite& owner) {
     return poll_all(out, owner, std::index_sequence_for<S...>{});
   }
+  void describe(dump_line& line) const { describe_missing(line, std::index_sequence_for<S...>{}); }
 
  private:
+  template <std::size_t... I>
+  void describe_missing(dump_line& line, std::index_sequence<I...>) const {
+    const char* before = "";
+    ((std::get<I>(items_) ? void() : describe_part(line, before, std::get<I>(this->sources_))),
+     ...);
+  }
   template <std::size_t... I>
   pull poll_all(std::optional<value_type>& out, composite& owner, std::index_sequence<I...>) {
     pull worst = pull::value;
@@ -399,6 +428,11 @@ class with_latest_stage : public stage_over<S> {
     this->source_.shut(c);
     other_.shut(c);
   }
+  void describe(dump_line& line) const {
+    const char* before = ", ";
+    this->source_.describe(line);
+    describe_part(line, before, other_);
+  }
 
  private:
   weir::pipeline<O> other_;
@@ -406,9 +440,9 @@ class with_latest_stage : public stage_over<S> {
   bool ended_ = false;
 };
 
-/// Awaits an operation that stays where it is, and drops its value.
+/// Awaits an operation and drops its value.
 template <class Op>
-task<> await_and_drop(Op& op) {
+task<> await_and_drop(Op op) {
   (void)co_await detail::as_task(op, this_context());
 }
 
@@ -422,7 +456,7 @@ class take_until_stage : public stage_over<S> {
   take_until_stage(take_until_stage&& other)
       : stage_over<S>(std::move(other)), op_(std::move(other.op_)), await_(other.await_) {}
   pull poll(std::optional<value_type>& out, composite& owner) {
-    if (!until_) until_.emplace(await_(op_));
+    if (!until_) until_.emplace(await_(std::move(op_)));
     if (until_->poll(owner) == pull::end) return pull::end;
     return this->source_.poll(out, owner);
   }
@@ -430,13 +464,19 @@ class take_until_stage : public stage_over<S> {
     return (until_ ? until_->stand_down() : 0) + this->source_.stand_down();
   }
   void shut(closing& c) {
-    until_.reset();
+    if (until_) until_->shut(c);
     this->source_.shut(c);
+  }
+  void describe(dump_line& line) const {
+    this->source_.describe(line);
+    if (!until_) return;
+    add_words(line, ", until ");
+    until_->describe(line);
   }
 
  private:
   Op op_;
-  task<> (*await_)(Op&);  // a pointer, as in pump_stage
+  task<> (*await_)(Op);  // a pointer, as in pump_stage
   std::optional<task_leaf> until_;
 };
 

@@ -62,10 +62,10 @@ class drain_wait_of : public pull_wait {
     }
   }
   unsigned stand_down_stages() noexcept override { return of_->stand_down(); }
-  pull_turn& own_turn() override { return turn_; }
+  turn_slot& own_turn() override { return turn_; }
   weir::pipeline<S>* of_;
   F* step_;
-  pull_turn turn_;
+  turn_slot turn_;
 };
 
 /// Runs `body(source)` and closes the stream, whatever happens, also if the consumer is cancelled.

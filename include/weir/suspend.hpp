@@ -73,6 +73,7 @@ class suspend_wait_base : public wait {
   bool try_now() const noexcept { return false; }
   void arm() noexcept;
   cancel_result withdraw() noexcept override;
+  bool pausable() const noexcept override { return false; }
   void describe(dump_line& line) const override;
   bool failed() const noexcept { return core_->error != nullptr; }
 

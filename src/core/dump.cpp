@@ -114,6 +114,15 @@ void describe_fiber(std::string& out, const fiber& f, std::size_t depth) {
 
 namespace {
 
+void describe_generator(std::string& out, const generator_base& g, std::size_t depth) {
+  indent(out, depth);
+  out.append("stream");
+  add_reason(out, g);
+  add_state(out, g);
+  out.push_back('\n');
+  if (g.leaf != nullptr) add_chain(out, g, g.leaf->function, depth + 1);
+}
+
 void describe_scope(std::string& out, const scope& s, std::size_t depth) {
   indent(out, depth);
   out.append(kind_name(region::kind(s)));
@@ -196,8 +205,7 @@ bool describe_tree(std::string& out, const scope& root, std::size_t& lines) {
     if (region::kind(*next.at) == region_kind::fiber) {
       describe_fiber(out, static_cast<const fiber&>(*next.at), next.depth);
     } else if (region::kind(*next.at) == region_kind::stream) {
-      indent(out, next.depth);
-      out.append("stream\n");
+      describe_generator(out, static_cast<const generator_base&>(*next.at), next.depth);
     } else {
       describe_scope(out, static_cast<const scope&>(*next.at), next.depth);
     }

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include <weir/detail/generator.hpp>
 
+#include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <weir/detail/dump_line.hpp>
 
+#include "core/generator_carrier.hpp"
 #include "core/loop.hpp"
 #include "core/region.hpp"
 
 namespace weir::detail {
 
-pull generator_base::settled(composite& owner) {
+pull generator_base::settled(composite& owner, const void* place) {
   if (phase_ != phase::ended) {
+    if (place != nullptr) note_puller(place);
     if (link_.state != arm_link::phase::confirming) link_.state = arm_link::phase::armed;
     link_.owner = &owner;
     return pull::pending;
@@ -20,14 +25,28 @@ pull generator_base::settled(composite& owner) {
   if (out_.is_error()) std::rethrow_exception(out_.error());
   if (out_.is_cancelled())
     raise(errc::stream_interrupted,
-          "the generator was cancelled in a wait that cannot be paused (it had started a fiber, or "
-          "waited for another loop), and has ended; keep such waits out of generators whose next() "
-          "may be cancelled, or put a buffer behind them");
+          cut_off_ != nullptr ? *cut_off_ : "the generator was cancelled");
   return pull::end;
+}
+
+// Goes on by itself, on a turn of its own.
+void generator_base::go_on() {
+  parent_ = current->top;
+  phase_ = phase::waiting;
+  given_up_ = false;
+  if (!queued) loop::here()->push(*this);
 }
 
 // Starts the wait again that it was paused in.
 void generator_base::run_slowly() {
+  if (phase_ == phase::stopped) return go_on();
+  if (phase_ == phase::quiet) {  // too deep for nested calls
+    leaf = root_;
+    if (loop::here() != nullptr) return go_on();
+    enter();
+    leaf->handle().resume();
+    return leave();
+  }
   if (phase_ != phase::paused) return;
   wait& w = *std::exchange(paused_, nullptr);
   enter();
@@ -71,40 +90,145 @@ void generator_base::stopped_short() noexcept {
 
 void generator_base::finish() noexcept {
   phase_ = phase::ended;
-  if (reason_) out_.set_cancelled(reason_);
+  if (!reason_) return;
+  if (out_.is_error()) loop::here()->emit("suppressed", "stream");
+  out_.set_cancelled(reason_);
 }
 
 void generator_base::end_turn() noexcept {
-  if (queued) return;
+  if (phase_ == phase::stopped) return quiet_after_stop();
+  if (!quiet_after_turn()) return;
+  given_up_ = false;
+  if (is_in_flight()) {
+    const bool dropped = dropped_;
+    end_flight();
+    if (dropped) {
+      destroy();
+      return dispose();
+    }
+  }
+  tell();
+}
+
+// Whether the pull that waits for it, if any, can end.
+bool generator_base::quiet_after_turn() noexcept {
+  if (queued) return false;
   if (leaf == nullptr) {
     if (phase_ == phase::waiting) finish();
-  } else if (parked != nullptr) {
-    if (!pausing_ || !pause()) return;
-  } else {
-    return;  // held: it is unwound when the children of its scope have ended
+    return true;
   }
-  pausing_ = false;
-  tell();
+  if (parked == nullptr) return false;  // held: unwound when the children of its scope have ended
+  if (given_up_) return pause();
+  // In flight, and nobody waits for what comes next.
+  return is_in_flight() && !dropped_ && link_.state != arm_link::phase::armed && !reason_ &&
+         pause_without_effect();
+}
+
+// Stopped in the middle of its turn: what it waits for now must be withdrawn, too.
+void generator_base::quiet_after_stop() noexcept {
+  if (queued) return;
+  if (leaf == nullptr) return finish();
+  if (parked == nullptr || needs_start || pause_without_effect()) return;
+  phase_ = phase::waiting;
+  carry();
+  if (std::exchange(given_up_, false))
+    region::interrupt(*this, make_reason(cancel_reason(cancel_kind::user, "next() was cancelled")));
 }
 
 void generator_base::tell() noexcept {
   if (link_.state != arm_link::phase::idle) link_.owner->arm_completed(link_);
 }
 
-// True if it is quiet. What answers `no` goes on to its next wait, and is paused there.
+// ------------------------------------------------------------------ the end of a pull
+
+namespace {
+
+/// Those too deep inside of each other to stand down by nested calls; they follow in a loop.
+struct standing_down {
+  int depth = 0;
+  std::vector<std::pair<generator_base*, pull_end>> later;
+};
+constinit thread_local standing_down deep;
+
+}  // namespace
+
+unsigned generator_base::stand_down() noexcept {
+  if (link_.state == arm_link::phase::confirming) return 1;
+  if (link_.state != arm_link::phase::armed) return 0;
+  link_.state = arm_link::phase::idle;
+  if (phase_ != phase::waiting) return 0;
+  const pull_end why = link_.owner->why_ending();
+  if (deep.depth >= nesting_limit) {
+    deep.later.emplace_back(this, why);
+    return 0;
+  }
+  ++deep.depth;
+  const unsigned leaving = leave_pull(why);
+  --deep.depth;
+  while (deep.depth == 0 && !deep.later.empty()) {
+    const auto [next, reason] = deep.later.back();
+    deep.later.pop_back();
+    ++deep.depth;
+    next->stand_down_later(reason);
+    --deep.depth;
+  }
+  return leaving;
+}
+
+// The pull has ended already: whoever must be waited for is left to the scope.
+void generator_base::stand_down_later(pull_end why) noexcept {
+  if (leave_pull(why) == 0) return;
+  link_.state = arm_link::phase::idle;
+  carry();
+}
+
+unsigned generator_base::leave_pull(pull_end why) noexcept {
+  const bool gives_up = why == pull_end::given_up;
+  if (is_in_flight() && !gives_up) return 0;
+  const bool is_ready = parked == nullptr || needs_start;
+  if (inner_ == nullptr && is_ready && !reason_) {
+    given_up_ = gives_up;
+    phase_ = phase::stopped;
+    end_flight();
+    return 0;
+  }
+  if (!gives_up && (!reason_ || why == pull_end::paused)) {
+    if (is_ready || reason_ || !pause_without_effect()) carry();
+    return 0;
+  }
+  given_up_ = true;
+  if (!is_ready && !reason_ && pause()) {
+    given_up_ = false;
+    end_flight();
+    return 0;
+  }
+  link_.state = arm_link::phase::confirming;
+  return 1;
+}
+
+// Keeps the wait that was withdrawn.
+bool generator_base::withdrawn() noexcept {
+  paused_ = std::exchange(parked, nullptr);
+  paused_at_ = leaf;
+  phase_ = phase::paused;
+  return true;
+}
+
+// A pull was given up. True if it is quiet; what answers `no` goes on to its next wait, and is
+// paused there.
 bool generator_base::pause() noexcept {
-  if (inner_ != nullptr) {
-    if (!shield_) region::interrupt(*this);
+  const bool may_ask = inner_ == nullptr && (!shield_ || parked->pausable());
+  if (!may_ask) {
+    if (!shield_) region::interrupt(*this, region::why_given_up(*link_.owner));
     return false;
   }
+  const wait& on = *parked;
   switch (parked->withdraw()) {
     case cancel_result::done:
-      paused_ = std::exchange(parked, nullptr);
-      paused_at_ = leaf;
-      phase_ = phase::paused;
-      return true;
+      return withdrawn();
     case cancel_result::later:
-      region::interrupt_when_confirmed(*this);
+      note_interrupted(&on);
+      region::interrupt_when_confirmed(*this, region::why_given_up(*link_.owner));
       return false;
     case cancel_result::no:
       return false;
@@ -112,29 +236,137 @@ bool generator_base::pause() noexcept {
   return false;
 }
 
-unsigned generator_base::stand_down() noexcept {
-  if (link_.state == arm_link::phase::confirming) return 1;
-  if (link_.state != arm_link::phase::armed) return 0;
-  link_.state = arm_link::phase::idle;
-  if (phase_ != phase::waiting) return 0;
-  pausing_ = true;
-  if (!queued && parked != nullptr && !reason_ && pause()) {
-    pausing_ = false;
-    return 0;
+bool generator_base::pause_without_effect() noexcept {
+  return inner_ == nullptr && parked->pausable() && parked->pause() == cancel_result::done &&
+         withdrawn();
+}
+
+void generator_base::carry() noexcept {
+  if (!is_in_flight()) carrier_ = generator_carrier::start(*this);
+}
+
+void generator_base::end_flight() noexcept {
+  if (generator_carrier* const carrier = std::exchange(carrier_, nullptr)) carrier->landed();
+}
+
+// Says what it waits for while that can still be seen.
+void generator_base::note_interrupted(const wait* on) {
+  if (dropped_ || cut_off_ != nullptr || root_ == nullptr) return;
+  auto text = std::make_unique<std::string>("generator ");
+  text->append(root_->function.function_name()).append(" was cancelled in its await at ");
+  const std::source_location& at = root_->awaiting.line() == 0 ? root_->function : root_->awaiting;
+  text->append(at.file_name()).append(":").append(std::to_string(at.line()));
+  text->append(", where it waited for ");
+  dump_line line(*text);
+  if (on == nullptr) {
+    line.add("its turn");
+  } else {
+    on->describe(line);
   }
-  link_.state = arm_link::phase::confirming;
-  return 1;
+  line.add(
+      "; that cannot be paused, so it has ended; keep such a wait out of generators whose next() "
+      "may be cancelled, or put a buffer behind them");
+  cut_off_ = std::move(text);
 }
 
 void generator_base::make_shielded() noexcept { region::make_shield(*this); }
 
+// ------------------------------------------------------------------ its end
+
+core_ref generator_base::drop() noexcept {
+  if (is_in_flight()) return cancel_dropped();
+  destroy();
+  if (queued && !in_dead_world()) {
+    loop::here()->let_stray(*this);
+  } else {
+    dispose();
+  }
+  return core_ref();
+}
+
+// Cancelled at once; what cannot be destroyed on the spot is left to the carrier.
+core_ref generator_base::cancel_dropped() noexcept {
+  core_ref rest(carrier_);
+  dropped_ = true;
+  if (in_dead_world()) return core_ref();
+  shield_ = false;
+  link_.state = arm_link::phase::idle;
+  reason_ref why = region::why_destroying();
+  if (!why) why = make_reason(cancel_kind::abandoned);
+  if (inner_ != nullptr || parked == nullptr || queued || reason_) {
+    region::interrupt(*this, why);
+    return rest;
+  }
+  reason_ = why;
+  switch (parked->withdraw()) {
+    case cancel_result::no:
+      return rest;
+    case cancel_result::later:
+      if (parked == nullptr) break;  // it confirmed inside the call
+      unwind_when_done = true;
+      return rest;
+    case cancel_result::done:
+      parked = nullptr;
+      break;
+  }
+  end_flight();
+  destroy();
+  if (queued) {
+    loop::here()->let_stray(*this);
+  } else {
+    dispose();
+  }
+  return core_ref();
+}
+
+void generator_base::note_puller(const void* place) noexcept {
+  place_ = static_cast<const char*>(place);
+  if (parent_->kind_ != region_kind::stream || parent_ == puller_) return;
+  if (puller_ != nullptr) puller_->pulls_ = nullptr;
+  puller_ = static_cast<generator_base*>(parent_);
+  if (puller_->pulls_ != nullptr) puller_->pulls_->puller_ = nullptr;
+  puller_->pulls_ = this;
+}
+
+void generator_base::forget_pulls() noexcept {
+  if (puller_ != nullptr) puller_->pulls_ = nullptr;
+  if (pulls_ != nullptr) pulls_->puller_ = nullptr;
+}
+
+// The generator that it pulled last, if that ends with its frame.
+generator_base* generator_base::owned_below() const noexcept {
+  generator_base* const g = pulls_;
+  if (g == nullptr || g->root_ == nullptr || !g->out_.frame() || g->is_in_flight()) return nullptr;
+  const bool mine = std::less_equal<>()(frame_begin_, g->place_) &&
+                    std::less<>()(g->place_, frame_begin_ + frame_bytes_);
+  return mine ? g : nullptr;
+}
+
+// Innermost first: by nested destructors, or in a loop if there are too many for that.
 void generator_base::destroy() noexcept {
   if (root_ == nullptr || !out_.frame()) return;  // never begun, or unwound already
+  generator_base* last = this;
+  int below = 0;
+  while (generator_base* next = last->owned_below()) {
+    last = next;
+    ++below;
+  }
+  while (below >= nesting_limit && last != this) {
+    generator_base* const puller = last->puller_;
+    last->destroy_frames();
+    last = puller;
+  }
+  destroy_frames();
+}
+
+void generator_base::destroy_frames() noexcept {
   frame* at = leaf != nullptr ? leaf : root_;
   if (phase_ == phase::paused) at = paused_at_;
   root_ = nullptr;
+  linked_ = false;
   strand* const outer = current;
   if (outer != nullptr) {
+    if (!reason_) reason_ = region::why_destroying();
     parent_ = outer->top;
     current = this;
   }
@@ -154,6 +386,90 @@ void generator_base::describe(dump_line& line) const {
   } else {
     parked->describe(line);
   }
+}
+
+// ------------------------------------------------------------------ what holds it in flight
+
+namespace {
+
+// Who joins it: the scope around the pull, or what ends before that and is joined by it.
+context& owner_around(context& consumer) noexcept {
+  context* c = &consumer;
+  for (;; c = region::parent(*c)) {
+    const region_kind kind = region::kind(*c);
+    if (kind == region_kind::scope || kind == region_kind::local) return *c;
+    if (kind != region_kind::fiber) continue;
+    const auto& f = static_cast<const fiber&>(*c);
+    const context* const around = region::parent(*c);
+    const bool is_root = around == loop::here()->root_scope();
+    const bool is_pump = f.hidden && region::kind(*around) != region_kind::arms;
+    if (is_root || is_pump || (f.background && !f.carries)) return *c;
+  }
+}
+
+}  // namespace
+
+generator_carrier::generator_carrier(generator_base& g) noexcept
+    : entry(sort::background), of_(&g) {
+  begun = true;
+  background = carries = isolated = observed = true;
+  registration = this;
+  name = "stream";
+  site = g.root_->function;
+}
+
+generator_carrier* generator_carrier::start(generator_base& g) {
+  loop& here = *loop::here();
+  auto* c = new generator_carrier(g);
+  c->home = here.serial();
+  c->top = c;
+  region::add_carrier(owner_around(region::consumer_of(g)), *c);
+  region::move_generator(g, *c);
+  c->wait_.belongs_to(*c);
+  c->parked = &c->wait_;
+  c->retain();  // the scope's
+  here.own_door().fibers.add(1);
+  if (run_seam* run = here.seam()) [[unlikely]]
+    run->fiber_begins(*c);
+  return c;
+}
+
+// What it held is quiet: it ends on its next turn.
+void generator_carrier::landed() noexcept {
+  generator_base& g = *std::exchange(of_, nullptr);
+  region::unlink_generator(g);
+  if (cancel_requested()) {
+    out.set_cancelled(region::reason(*this));
+  } else {
+    out.emplace();
+  }
+  wait_.end();
+}
+
+void generator_carrier::drop_operation() noexcept {
+  generator_base* const g = std::exchange(of_, nullptr);
+  if (g == nullptr) return;
+  g->carrier_ = nullptr;  // the loop crashes
+  region::mark_evicted(*g, region::reason(*this));
+  if (!g->dropped_) return;
+  g->destroy();
+  g->dispose();
+}
+
+void generator_carrier::flight_wait::describe(dump_line& line) const {
+  if (of->of_ != nullptr) of->of_->describe(line);
+}
+
+void generator_carrier::flight_wait::blockers(blocker_list& list) const {
+  if (of->of_ != nullptr && of->of_->parked != nullptr) of->of_->parked->blockers(list);
+}
+
+// The generator inside was asked before.
+cancel_result generator_carrier::flight_wait::withdraw() noexcept {
+  if (!in_dead_world()) return cancel_result::later;
+  generator_base* const g = of->of_;
+  if (g != nullptr && g->parked != nullptr && !g->needs_start) (void)g->parked->withdraw();
+  return cancel_result::done;
 }
 
 }  // namespace weir::detail

@@ -75,7 +75,10 @@ void loop::close() noexcept {
   }
 }
 
-loop::~loop() { close(); }
+loop::~loop() {
+  close();
+  while (strays_ != nullptr) free_stray(*strays_);
+}
 
 void loop::run() {
   while (!finished()) {

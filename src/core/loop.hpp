@@ -127,6 +127,8 @@ class loop {
     return first;
   }
   void run_strand(strand& s);
+  /// Frees `s`, which is queued and not needed any more, when its turn comes.
+  void let_stray(special_strand& s) noexcept;
   /// Of an inner loop: runs what is ready, at most `limit` strands. True: nothing is ready any
   /// more.
   bool drain(int limit);
@@ -237,6 +239,7 @@ class loop {
   void close() noexcept;
   void run_ready();
   void run_special(special_strand& s);
+  static void free_stray(special_strand& s) noexcept;
   bool step(strand& s);
   bool finish_base(strand& s);
   bool start_parked(strand& s);
@@ -281,6 +284,7 @@ class loop {
   std::string deadlock_;
   token_list tokens_;
   suspend_list suspends_;
+  special_strand* strays_ = nullptr;
   std::uint64_t late_seen_ = 0;
   std::uint64_t steps_ = 0;
   std::unique_ptr<event_ring> own_events_;

@@ -10,9 +10,10 @@
 namespace weir {
 
 std::string_view to_string(cancel_kind kind) noexcept {
-  static constexpr std::array<std::string_view, 14> names{
-      "user",     "parent", "sibling_failed", "race_lost",   "hedge_lost", "timeout", "deadline",
-      "shutdown", "signal", "restart",        "scope_ended", "evicted",    "remote",  "custom"};
+  static constexpr std::array<std::string_view, 16> names{
+      "user",     "parent",    "sibling_failed", "race_lost", "hedge_lost",  "timeout",
+      "deadline", "shutdown",  "signal",         "restart",   "scope_ended", "evicted",
+      "remote",   "abandoned", "lease_lost",     "custom"};
   const auto index = static_cast<std::size_t>(kind);
   return index < names.size() ? names[index] : "unknown";
 }

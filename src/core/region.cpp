@@ -6,6 +6,7 @@
 #include <weir/local.hpp>
 
 #include "core/fatal.hpp"
+#include "core/generator_carrier.hpp"
 
 namespace weir::detail {
 
@@ -18,29 +19,73 @@ scope& region::scope_of(context& c) noexcept {
   return static_cast<scope&>(*at);
 }
 
-// Generators that have entered a region hang in the region of their consumer, side by side.
+// Generators that have entered a region, or are in flight, hang in their parent, side by side.
 void region::link_generator(generator_base& g) noexcept {
+  if (std::exchange(g.linked_, true)) return;
   context& consumer = *g.parent_;
   g.beside = std::exchange(consumer.inner_, static_cast<context*>(&g));
 }
 
 void region::unlink_generator(generator_base& g) noexcept {
+  if (!std::exchange(g.linked_, false)) return;
   context** at = &g.parent_->inner_;
   while (*at != &g) at = &static_cast<generator_base*>(*at)->beside;
   *at = std::exchange(g.beside, nullptr);
 }
 
-void region::interrupt(generator_base& g) {
-  if (mark(g, make_reason(cancel_kind::user), false)) spread(g, false);
+context& region::consumer_of(const generator_base& g) noexcept { return *g.parent_; }
+
+void region::mark_evicted(generator_base& g, const reason_ref& why) noexcept { g.reason_ = why; }
+
+void region::move_generator(generator_base& g, context& to) noexcept {
+  unlink_generator(g);
+  g.parent_ = &to;
+  link_generator(g);
 }
 
-void region::interrupt_when_confirmed(generator_base& g) {
-  mark(g, make_reason(cancel_kind::user), false);
+void region::add_carrier(context& owner, generator_carrier& c) {
+  c.parent_ = &owner;
+  owner.own(&c);
+}
+
+void region::interrupt(generator_base& g, const reason_ref& why) {
+  if (mark(g, why, false)) spread(g, false);
+}
+
+void region::interrupt_when_confirmed(generator_base& g, const reason_ref& why) {
+  mark(g, why, false);
   if (g.parked == nullptr) {
     g.unwinding = true;  // it confirmed inside the call, and is ready
   } else {
     g.unwind_when_done = true;
   }
+}
+
+reason_ref region::why_given_up(const composite& pull) {
+  const strand* consumer = pull.waiting_strand();
+  if (consumer->top->reason_) return consumer->top->reason_;
+  return make_reason(cancel_reason(cancel_kind::user, "a pending next() was cancelled"));
+}
+
+// Sinks close their stream behind a shield, in the cleanup of a region: what counts is whether that
+// region is cancelled.
+reason_ref region::why_destroying() noexcept {
+  if (current == nullptr) return {};
+  const context* c = current->top;
+  if (current->destroying) return c->reason_;
+  if (c->kind_ == region_kind::shield) c = c->parent_;
+  if (c->kind_ == region_kind::cleanup && c->parent_->kind_ == region_kind::settle) c = c->parent_;
+  return c->reason_;
+}
+
+// A generator that is destroyed although its consumer was not cancelled has no reason before
+// somebody asks for it.
+const reason_ref& region::unwinding(const strand& s) noexcept {
+  context* c = s.top;
+  while (!c->reason_ && !is_base(*c)) c = c->parent_;
+  if (!c->reason_ && c->kind_ == region_kind::stream)
+    c->reason_ = make_reason(cancel_reason(cancel_kind::abandoned, "the stream was abandoned"));
+  return c->reason_;
 }
 
 duration region::grace_around(const context& c) noexcept {
@@ -92,7 +137,10 @@ void region::leave(strand& s, context& c) noexcept {
   c.entered_ = false;
   context& outer = *c.parent_;
   outer.inner_ = nullptr;
-  if (outer.kind_ == region_kind::stream) unlink_generator(static_cast<generator_base&>(outer));
+  if (outer.kind_ == region_kind::stream) {
+    auto& g = static_cast<generator_base&>(outer);
+    if (!g.is_in_flight()) unlink_generator(g);
+  }
   s.top = &outer;
   if (outer.reason_ && !outer.lenient_ && s.budget > 0) s.budget = 0;
 }
@@ -118,6 +166,10 @@ bool region::mark(context& c, const reason_ref& why, bool force) {
   c.forced_ = c.forced_ || force;
   c.lenient_ = false;
   if (c.reason_) return true;  // the first reason wins; the force is new
+  if (c.kind_ == region_kind::stream) {
+    auto& g = static_cast<generator_base&>(c);
+    g.note_interrupted(g.parked);
+  }
   c.reason_ = why;
   if (c.entries_ != nullptr) tell_stop_source(c);
   if (c.kind_ == region_kind::scope) watch(static_cast<scope&>(c));

@@ -22,6 +22,8 @@
 
 namespace weir::detail {
 
+struct generator_carrier;
+
 struct region {
   static bool cancelled(const strand& s) noexcept { return s.top->reason_ && !s.top->lenient_; }
   static bool may_not_park(const strand& s) noexcept { return static_cast<bool>(s.top->reason_); }
@@ -73,9 +75,23 @@ struct region {
   /// The key under which a remote operation carries its caller's trail among its locals.
   static constexpr char trail_key = 0;
   /// Ends a generator that cannot be paused: it is unwound, and says so when that is done.
-  static void interrupt(generator_base& g);
+  static void interrupt(generator_base& g, const reason_ref& why);
   /// The same for one whose wait answered `later`.
-  static void interrupt_when_confirmed(generator_base& g);
+  static void interrupt_when_confirmed(generator_base& g, const reason_ref& why);
+  /// The reason for which a pull was given up: its consumer's, if that is cancelled.
+  static reason_ref why_given_up(const composite& pull);
+  /// The reason for which the running code destroys what it destroys; null if there is none.
+  static reason_ref why_destroying() noexcept;
+  /// Why the frames of a strand are destroyed. REQUIRES: they are.
+  static const reason_ref& unwinding(const strand& s) noexcept;
+  /// Makes a carrier a service in `owner`.
+  static void add_carrier(context& owner, generator_carrier& c);
+  /// Moves a generator from its consumer's region into `to`.
+  static void move_generator(generator_base& g, context& to) noexcept;
+  static void unlink_generator(generator_base& g) noexcept;
+  static context& consumer_of(const generator_base& g) noexcept;
+  /// A crash: replaces every reason.
+  static void mark_evicted(generator_base& g, const reason_ref& why) noexcept;
 
   /// What `s` reports if `error` is what it should report: the error itself, or that of a
   /// supervisor in `s` that gave up and so made an agent refuse; then the refusal is suppressed.
@@ -131,7 +147,6 @@ struct region {
   static void tell_stop_source(context& c);
   static void watch(scope& s) noexcept;
   static void link_generator(generator_base& g) noexcept;
-  static void unlink_generator(generator_base& g) noexcept;
   static context* first_below(context& c) noexcept;
   static context* next_after(context& c) noexcept;
   static scope* unjoined(strand& s) noexcept;

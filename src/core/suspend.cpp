@@ -127,13 +127,20 @@ void suspend_wait_base::answered() noexcept {
 
 cancel_result suspend_wait_base::withdraw() noexcept {
   if (core_->answered()) return cancel_result::no;  // the answer is on its way: deliver it
+  // Held meanwhile: a canceller that drops the last resumer and answers `done` has not answered.
+  suspend_core* const core = core_;
+  core->add_ref();
+  core->add_resumer();
   cancel_result answer = cancel_result::done;
   try {
     if (!in_dead_world()) answer = call_canceller();
   } catch (...) {
     fatal("the canceller of a suspend threw; cancellers must not throw");
   }
-  if (answer == cancel_result::done && !core_->end_waiting()) return cancel_result::no;
+  const bool ended = answer == cancel_result::done && core->end_waiting();
+  core->drop_resumer();
+  core->drop_ref();
+  if (answer == cancel_result::done && !ended) return cancel_result::no;
   if (answer == cancel_result::done) {
     loop::here()->suspends().remove(*this);
     core_->detach();

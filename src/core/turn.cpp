@@ -17,8 +17,10 @@
 namespace weir::detail {
 
 void loop::run_strand(strand& s) {
-  current = &s;
   ++steps_;
+  if (s.special && static_cast<special_strand&>(s).stray) [[unlikely]]
+    return free_stray(static_cast<special_strand&>(s));
+  current = &s;
   s.queued = false;
   s.preempted = false;
   s.nesting = 0;
@@ -29,6 +31,20 @@ void loop::run_strand(strand& s) {
   while (step(s)) {
   }
   current = nullptr;
+}
+
+void loop::let_stray(special_strand& s) noexcept {
+  s.stray = true;
+  s.next_stray = strays_;
+  s.at_stray = &strays_;
+  if (strays_ != nullptr) strays_->at_stray = &s.next_stray;
+  strays_ = &s;
+}
+
+void loop::free_stray(special_strand& s) noexcept {
+  *s.at_stray = s.next_stray;
+  if (s.next_stray != nullptr) s.next_stray->at_stray = s.at_stray;
+  s.dispose();
 }
 
 void loop::run_special(special_strand& s) {
@@ -292,7 +308,7 @@ void fatal_destructor(strand& s) noexcept {
 
 const cancel_reason* unwinding_reason() noexcept {
   if (current == nullptr || !current->destroying) return nullptr;
-  return region::reason(*current->top).get();
+  return region::unwinding(*current).get();
 }
 
 }  // namespace weir::detail

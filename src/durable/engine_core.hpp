@@ -99,6 +99,7 @@ class work_strand final : public special_strand {
   void wake() noexcept;
   bool begin_turn() noexcept override;
   void end_turn() noexcept override;
+  void dispose() noexcept override { delete this; }
   /// Its engine ends.
   static void drop(work_strand* s) noexcept;
   struct dropper {

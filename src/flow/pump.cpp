@@ -30,8 +30,9 @@ void pump_base::start(task<> work) {
 
 void pump_base::cancel() noexcept {
   if (!started() || ended() || in_dead_world()) return;
-  cancel_fiber(static_cast<fiber&>(*child_.get()),
-               cancel_reason(cancel_kind::user, "the stream was closed"));
+  cancel_reason why(cancel_kind::abandoned, "the stream was closed");
+  if (const reason_ref consumer = region::why_destroying()) why = *consumer;
+  cancel_fiber(static_cast<fiber&>(*child_.get()), std::move(why));
 }
 
 void pump_base::raise_pump_cancelled() {
@@ -39,8 +40,6 @@ void pump_base::raise_pump_cancelled() {
         "the child that pulled the stream was cancelled: the scope in which the stream was first "
         "pulled has ended");
 }
-
-task<> wait_until_settled(core_ref child) { co_await pending<settled_wait>(std::move(child)); }
 
 task<> pump_base::join() const { return wait_until_settled(child_); }
 

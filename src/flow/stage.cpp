@@ -9,7 +9,18 @@ namespace weir::detail {
 
 void ready_stage::describe(dump_line& line) const { line.add("a source that never waits"); }
 
+void turn_slot::drop() noexcept {
+  pull_turn* const turn = std::exchange(turn_, nullptr);
+  if (turn == nullptr) return;
+  if (turn->queued && !in_dead_world()) {
+    loop::here()->let_stray(*turn);
+  } else {
+    delete turn;
+  }
+}
+
 bool pull_wait::try_now() {
+  armed_ = true;
   const pull answer = poll_stages();
   if (answer == pull::value || answer == pull::end) return settle();
   note_polled(answer);
@@ -47,8 +58,24 @@ void pull_wait::take_a_turn() noexcept {
   if (!turn_->queued) loop::here()->push(*turn_);
 }
 
+// What the stages run may cancel the very strand that waits for this pull.
+void pull_wait::poll_on_turn() {
+  armed_ = polling_ = true;
+  const pull answer = poll_stages();
+  polling_ = false;
+  if (phase_ == phase::given_up) {
+    if (answer == pull::value) put_back();
+    stand_down();
+  } else if (answer == pull::value || answer == pull::end) {
+    (void)settle();
+  } else {
+    note_polled(answer);
+    arm();
+  }
+}
+
 bool pull_turn::begin_turn() noexcept {
-  if (of->phase_ == pull_wait::phase::open && !of->try_now()) of->arm();
+  if (of->phase_ == pull_wait::phase::open) of->poll_on_turn();
   return false;
 }
 
@@ -78,14 +105,40 @@ void pull_wait::one_less() noexcept {
   complete();
 }
 
+// A turn that is queued must not delay the withdrawal, or make it one that cannot be undone.
+void pull_wait::drop_turn() noexcept {
+  turn_ = nullptr;
+  own_turn().drop();
+}
+
 cancel_result pull_wait::withdraw() noexcept {
   if (phase_ == phase::settled) return cancel_result::no;
   phase_ = phase::given_up;
+  if (polling_) {  // see poll_on_turn
+    ++leaving_;
+    return cancel_result::later;
+  }
   if (armed_) stand_down();
-  if (has_turn()) ++leaving_;
+  if (has_turn()) drop_turn();
   if (leaving_ > 0) return cancel_result::later;
   phase_ = phase::open;
   return cancel_result::done;
+}
+
+// What is not quiet at once will tell, and the stages are polled again then.
+cancel_result pull_wait::pause() noexcept {
+  if (phase_ != phase::open || polling_) return cancel_result::no;
+  phase_ = phase::paused;
+  if (armed_) stand_down();
+  phase_ = phase::open;
+  const bool quiet = leaving_ == 0;
+  leaving_ = 0;
+  if (quiet) {
+    if (has_turn()) drop_turn();
+    return cancel_result::done;
+  }
+  take_a_turn();
+  return cancel_result::no;
 }
 
 void pull_wait::end_early() noexcept {

@@ -9,6 +9,32 @@
 
 namespace weir::detail {
 
+task<> wait_until_settled(core_ref child) { co_await pending<settled_wait>(std::move(child)); }
+
+void join_later(closing& c, core_ref rest) {
+  if (rest.get() != nullptr) c.later(wait_until_settled(std::move(rest)));
+}
+
+namespace {
+
+struct task_strand final : generator_base {
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
+  void dispose() noexcept override { delete this; }
+};
+
+}  // namespace
+
+task_leaf::task_leaf(task<> t) : self_(new task_strand) { self_->adopt(frame_of(t.release())); }
+
+std::unique_ptr<task_leaf> task_leaf::shielded(task<> t) {
+  auto leaf = std::make_unique<task_leaf>(std::move(t));
+  leaf->self_->make_shielded();
+  return leaf;
+}
+
 task<> run_closing(std::vector<task<>> rest) {
   std::exception_ptr first;
   for (task<>& one : rest) {
@@ -46,9 +72,9 @@ class leaf_wait : public pull_wait {
     }
   }
   unsigned stand_down_stages() noexcept override { return leaf_->stand_down(); }
-  pull_turn& own_turn() override { return turn_; }
+  turn_slot& own_turn() override { return turn_; }
   task_leaf* leaf_;
-  pull_turn turn_;
+  turn_slot turn_;
 };
 
 }  // namespace
@@ -68,6 +94,8 @@ void raise_stream_busy() {
 }
 
 void fatal_stream_pulled() noexcept { fatal("a stream was destroyed while a next() is pending"); }
+
+void add_words(dump_line& line, const char* words) { line.add(words); }
 
 void describe_pull(dump_line& line) { line.add("next of a stream: "); }
 

@@ -23,6 +23,10 @@ void emit_discarded(std::string_view object) noexcept {
 }
 
 void arms_wait::note_completed(arm_link& arm) noexcept {
+  if (&arm == asked_) {  // inside withdraw(), whose answer says what this is
+    arm.state = arm_link::phase::completed;
+    return;
+  }
   if (arm.state == arm_link::phase::confirming) {  // its answer is only that it has ended
     --leaving_;
     arm.state = arm_link::phase::idle;
@@ -38,29 +42,29 @@ void arms_wait::note_completed(arm_link& arm) noexcept {
 
 // Withdrawing one arm may complete another one (a permit is passed on), so the state of an arm is
 // changed before it is asked, and completions are only noted meanwhile.
-bool arms_wait::withdraw_armed() noexcept {
+bool arms_wait::withdraw_armed(by how) noexcept {
   bool refused = false;
   busy_ = true;
   for (std::size_t i = 0; i < arm_count(); ++i) {
     arm_link& link = link_at(i);
     if (link.state != arm_link::phase::armed) continue;
     link.state = arm_link::phase::leaving;
-    ++leaving_;
-    const bool was_decided = decided_;
-    const cancel_result answer = arm_at(i).withdraw();
-    if (link.state == arm_link::phase::completed && answer == cancel_result::later) {
-      link.state = arm_link::phase::idle;  // it confirmed inside the call
-      --completed_;
-      decided_ = was_decided;
-    }
-    if (link.state != arm_link::phase::leaving) continue;  // it completed instead
-    if (answer == cancel_result::done) {
+    asked_ = &link;
+    const cancel_result answer = how == by::pausing ? arm_at(i).pause() : arm_at(i).withdraw();
+    asked_ = nullptr;
+    if (answer == cancel_result::later) spent_ = true;
+    if (link.state == arm_link::phase::completed) {  // inside the call
+      if (answer == cancel_result::later) {
+        link.state = arm_link::phase::idle;
+      } else {
+        note_completed(link);
+      }
+    } else if (answer == cancel_result::done) {
       link.state = arm_link::phase::idle;
-      --leaving_;
-    } else if (answer == cancel_result::later) {
-      link.state = arm_link::phase::confirming;
     } else {
-      refused = true;
+      ++leaving_;
+      if (answer == cancel_result::later) link.state = arm_link::phase::confirming;
+      refused = refused || answer == cancel_result::no;
     }
   }
   busy_ = false;
@@ -71,7 +75,7 @@ bool arms_wait::withdraw_armed() noexcept {
 // lowest index wins a tie, and what is not needed is never started.
 bool arms_wait::try_arms() {
   winner_ = completed_ = leaving_ = 0;
-  decided_ = cancelled_ = ended_ = false;
+  decided_ = cancelled_ = ended_ = spent_ = false;
   if (run_here != nullptr) [[unlikely]]
     for (std::size_t i = 0; i < arm_count(); ++i) require_fits_run(arm_at(i));
   for (std::size_t i = 0; i < arm_count() && !decided_; ++i) {
@@ -101,7 +105,7 @@ void arms_wait::arm_rest() noexcept {
 
 void arms_wait::finish_if_decided() noexcept {
   if (!decided_ || ended_) return;
-  if (!cancelled_) withdraw_armed();
+  if (!cancelled_) withdraw_armed(by::cancelling);
   if (leaving_ > 0) return;
   ended_ = true;
   scope* const losers = children_;
@@ -133,15 +137,52 @@ void arms_wait::grace_over() noexcept {
 cancel_result arms_wait::withdraw() noexcept {
   if (leaving_ > 0 && region::forced(*waiting_strand()->top)) grace_over();
   if (decided_) return cancel_result::no;  // only waits for losers that must finish
-  const std::size_t before = completed_;
-  const bool refused = withdraw_armed();
+  const bool refused = withdraw_armed(by::cancelling);
   cancelled_ = true;
   if (leaving_ > 0) {
     return refused && delivers_after_cancel() ? cancel_result::no : cancel_result::later;
   }
-  if (completed_ == before || !decided_) return cancel_result::done;
-  ended_ = true;  // an arm completed while another one was withdrawn: its result is delivered
+  if (!decided_ && !spent_) return cancel_result::done;
+  ended_ = true;
   complete();
+  // An arm completed while another one was withdrawn: its result is delivered. Or one has
+  // confirmed that it ended, inside the call.
+  return decided_ ? cancel_result::no : cancel_result::later;
+}
+
+bool arms_wait::pausable() const noexcept {
+  if (decided_) return false;  // only waits for losers that must finish
+  auto& self = const_cast<arms_wait&>(*this);
+  for (std::size_t i = 0; i < arm_count(); ++i)
+    if (self.link_at(i).state == arm_link::phase::armed && !self.arm_at(i).pausable()) return false;
+  return true;
+}
+
+void arms_wait::arm_again() noexcept {
+  busy_ = true;
+  for (std::size_t i = 0; i < arm_count() && !decided_; ++i) {
+    arm_link& link = link_at(i);
+    if (link.state == arm_link::phase::leaving) {
+      --leaving_;
+      link.state = arm_link::phase::armed;
+    } else if (link.state == arm_link::phase::idle) {
+      link.state = arm_link::phase::armed;
+      if (arm_at(i).poll()) {
+        note_completed(link);
+      } else {
+        arm_at(i).link();
+      }
+    }
+  }
+  busy_ = false;
+}
+
+// An arm that refuses has its result, or will have it soon: then the others are armed again.
+cancel_result arms_wait::pause() noexcept {
+  (void)withdraw_armed(by::pausing);
+  if (leaving_ == 0 && !decided_) return cancel_result::done;
+  if (!decided_) arm_again();
+  finish_if_decided();
   return cancel_result::no;
 }
 

@@ -123,7 +123,7 @@ detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
   }
   const bool dying = detail::current != nullptr && detail::current->destroying;
   if ((reason_ && how != launch::background) || dying) {
-    f->result().set_cancelled(reason_ ? reason_ : detail::current->top->reason_);
+    f->result().set_cancelled(reason_ ? reason_ : detail::region::unwinding(*detail::current));
     f->drop_operation();
     f->ended = true;
     f->settled = 1;
@@ -341,7 +341,7 @@ void region::child_ended(scope& s, fiber& f) {
   f.settle_now();
   if (f.background) {
     if (entry* place = std::exchange(f.registration, nullptr)) {
-      unlink_entry(s, *place);
+      unlink_entry(*f.parent_, *place);
       place->discard();
     }
   } else {
@@ -360,7 +360,8 @@ void region::child_ended(scope& s, fiber& f) {
       only_streams_left(s);
     }
   }
-  if (s.guided_ && s.kind_ == region_kind::scope) static_cast<guided_scope&>(s).child_gone(f);
+  if (s.guided_ && s.kind_ == region_kind::scope && !f.carries)
+    static_cast<guided_scope&>(s).child_gone(f);
   f.release();
 }
 

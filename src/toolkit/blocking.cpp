@@ -277,8 +277,6 @@ void blocking_wait_base::stop_waiting() noexcept {
 
 void blocking_wait_base::arm() noexcept {
   loop& here = *loop::here();
-  const bool abandoned = job_->parts().state == phase::abandoned;
-  if (abandoned) job_ = job_->make_empty();  // its thread still uses the other one
   blocking_parts& parts = job_->parts();
   parts.waiter = this;
   due_.expect();
@@ -287,9 +285,6 @@ void blocking_wait_base::arm() noexcept {
     if (std::exchange(parts.under_way, true)) return;  // started again before it was its turn
     job_->retain();
     here.own_door().post(parts);
-  } else if (abandoned) {
-    fail_now(std::make_exception_ptr(
-        error(errc::abandoned, "blocking: an abandoned call cannot be started again")));
   } else if (std::exception_ptr failed = blocking_pool::instance().submit(parts)) {
     fail_now(std::move(failed));
   }
@@ -307,8 +302,10 @@ cancel_result blocking_wait_base::withdraw() noexcept {
   if (!parts.home->simulated()) how = blocking_pool::instance().remove(parts);
   if (how == removed::no) return cancel_result::no;
   stop_waiting();
-  if (how == removed::abandoned) loop::here()->emit("blocking_abandoned", "blocking");
-  return cancel_result::done;
+  if (how == removed::from_queue) return cancel_result::done;
+  loop::here()->emit("blocking_abandoned", "blocking");
+  complete();  // its thread goes on without a waiter: it cannot be started again
+  return cancel_result::later;
 }
 
 blocking_wait_base::~blocking_wait_base() {

@@ -257,3 +257,30 @@ TEST(stream_async_order, a_crash_ends_streams_shares_and_their_work_at_any_momen
     });
   }
 }
+
+// Whichever move of an item or of a result throws: that is the error of the stream.
+TEST(stream_async_order, a_move_that_throws_is_the_error_of_the_stream) {
+  for (int fuse = 1; fuse <= 40; ++fuse) {
+    SCOPED_TRACE(fuse);
+    in_order([&]() -> task<> {
+      auto make = []() -> weir::stream<brittle> {
+        for (int i = 0; i < 3; ++i) {
+          brittle item(i);
+          co_yield item;
+        }
+      };
+      const auto work = [](brittle b) -> task<brittle> {
+        co_await weir::sleep(1ms);
+        co_return b;
+      };
+      brittle::fuse = fuse;
+      const auto ordered = co_await error_of(make() | weir::map_async(2, work) | weir::count());
+      EXPECT_TRUE(ordered == nullptr || boom_of(ordered) >= 0) << what_of(ordered);
+      brittle::fuse = fuse;
+      const auto unordered =
+          co_await error_of(make() | weir::map_async_unordered(2, work) | weir::count());
+      EXPECT_TRUE(unordered == nullptr || boom_of(unordered) >= 0) << what_of(unordered);
+      brittle::fuse = 0;
+    });
+  }
+}

@@ -55,6 +55,30 @@ task<> closes(probe& p) {
   });
 }
 
+/// One generator is in flight between the pulls, and at the end of the stream.
+task<> flights(probe& p) {
+  auto whole = weir::merge(nested(p), feed(p)) | cleanup(p);
+  for (int i = 0; i < 3; ++i) {
+    (void)co_await whole.next();
+    co_await weir::sleep(300us);
+  }
+  auto dropped = std::make_unique<decltype(weir::merge(nested(p), nested(p)))>(
+      weir::merge(nested(p), nested(p)));
+  for (int i = 0; i < 5; ++i) (void)co_await dropped->next();
+  dropped.reset();
+  auto around = [](probe& of) -> weir::stream<int> {
+    const visit here(of);
+    auto inner = weir::merge(nested(of), feed(of));
+    for (;;) {
+      auto v = co_await inner.next();
+      if (!v) co_return;
+      co_yield *v;
+    }
+  };
+  auto deep = weir::merge(around(p), feed(p));
+  for (int i = 0; i < 5; ++i) (void)co_await weir::with_timeout(1h, pull_one(deep));
+}
+
 /// Whether the program ended by itself; if not, the crash must have left nothing.
 template <class F>
 bool ends_within(const weir::sim::options& options, F program) {
@@ -81,4 +105,5 @@ void crash_at_every_step(F program) {
 
 TEST(stream_crash, pulls_leave_nothing) { crash_at_every_step(pulls); }
 TEST(stream_crash, sinks_leave_nothing) { crash_at_every_step(sinks); }
+TEST(stream_crash, what_is_in_flight_leaves_nothing) { crash_at_every_step(flights); }
 TEST(stream_crash, closing_leaves_nothing) { crash_at_every_step(closes); }

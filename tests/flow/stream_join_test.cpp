@@ -400,3 +400,40 @@ TEST(stream_join, take_until_loses_nothing_if_pulls_are_given_up) {
     EXPECT_EQ(p.given, given);
   });
 }
+
+// A deadlock over several streams says what each of them waits for.
+TEST(stream_join, a_deadlock_names_every_source_that_is_waited_for) {
+  weir::queue<int> a(1, {.name = "a"}), b(1, {.name = "b"}), c(1, {.name = "c"});
+  const auto deadlock_of = [](auto make) {
+    const auto error = thrown_by([&] {
+      weir::sim::run({}, [&]() -> task<> {
+        auto s = make();
+        (void)co_await s.next();
+      });
+    });
+    EXPECT_EQ(code_of(error), errc::deadlock);
+    return what_of(error);
+  };
+  const auto names = [](const std::string& text) {
+    std::string found;
+    for (const char* name : {"'a'", "'b'", "'c'"})
+      if (contains(text, name)) found += name;
+    return found;
+  };
+  EXPECT_EQ(names(deadlock_of([&] { return weir::merge(a.stream(), b.stream(), c.stream()); })),
+            "'a''b''c'");
+  EXPECT_EQ(names(deadlock_of([&] { return weir::zip(weir::once(1), b.stream(), c.stream()); })),
+            "'b''c'");
+  EXPECT_EQ(
+      names(deadlock_of([&] { return weir::concat(weir::empty<int>(), b.stream(), c.stream()); })),
+      "'b'");
+  EXPECT_EQ(names(deadlock_of([&] { return weir::combine_latest(a.stream(), b.stream()); })),
+            "'a''b'");
+  EXPECT_EQ(names(deadlock_of([&] { return a.stream() | weir::with_latest_from(b.stream()); })),
+            "'a''b'");
+  EXPECT_EQ(names(deadlock_of([&] { return a.stream() | weir::take_until(b.next()); })), "'a''b'");
+  EXPECT_EQ(names(deadlock_of([&] {
+              return a.stream() | weir::switch_map([](int n) { return weir::once(n); });
+            })),
+            "'a'");
+}

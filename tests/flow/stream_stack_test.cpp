@@ -14,7 +14,7 @@ constexpr std::int64_t many = sanitized ? 1'000'000 : 10'000'000;
 constexpr std::int64_t rejected = sanitized ? 300'000 : 3'000'000;
 constexpr int spliced = sanitized ? 100'000 : 1'000'000;
 constexpr int depth = 2'000;
-constexpr int paused_depth = 500;  // pausing and destroying walk down on the machine stack
+constexpr int paused_depth = 100'000;
 
 auto fused(std::int64_t items) {
   return weir::iota(std::int64_t{0}) | weir::map([](std::int64_t n) { return n + 1; }) |
@@ -156,7 +156,7 @@ TEST(stream_stack, generators_that_pull_each_other_2000_deep) {
   });
 }
 
-TEST(stream_stack, generators_500_deep_are_paused_resumed_and_destroyed) {
+TEST(stream_stack, generators_100000_deep_are_paused_resumed_and_destroyed) {
   on_a_small_stack([] {
     weir::sim::run({.seed = 1}, []() -> task<> {
       long alive = 0;
@@ -171,6 +171,58 @@ TEST(stream_stack, generators_500_deep_are_paused_resumed_and_destroyed) {
         EXPECT_TRUE(holds<weir::timeout_error>(error));
       }
       EXPECT_EQ(alive, 0);
+    });
+  });
+}
+
+TEST(stream_stack, generators_100000_deep_are_destroyed_at_their_co_yield) {
+  on_a_small_stack([] {
+    weir::sim::run({.seed = 1}, []() -> task<> {
+      long alive = 0;
+      {
+        auto s = descend(paused_depth, alive);
+        int one = co_await pull_one(s);
+        EXPECT_EQ(one, 1);
+        EXPECT_EQ(alive, paused_depth + 1);
+      }
+      EXPECT_EQ(alive, 0);
+    });
+  });
+}
+
+namespace {
+
+/// Pulls a stream that belongs to somebody else, from far below.
+weir::stream<int> borrow(int levels, weir::stream<int>& from) {
+  if (levels == 0) {
+    for (;;) {
+      auto v = co_await from.next();
+      if (!v) co_return;
+      co_yield *v;
+    }
+  }
+  auto below = borrow(levels - 1, from);
+  for (;;) {
+    auto v = co_await below.next();
+    if (!v) co_return;
+    co_yield *v;
+  }
+}
+
+}  // namespace
+
+TEST(stream_stack, what_deep_generators_only_refer_to_is_not_destroyed_with_them) {
+  on_a_small_stack([] {
+    weir::sim::run({.seed = 1}, []() -> task<> {
+      probe p{.items = {1, 2, 3}, .pause = 1ms};
+      auto lent = feed(p);
+      {
+        auto s = borrow(1'000, lent);
+        EXPECT_EQ(co_await pull_one(s), 1);
+        (void)co_await error_of(weir::with_timeout(500us, s.next()));
+      }
+      EXPECT_EQ(p.left, 0);
+      EXPECT_EQ(co_await pull_one(lent), 2);
     });
   });
 }

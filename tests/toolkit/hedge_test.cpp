@@ -321,3 +321,32 @@ TEST(hedge, bad_options_are_refused_when_it_is_made) {
   expect_invalid(made({.min_samples = -1}), "min_samples");
   EXPECT_EQ(made({}), nullptr);
 }
+
+namespace {
+
+/// Its moves throw boom(5) when the fuse has burnt down.
+struct fragile {
+  fragile() = default;
+  fragile(fragile&&) {
+    if (fuse > 0 && --fuse == 0) throw boom(5);
+  }
+  static inline int fuse = 0;
+};
+
+}  // namespace
+
+TEST(hedge, a_move_of_the_value_that_throws_is_the_error) {
+  for (int fuse = 1; fuse <= 12; ++fuse) {
+    SCOPED_TRACE(fuse);
+    weir::sim::run({}, [&]() -> task<> {
+      const auto op = []() -> task<fragile> {
+        co_await weir::sleep(1ms);
+        co_return fragile{};
+      };
+      fragile::fuse = fuse;
+      const auto error = co_await error_of(op | weir::hedge({.after = 1h, .max = 1}));
+      EXPECT_TRUE(error == nullptr || boom_of(error) == 5) << what_of(error);
+      fragile::fuse = 0;
+    });
+  }
+}

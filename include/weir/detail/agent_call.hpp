@@ -175,6 +175,7 @@ class call_wait_base : public wait {
   bool try_now() noexcept;
   void arm() noexcept;
   cancel_result withdraw() noexcept override;
+  bool pausable() const noexcept override { return false; }
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;
   bool failed() const noexcept {
@@ -224,6 +225,7 @@ class mail_send_wait : public wait {
   bool try_now();
   void arm() noexcept;
   cancel_result withdraw() noexcept override;
+  bool pausable() const noexcept override { return false; }
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;
   bool failed() const noexcept { return error_ != nullptr; }

@@ -57,6 +57,7 @@ class command_wait : public simple_wait<command_wait, linked_wait> {
   bool try_now() { return setup_.run->poll(*this); }
   void arm() { setup_.run->issue(*this); }
   cancel_result withdraw() noexcept override { return setup_.run->withdraw(*this); }
+  bool pausable() const noexcept override { return false; }
   void describe(dump_line& line) const override;
   bool failed() const noexcept { return answer_.how != command_answer::sort::value; }
 

@@ -28,12 +28,15 @@ void emit_discarded(std::string_view object) noexcept;
 /// 1. An arm is idle, armed, completed, leaving (answered `no`: it will still complete) or
 ///    confirming (answered `later`: its next completion is no result).
 /// 2. When the composite is complete, no arm is armed, leaving or confirming.
-/// 3. `complete` is called once per start (`ended_`), by the outermost call only (`busy_`).
+/// 3. It answers `done` only if every arm can be started again, or has its result.
+/// 4. `complete` is called once per start (`ended_`), by the outermost call only (`busy_`).
 class arms_wait : public composite {
  public:
   bool poll() override { return try_arms(); }
   void link() override { arm_rest(); }
   cancel_result withdraw() noexcept override;
+  bool pausable() const noexcept override;
+  cancel_result pause() noexcept override;
   void grace_over() noexcept override;
   void arm_completed(arm_link& arm) noexcept override;
   void blockers(blocker_list& list) const override;
@@ -60,14 +63,18 @@ class arms_wait : public composite {
 
  private:
   void note_completed(arm_link& arm) noexcept;
-  bool withdraw_armed() noexcept;
+  enum class by : std::uint8_t { cancelling, pausing };
+  bool withdraw_armed(by how) noexcept;
+  void arm_again() noexcept;
   void finish_if_decided() noexcept;
 
   std::size_t winner_ = 0;
   std::size_t completed_ = 0;
   std::size_t leaving_ = 0;    // arms that are leaving or confirming
+  arm_link* asked_ = nullptr;  // the arm whose withdraw() is running
   scope* children_ = nullptr;  // of the combinator: cancelled as soon as it is decided
   bool decided_ = false;
+  bool spent_ = false;      // an arm answered `later`: it cannot be started again
   bool cancelled_ = false;  // asked to end: complete when no arm is leaving any more
   bool ended_ = false;
   bool busy_ = false;

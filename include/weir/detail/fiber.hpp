@@ -81,6 +81,7 @@ struct fiber : future_core, strand, context {
   bool isolated : 1 = false;    // its failure stays in its future, whatever its scope says
   bool observed : 1 = false;    // somebody awaited it
   bool unobserved : 1 = false;  // kept in the scope's list of failures that nobody awaited
+  bool carries : 1 = false;     // it is a generator_carrier
   bool cleaning : 1 = false;    // its defers have been started
   bool ended : 1 = false;
   union {

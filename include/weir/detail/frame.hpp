@@ -61,6 +61,13 @@ struct special_strand : strand {
   virtual bool begin_turn() noexcept = 0;
   /// Its turn is over; `current` is not set any more.
   virtual void end_turn() noexcept = 0;
+  /// Frees it. It is in no queue any more.
+  virtual void dispose() noexcept = 0;
+
+  // Stray: not needed any more, but still queued. The loop frees it instead of giving it its turn.
+  bool stray = false;
+  special_strand* next_stray = nullptr;
+  special_strand** at_stray = nullptr;
 
  protected:
   ~special_strand() = default;

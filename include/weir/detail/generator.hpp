@@ -2,12 +2,16 @@
 // A coroutine that is driven by whoever pulls it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <string>
 
 #include <weir/context.hpp>
 #include <weir/detail/frame.hpp>
 #include <weir/detail/wait.hpp>
+#include <weir/future.hpp>
 #include <weir/outcome.hpp>
 
 namespace weir::detail {
@@ -20,16 +24,37 @@ enum class pull : std::uint8_t {
   again,    // the turn was long enough: ask again in the next one
 };
 
+struct generator_carrier;
+
+/// The frame of a generator that was allocated last on this thread.
+struct frame_memory {
+  void* begin = nullptr;
+  std::size_t bytes = 0;
+};
+inline constinit thread_local frame_memory last_generator_frame;
+
 /// A coroutine with a strand and a cancel region of its own, inside the region of its consumer. It
 /// runs on the consumer's turn until it yields, ends, or waits; then its strand goes on by itself,
 /// and the consumer is told when there is something to take.
 ///
 /// Invariants:
-/// 1. It runs, waits or is queued only while a pull is pending. When a pull ends, it is *quiet*: at
-///    its start, at a yield, paused, or ended; nothing of it is in a queue or in a list.
+/// 1. When no pull is pending it is *quiet* (at its start, at a yield, paused, stopped, or ended)
+/// or
+///    *in flight*.
 /// 2. Paused: the wait it was parked on is withdrawn and kept; the next pull starts it again.
-/// 3. What cannot be withdrawn without effect is not paused but interrupted: all frames are unwound
-///    and the next pull throws errc::stream_interrupted.
+///    Stopped: it was ready to go on, and will when the next pull is there; its strand may still be
+///    queued, but its turn does nothing.
+/// 3. In flight: a pull ended with a result while it waited for something that cannot be withdrawn
+///    without effect. Then a *carrier*, a service of the scope around that pull, holds it, and its
+///    region lies in the carrier's; the next pull attaches to it. It goes on to its next yield, its
+///    end, or a wait that can be withdrawn, and is quiet there; that ends the carrier.
+/// 4. Only a pull that is given up interrupts it: what cannot be withdrawn is cancelled, all frames
+///    are unwound before the pull ends, and the next one throws errc::stream_interrupted.
+/// 5. Dropped in flight, it is cancelled at once. Its frames are destroyed on the spot if nothing
+///    inside has to be awaited; the rest belongs to the carrier, which its scope joins.
+/// 6. It hangs in the list of its parent region iff it is in flight or has entered a region.
+/// 7. Pulling, pausing and destroying generators inside generators needs a constant machine stack,
+///    however deep they are, as far as each is a local or an argument of the one that pulls it.
 struct generator_base : special_strand, context {
   generator_base() noexcept : context(region_kind::stream) {
     top = this;
@@ -49,7 +74,7 @@ struct generator_base : special_strand, context {
 
   /// Runs it if it is quiet. Afterwards `yielded()`, or what settled() says.
   void run() {
-    if (phase_ == phase::quiet) [[likely]] {
+    if (phase_ == phase::quiet && current->nesting < nesting_limit) [[likely]] {
       enter();
       leaf->handle().resume();
       leave();
@@ -61,8 +86,13 @@ struct generator_base : special_strand, context {
   /// The yielded value has been taken.
   void taken() noexcept { phase_ = phase::quiet; }
   /// How things are if nothing was yielded: end, or pending, and then `owner` will be told. Throws
-  /// the error, once.
-  pull settled(composite& owner);
+  /// the error, once. `place` is where the object is that owns it, if that can be in a frame.
+  pull settled(composite& owner, const void* place = nullptr);
+  /// The memory of its root frame.
+  void know_frame(const void* begin, std::size_t bytes) noexcept {
+    frame_begin_ = static_cast<const char*>(begin);
+    frame_bytes_ = bytes;
+  }
 
   /// Called by the coroutine on its way to its consumer.
   void yield() noexcept {
@@ -70,22 +100,27 @@ struct generator_base : special_strand, context {
     leaf = nullptr;
   }
 
-  /// Makes it quiet: 0 if it is, 1 if it will tell when it is.
+  /// The pull that it was armed for ends: 0 if it is quiet or in flight, 1 if it will tell when it
+  /// is.
   unsigned stand_down() noexcept;
   void describe(dump_line& line) const;
 
-  /// Destroys its frames, innermost first. REQUIRES: quiet, or the world is dead.
-  void destroy() noexcept;
+  /// It is not needed any more: destroys its frames, innermost first, and frees it. If it is in
+  /// flight and something inside must be awaited first, gives what to wait for. REQUIRES: quiet or
+  /// in flight, or the world is dead.
+  core_ref drop() noexcept;
   /// It is paused where it can be, but never interrupted. Called before its first run.
   void make_shielded() noexcept;
 
   context* beside = nullptr;  // the next generator in the consumer's region
 
  protected:
-  ~generator_base() = default;
+  ~generator_base() { forget_pulls(); }
 
  private:
-  enum class phase : std::uint8_t { quiet, running, yielded, waiting, paused, ended };
+  friend struct region;
+  friend struct generator_carrier;
+  enum class phase : std::uint8_t { quiet, running, yielded, waiting, paused, stopped, ended };
 
   // The consumer's strand lends its budget, and its place on the machine stack.
   void enter() noexcept {
@@ -106,21 +141,48 @@ struct generator_base : special_strand, context {
       stopped_short();
   }
   void run_slowly();
+  void go_on();
   /// It did not yield: it waits, or has ended.
   void stopped_short() noexcept;
   void finish() noexcept;
+  bool is_in_flight() const noexcept { return carrier_ != nullptr; }
+  bool withdrawn() noexcept;
   bool pause() noexcept;
+  bool pause_without_effect() noexcept;
+  void carry() noexcept;
+  void end_flight() noexcept;
+  unsigned leave_pull(pull_end why) noexcept;
+  void stand_down_later(pull_end why) noexcept;
+  bool quiet_after_turn() noexcept;
+  void quiet_after_stop() noexcept;
   void tell() noexcept;
-  bool begin_turn() noexcept override { return true; }
+  void note_interrupted(const wait* on);
+  core_ref cancel_dropped() noexcept;
+  void note_puller(const void* place) noexcept;
+  void forget_pulls() noexcept;
+  generator_base* owned_below() const noexcept;
+  void destroy() noexcept;
+  void destroy_frames() noexcept;
+  bool begin_turn() noexcept override { return phase_ != phase::stopped; }
   void end_turn() noexcept override;
 
   frame* root_ = nullptr;
   strand* consumer_ = nullptr;
-  wait* paused_ = nullptr;      // the withdrawn wait
-  frame* paused_at_ = nullptr;  // the frame that awaits it
+  wait* paused_ = nullptr;                // the withdrawn wait
+  frame* paused_at_ = nullptr;            // the frame that awaits it
+  generator_carrier* carrier_ = nullptr;  // while it is in flight
+  std::unique_ptr<std::string> cut_off_;  // what it was interrupted in
   phase phase_ = phase::quiet;
-  bool pausing_ = false;  // to be made quiet at the end of its turn
-  bool told_ = false;     // the error was thrown
+  bool given_up_ = false;  // by its pull: it is paused or interrupted at the end of its turn
+  bool told_ = false;      // the error was thrown
+  bool linked_ = false;    // see invariant 6
+  bool dropped_ = false;   // only the carrier has it
+  // For invariant 7: the generator that it pulled last, and the one that pulled it last.
+  generator_base* pulls_ = nullptr;
+  generator_base* puller_ = nullptr;
+  const char* place_ = nullptr;
+  const char* frame_begin_ = nullptr;
+  std::size_t frame_bytes_ = 0;
   arm_link link_;
   outcome<void> out_;
 };

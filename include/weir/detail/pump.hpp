@@ -101,9 +101,6 @@ struct pump_work {
   }
 };
 
-/// Waits for the end of a child; observes nothing.
-task<> wait_until_settled(core_ref child);
-
 /// A stage whose child does the work. `State` is a pump_base with
 ///   static task<> feed(State&)     what the child does
 ///   pull take(std::optional<value_type>& out, composite& owner)   after the child was started

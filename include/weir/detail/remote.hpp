@@ -131,6 +131,7 @@ class remote_wait_base : public wait {
   void link() override { arm(); }
   void arm();
   cancel_result withdraw() noexcept override;
+  bool pausable() const noexcept override { return false; }
   void grace_over() noexcept override;
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;

@@ -6,10 +6,11 @@
 //       waiting. `out` is empty before, and filled iff the answer is `value`. If the answer is
 //       `pending`, everything that it waits for tells `owner` when polling again makes sense; what
 //       was armed by an earlier poll stays so. It may throw, which ends the stream.
-//   unsigned stand_down()        the pull ends or is given up: withdraws what is armed, and nothing
-//       is lost by that; how many of them will still tell `owner` that they are quiet.
+//   unsigned stand_down()        the pull ends or is given up (`owner` says which): withdraws what
+//       is armed, and nothing is lost by that; how many of them will still tell `owner` that they
+//       are quiet, or in flight (see generator_base). Nothing refers to `owner` afterwards.
 //   void shut(closing& c)        it ends for good, innermost first; whatever must be awaited for
-//       that goes to `c`. Called at most once, when nothing is armed.
+//       that goes to `c`, and owns what it uses. Called at most once, when nothing is armed.
 //   void describe(dump_line&) const   what it waits for.
 //   static constexpr bool leaves_pending   whether it may answer `value` or `end` or throw while a
 //       part of it is armed; such parts are made quiet before the pull ends.
@@ -131,16 +132,51 @@ class pull_wait;
 
 /// The turns of a pull that waits.
 struct pull_turn final : special_strand {
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
   bool begin_turn() noexcept override;
   void end_turn() noexcept override;
+  void dispose() noexcept override { delete this; }
   pull_wait* of = nullptr;
+};
+
+/// Owns the turns of one pull at a time. One that is dropped while it is queued goes astray.
+class turn_slot {
+ public:
+  turn_slot() noexcept = default;
+  turn_slot(turn_slot&& other) noexcept : turn_(std::exchange(other.turn_, nullptr)) {}
+  turn_slot& operator=(turn_slot&& other) noexcept {
+    std::swap(turn_, other.turn_);
+    return *this;
+  }
+  ~turn_slot() { drop(); }
+  pull_turn& get() {
+    if (turn_ == nullptr) turn_ = new pull_turn;
+    return *turn_;
+  }
+  bool is_of(const pull_wait& w) const noexcept { return turn_ != nullptr && turn_->of == &w; }
+  bool is_free() const noexcept { return turn_ == nullptr || turn_->of == nullptr; }
+  /// The pull has ended. The turns are kept for the next one, unless they are queued.
+  void let_go() noexcept {
+    turn_->of = nullptr;
+    if (turn_->queued) drop();
+  }
+  void drop() noexcept;
+
+ private:
+  pull_turn* turn_ = nullptr;
 };
 
 /// The wait behind every pull of a stream: polls the stages, on its own turns while it waits.
 ///
 /// Invariants:
 /// 1. While it waits, something of its stages is armed, or its turn is queued, or both.
-/// 2. When it is complete or withdrawn, neither. So nothing of a stream goes on without a pull.
+/// 2. When it is complete or withdrawn, neither, and no stage refers to it: `armed_` is set before
+///    the stages are polled for the first time, and what is armed then stands down. Only a pull
+///    that is complete with the first poll, of stages that cannot have left anything pending, skips
+///    this.
 /// 3. Stages are polled when it is awaited by itself, else only on its own turns: a composite that
 ///    asks all its arms starts nothing that it may not need.
 class pull_wait : public composite {
@@ -153,8 +189,15 @@ class pull_wait : public composite {
   bool try_now();
   void arm();
   cancel_result withdraw() noexcept override;
+  /// Always pausable: what its stages cannot pause stays in flight, and it attaches to that again.
+  cancel_result pause() noexcept override;
   bool fits_run() const noexcept override { return true; }
   void arm_completed(arm_link& link) noexcept override;
+  pull_end why_ending() const noexcept override {
+    return phase_ == phase::given_up ? pull_end::given_up
+           : phase_ == phase::paused ? pull_end::paused
+                                     : pull_end::result;
+  }
   bool failed() const noexcept { return error_ != nullptr; }
 
  protected:
@@ -163,8 +206,10 @@ class pull_wait : public composite {
 
   virtual pull poll_stages() = 0;
   virtual unsigned stand_down_stages() noexcept = 0;
-  /// Its turns; asked when it begins to wait.
-  virtual pull_turn& own_turn() = 0;
+  /// It was cancelled by the very poll that found a value, which stays in its stream.
+  virtual void put_back() noexcept {}
+  /// Where its turns are kept; asked when it begins to wait.
+  virtual turn_slot& own_turn() = 0;
   /// The pull ends now, whatever it was about to find.
   void end_early() noexcept;
   void fail(std::exception_ptr error) noexcept { error_ = std::move(error); }
@@ -184,16 +229,18 @@ class pull_wait : public composite {
 
  private:
   friend struct pull_turn;
-  enum class phase : std::uint8_t { open, settled, given_up };
+  enum class phase : std::uint8_t { open, settled, paused, given_up };
 
   void begin_to_wait(context& inside) {
-    if (turn_ == nullptr || turn_->of != this) turn_ = &own_turn();
+    if (turn_ == nullptr || turn_->of != this) turn_ = &own_turn().get();
     turn_->of = this;
     turn_->top = &inside;
   }
   bool has_turn() const noexcept { return turn_ != nullptr && turn_->queued; }
+  void drop_turn() noexcept;
   bool is_quiet() const noexcept { return leaving_ == 0 && !has_turn(); }
   void take_a_turn() noexcept;
+  void poll_on_turn();
   void one_less() noexcept;
   void stand_down() noexcept;
 
@@ -202,6 +249,7 @@ class pull_wait : public composite {
   phase phase_ = phase::open;
   bool again_ = false;
   bool counting_ = false;
+  bool polling_ = false;  // on its own turn
   std::exception_ptr error_;
 };
 

@@ -49,6 +49,7 @@ struct arm_link {
 /// 2. `complete()` is called at most once per start and only while armed; it never runs user code:
 ///    it only puts the strand on the ready queue (or tells the composite it belongs to).
 /// 3. A result that arrived is delivered by `take()`; a withdrawn wait has taken nothing.
+/// 4. `later` means that it cannot be started again, also if it confirms inside the call.
 class wait {
  public:
   wait() noexcept = default;
@@ -60,6 +61,11 @@ class wait {
   /// Arms, after poll() said no; may complete at once.
   virtual void link() = 0;
   virtual cancel_result withdraw() noexcept = 0;
+  /// Whether it can be withdrawn without effect, and started again: nothing outside of this loop
+  /// works for it, and no fiber was started.
+  virtual bool pausable() const noexcept { return true; }
+  /// Withdraws it although nobody was cancelled, to be started again. REQUIRES: pausable().
+  virtual cancel_result pause() noexcept { return withdraw(); }
   /// It answered `later` and the grace is over: what is awaited shall end without any.
   virtual void grace_over() noexcept {}
   /// What a dump says after "waits on".
@@ -101,10 +107,19 @@ class answer_due {
   bool due_ = false;
 };
 
+/// Why the parts of a pull are asked to stand down.
+enum class pull_end : std::uint8_t {
+  result,    // it has one; they may stay in flight
+  paused,    // the same, and it does not wait until they are
+  given_up,  // it was cancelled: nothing stays in flight
+};
+
 /// Told by its arms when they complete; a wait itself.
 class composite : public wait {
  public:
   virtual void arm_completed(arm_link& arm) noexcept = 0;
+  /// Asked by the parts of a pull while they stand down.
+  virtual pull_end why_ending() const noexcept { return pull_end::result; }
 
  protected:
   ~composite() = default;

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <weir/detail/fiber.hpp>
+#include <weir/detail/generator.hpp>
+
+namespace weir::detail {
+
+/// Holds a generator that is in flight while no pull is pending: a service of the scope around the
+/// pull that left it. It has no frames; it ends when the generator is quiet, and cancelling it
+/// cancels the generator.
+///
+/// Invariants:
+/// 1. Until the generator is quiet it is parked, and the generator's region is the only one in its
+///    own.
+/// 2. A generator whose stream is gone (`dropped_`) belongs to it.
+struct generator_carrier final : fiber_of<void>, entry {
+  static generator_carrier* start(generator_base& g);
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
+  void landed() noexcept;
+
+  bool begin() override { return false; }
+  void drop_operation() noexcept override;
+  void dispose() noexcept override { delete this; }
+  fiber* service() noexcept override { return this; }
+  void discard() noexcept override {}
+
+ private:
+  explicit generator_carrier(generator_base& g) noexcept;
+
+  struct flight_wait final : wait {
+    explicit flight_wait(generator_carrier& c) noexcept : of(&c) {}
+    bool poll() override { return of->of_ == nullptr; }
+    void link() override {}
+    cancel_result withdraw() noexcept override;
+    void describe(dump_line& line) const override;
+    void blockers(blocker_list& list) const override;
+    bool fits_run() const noexcept override { return true; }
+    void end() noexcept { complete(); }
+    generator_carrier* of;
+  };
+
+  generator_base* of_;
+  flight_wait wait_{*this};
+};
+
+}  // namespace weir::detail
