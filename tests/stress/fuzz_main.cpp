@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -70,9 +71,9 @@ void run_shard(const fuzzed& what, int shard) {
   const std::uint64_t first = from_environment("WEIR_FUZZ_FIRST", 1);
   const std::uint64_t count = from_environment("WEIR_FUZZ_SEEDS", seeds_default);
   std::uint64_t failures_left = from_environment("WEIR_FUZZ_FAILURES", failures_default);
-  const int step = std::getenv("WEIR_FUZZ_ONE") != nullptr ? 1 : shards;  // DEV
-  for (std::uint64_t i = static_cast<std::uint64_t>(shard); i < count;
-       i += static_cast<std::uint64_t>(step)) {
+  const std::uint64_t share = (count + shards - 1) / shards;
+  const std::uint64_t begin = share * static_cast<std::uint64_t>(shard);
+  for (std::uint64_t i = begin; i < std::min(begin + share, count); ++i) {
     if (!run_seed(what, first + i) && --failures_left == 0) break;
   }
   now_running.clear();

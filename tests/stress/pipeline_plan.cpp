@@ -19,7 +19,7 @@ class planner {
   pipeline_plan make(std::uint64_t seed) {
     pipeline_plan plan;
     plan.seed = seed;
-    plan.in = dice_.percent(30) ? order::fifo : dice_.percent(70) ? order::random : order::pct;
+    plan.in = any_order(dice_);
     plan.stream = any_stream_of(dice_.between(0, depth_max));
     plan.use = any_usage(plan.stream);
     if (dice_.percent(15)) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "stress/dice.hpp"
+#include "stress/order.hpp"
 
 namespace fuzz {
 
@@ -203,8 +203,6 @@ struct hostility {
   int trap_kind = 0;
   int fuse = 0;
 };
-
-enum class order : std::uint8_t { fifo, random, pct };
 
 struct pipeline_plan {
   std::uint64_t seed = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Runs a random pipeline in the simulation and judges what it did.
 #include <algorithm>
-#include <cstdlib>
 
 #include <weir/sim.hpp>
 
@@ -131,17 +130,6 @@ void judge(world& w, const findings& found) {
   const bool whole =
       found.ended || (error == kind::planned && wanted.must_fail && by_items(w.plan.use));
   if (std::string text = compare(wanted, found.got, whole); !text.empty()) w.problem(text);
-}
-
-weir::sim::strategy strategy_of(order o) {
-  switch (o) {
-    case order::fifo:
-      return weir::sim::fifo;
-    case order::random:
-      return weir::sim::random;
-    default:
-      return weir::sim::pct(3);
-  }
 }
 
 }  // namespace

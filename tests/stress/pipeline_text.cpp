@@ -133,7 +133,6 @@ constexpr const char* consumer_names[] = {
     "share"};
 static_assert(std::size(consumer_names) == static_cast<std::size_t>(consumer::count));
 constexpr const char* ending_names[] = {"to the end", "then destroyed", "then closed"};
-constexpr const char* order_names[] = {"fifo", "random", "pct(3)"};
 
 template <std::size_t N, class E>
 const char* name_of(const char* const (&names)[N], E value) {
@@ -170,7 +169,7 @@ void print(std::ostream& out, const usage& u) {
 
 std::string to_text(const pipeline_plan& plan) {
   std::ostringstream out;
-  out << "seed " << plan.seed << ", order " << name_of(order_names, plan.in) << "\n";
+  out << "seed " << plan.seed << ", order " << name_of(plan.in) << "\n";
   print(out, plan.stream, 2);
   print(out, plan.use);
   if (plan.hostile.trap_every > 0) {

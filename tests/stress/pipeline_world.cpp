@@ -59,13 +59,11 @@ void world::check_end() {
     if (a != b) problem(std::string(what) + ": " + std::to_string(a) + " and " + std::to_string(b));
   };
   expect_equal("generators entered and left", generators.entered, generators.left);
-  if (std::getenv("FUZZ_NO_GUARDS") == nullptr) {  // DEV
-    expect_equal("generators that completed, and scope_success", generators.completed,
-                 generators.succeeded);
-    expect_equal("generators that did not complete, and scope_failure",
-                 generators.entered - generators.completed, generators.failed);
-    expect_equal("generators left without a reason", generators.without_reason, 0);
-  }  // DEV
+  expect_equal("generators that completed, and scope_success", generators.completed,
+               generators.succeeded);
+  expect_equal("generators that did not complete, and scope_failure",
+               generators.entered - generators.completed, generators.failed);
+  expect_equal("generators left without a reason", generators.without_reason, 0);
   expect_equal("items destroyed twice", counted_items.destroyed_twice(), 0);
   for (weir::counting_governor& g : counting) {
     expect_equal("permits out", g.active(), 0);
