@@ -39,7 +39,7 @@ weir::queue<item>& queue_with_one(world& w, int n) {
 }
 
 void require(world& w, bool holds, const char* what) {
-  if (!holds && !w.counted_items.disturbed()) w.problem(what);
+  if (!holds && !w.stopped() && !w.counted_items.disturbed()) w.problem(what);
 }
 
 task<> on_waits(world& w, step s) {

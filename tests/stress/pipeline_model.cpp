@@ -38,7 +38,8 @@ void note_trouble(expectation& into, const expectation& from) {
 
 class modeller {
  public:
-  explicit modeller(bool gives_up) : gives_up_(gives_up) {}
+  modeller(bool gives_up, bool has_deadlines)
+      : gives_up_(gives_up), has_deadlines_(has_deadlines) {}
 
   expectation of(const node& n) {
     if (is_source(n.what)) return source(n);
@@ -50,7 +51,7 @@ class modeller {
   }
 
  private:
-  static expectation source(const node& n) {
+  expectation source(const node& n) const {
     expectation e;
     switch (n.what) {
       case op::generator:
@@ -82,6 +83,9 @@ class modeller {
       case op::retried:
         for (int i = 0; i <= n.c; ++i)
           for (const int v : counted(n.a + 10 * i, n.b)) e.items.push_back(v);
+        // A retry that would sleep beyond the deadline gives the error instead.
+        e.may_fail = has_deadlines_;
+        if (has_deadlines_) e.how = known::as_prefix;
         return e;
       default:
         e.items = counted(n.a, n.b);
@@ -339,7 +343,13 @@ class modeller {
   }
 
   bool gives_up_;
+  bool has_deadlines_;
 };
+
+bool gives_up_by_itself(const node& n) {
+  return n.what == op::passed_impatiently ||
+         std::any_of(n.inputs.begin(), n.inputs.end(), gives_up_by_itself);
+}
 
 bool is_prefix(const numbers& got, const numbers& of) {
   return got.size() <= of.size() && std::equal(got.begin(), got.end(), of.begin());
@@ -389,7 +399,9 @@ bool gives_up(const usage& use) {
 }
 
 expectation expect(const pipeline_plan& plan) {
-  return modeller(gives_up(plan.use)).of(plan.stream);
+  const bool gives = gives_up(plan.use);
+  const bool deadlines = gives || plan.use.cancel_after >= 0 || gives_up_by_itself(plan.stream);
+  return modeller(gives, deadlines).of(plan.stream);
 }
 
 std::string compare(const expectation& wanted, const numbers& got, bool whole) {

@@ -127,8 +127,9 @@ void judge(world& w, const findings& found) {
   const bool complete = wanted.how == known::exactly || wanted.how == known::as_bag;
   if (found.count >= 0 && complete && found.count != static_cast<long>(wanted.items.size()))
     w.problem("the count is wrong: " + std::to_string(found.count));
-  const bool whole =
-      found.ended || (error == kind::planned && wanted.must_fail && by_items(w.plan.use));
+  const bool certain = !hides || !(wanted.interruptible || wanted.interrupts);
+  const bool whole = (found.ended && certain) ||
+                     (error == kind::planned && wanted.must_fail && by_items(w.plan.use));
   if (std::string text = compare(wanted, found.got, whole); !text.empty()) w.problem(text);
 }
 

@@ -6,6 +6,7 @@ namespace fuzz {
 void world::beside(task<> work) { beside_.push_back(home->spawn(std::move(work))); }
 
 void world::stop() {
+  stopped_ = true;
   for (weir::child<void>& c : beside_) c.cancel("the consumer is done");
   for (weir::queue<item>& q : queues) q.close();
   for (weir::broadcast<item>& b : broadcasts) b.close();

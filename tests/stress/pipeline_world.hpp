@@ -55,6 +55,8 @@ class world {
   void beside(task<> work);
   /// Ends all that is beside the consumer.
   void stop();
+  /// What a shared stream still pulls finds closed queues.
+  bool stopped() const { return stopped_; }
   /// What must hold when everything has ended.
   void check_end();
   /// What the destructor of a hostile item does.
@@ -87,6 +89,7 @@ class world {
   std::vector<std::string> problems_;
   std::vector<weir::child<void>> beside_;
   int springs_ = 0;
+  bool stopped_ = false;
 };
 
 /// Stands in each generator and checks how it is left.
