@@ -45,6 +45,8 @@ class delay_sequence {
   /// The next one; with jitter it draws from the loop's random numbers.
   duration next(const delay_rules& rules);
   void restart() noexcept { begun_ = false; }
+  /// Begins as after `n` delays.
+  void skip(const delay_rules& rules, std::int64_t n);
 
  private:
   double planned_ns_ = 0;  // the last delay before chance and ceiling

@@ -19,7 +19,7 @@
 namespace weir {
 
 struct retry_options {
-  std::int64_t attempts = 3;  ///< in all, 1 to 1000
+  std::int64_t attempts = 3;  ///< in all, 1 to 1000, or weir::unbounded
   duration base = std::chrono::milliseconds(100);
   double factor = 2;
   duration ceiling = std::chrono::seconds(30);

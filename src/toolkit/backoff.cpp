@@ -55,4 +55,16 @@ duration delay_sequence::next(const delay_rules& rules) {
   }
 }
 
+void delay_sequence::skip(const delay_rules& rules, std::int64_t n) {
+  constexpr std::int64_t draws_max = 64;  // of a random walk, which has forgotten its start by then
+  if (n <= 0) return;
+  if (rules.how == jitter::decorrelated) {
+    for (std::int64_t i = 0; i < std::min(n, draws_max); ++i) (void)next(rules);
+    return;
+  }
+  const auto base = static_cast<double>(rules.base.count());
+  begun_ = true;
+  planned_ns_ = base == 0 ? 0 : base * std::pow(rules.factor, static_cast<double>(n - 1));
+}
+
 }  // namespace weir::detail

@@ -2,7 +2,6 @@
 #include <weir/retry.hpp>
 
 #include <algorithm>
-#include <limits>
 #include <unordered_map>
 
 #include <weir/context.hpp>
@@ -57,6 +56,12 @@ std::exception_ptr error_of(const outcome_base& out) {
   return std::make_exception_ptr(cancelled_error(out.reason()));
 }
 
+/// The product; unbounded if that is too large, or one of them is unbounded.
+std::int64_t times(std::int64_t a, std::int64_t b) noexcept {
+  constexpr std::int64_t most = unbounded;
+  return a > most / b ? most : a * b;
+}
+
 /// Whether a wait from now on would reach the deadline around the running code.
 bool reaches_deadline(duration pause) {
   const std::optional<time_point> deadline = this_context().deadline();
@@ -94,14 +99,15 @@ retry_rules::retry_rules(const retry_options& given)
     : delays{given.base, given.factor, given.ceiling, given.jitter},
       attempts(given.attempts),
       budget(core_of(given.budget)) {
-  require_option(attempts >= 1 && attempts <= attempts_max, "retry",
-                 "attempts is not in 1..1000; it counts all attempts, the first one too");
+  require_option(
+      attempts == std::int64_t{unbounded} || (attempts >= 1 && attempts <= attempts_max), "retry",
+      "attempts is neither in 1..1000 nor unbounded; it counts all attempts, the first one too");
   delays.check("retry");
 }
 
 void retry_run::go_on_after(std::int64_t made) {
   attempt_ = made;
-  for (std::int64_t i = 0; i < made; ++i) (void)delays_.next(rules_.delays);
+  delays_.skip(rules_.delays, made);
 }
 
 void retry_run::begin_attempt() {
@@ -157,8 +163,7 @@ void retry_run::tell_amplified() {
     const auto found = runs.find(f);
     if (found == runs.end()) continue;
     outermost = found->second;
-    if (product > std::numeric_limits<std::int64_t>::max() / attempts_max) break;
-    product *= outermost->rules_.attempts;
+    product = times(product, outermost->rules_.attempts);
   }
   if (outermost == nullptr || product <= outermost->told_) return;
   outermost->told_ = product;

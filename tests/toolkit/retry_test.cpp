@@ -51,6 +51,32 @@ TEST(retry, attempts_counts_all_of_them_and_the_last_error_comes_out) {
   });
 }
 
+// The promise: `.attempts = weir::unbounded` in any retry_options.
+TEST(retry, attempts_may_be_unbounded) {
+  simulate([]() -> task<> {
+    flaky f(5000);
+    const retry_options patient{.attempts = weir::unbounded, .ceiling = 1ms};
+    auto o = weir::op(f.operation()) | weir::retry(patient);
+    EXPECT_EQ(co_await o(), 5001);
+    flaky stopped(5000);
+    auto twice = weir::op(stopped.operation()) |
+                 weir::retry(patient).when([&](const auto&) { return stopped.runs < 2; });
+    EXPECT_EQ(boom_of(co_await error_of(twice())), 2);
+  });
+}
+
+// Their product is unbounded as well, and does not overflow.
+TEST(retry, unbounded_retries_may_be_nested) {
+  simulate([]() -> task<> {
+    flaky f(5);
+    const retry_options patient{.attempts = weir::unbounded, .base = 1ms};
+    const retry_options few{.attempts = 2, .base = 1ms};
+    auto o = weir::op(f.operation()) | weir::retry(few) | weir::retry(patient) |
+             weir::retry(patient) | weir::retry(few);
+    EXPECT_EQ(co_await o(), 6);
+  });
+}
+
 TEST(retry, a_value_ends_it) {
   simulate([]() -> task<> {
     flaky f(2);
