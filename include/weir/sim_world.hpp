@@ -83,6 +83,9 @@ class world {
   void crash(std::string_view name);
   /// What load_governor reads as the CPU pressure of the machine, in per cent; none at first.
   void set_cpu_pressure(std::optional<double> percent) noexcept;
+  /// Sets the wall clock (weir::wall_now) forward, or back by a negative `d`: a suspended machine,
+  /// a step of NTP. Virtual time itself goes on.
+  void shift_wall_clock(duration d) noexcept;
   /// The disk of this world; its faults are off until set.
   simulated_disk& disk() noexcept;
 

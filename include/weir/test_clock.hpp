@@ -27,6 +27,8 @@ class test_clock {
   void advance(duration d);
   /// Jumps to the next timer whenever nothing is ready.
   void auto_advance(bool on);
+  /// Sets the wall clock (weir::wall_now) forward, or back by a negative `d`; `now` goes on.
+  void shift_wall_clock(duration d);
   time_point now() const;
 
   detail::test_clock_state& state() noexcept { return *state_; }

@@ -53,6 +53,21 @@ void environment::start(const std::shared_ptr<served_loop>& made) { made->start_
 
 std::string environment::dump(loop& here) { return dump_of(here); }
 
+void environment::add_watch(wall_watch& w) noexcept {
+  w.next_ = watches_;
+  watches_ = &w;
+}
+
+void environment::remove_watch(wall_watch& w) noexcept {
+  wall_watch** at = &watches_;
+  while (*at != nullptr && *at != &w) at = &(*at)->next_;
+  if (*at != nullptr) *at = w.next_;
+}
+
+void environment::tell_watches() noexcept {
+  for (wall_watch* w = watches_; w != nullptr; w = w->next_) w->wall_clock_set();
+}
+
 time_point real_environment::now() {
   return std::chrono::time_point_cast<duration>(std::chrono::steady_clock::now());
 }

@@ -30,6 +30,22 @@ class chooser {
   ~chooser() = default;
 };
 
+/// Something that compares times with the wall clock, and is called when that was set.
+class wall_watch {
+ public:
+  virtual void wall_clock_set() noexcept = 0;
+
+ protected:
+  wall_watch() = default;
+  wall_watch(const wall_watch&) = default;
+  wall_watch& operator=(const wall_watch&) = default;
+  ~wall_watch() = default;
+
+ private:
+  friend class environment;
+  wall_watch* next_ = nullptr;
+};
+
 class environment {
  public:
   environment() = default;
@@ -39,6 +55,11 @@ class environment {
 
   virtual time_point now() = 0;
   virtual wall_time wall_now() = 0;
+  /// How long a wall clock that was set, or a machine that was suspended, may go unnoticed: who
+  /// waits for a wall time looks again after that. Unbounded: the watches are told.
+  virtual duration wall_check() const noexcept { return std::chrono::seconds(1); }
+  void add_watch(wall_watch& w) noexcept;
+  void remove_watch(wall_watch& w) noexcept;
   virtual std::uint64_t random() = 0;
   /// Per cent of the last ten seconds in which some work waited for a core; none if nobody knows.
   virtual std::optional<double> cpu_pressure() { return std::nullopt; }
@@ -64,6 +85,13 @@ class environment {
   virtual const void* clock() const noexcept { return nullptr; }
   /// True if it drives its loops itself, on one thread; otherwise they hear other threads.
   virtual bool simulated() const noexcept { return false; }
+
+ protected:
+  /// The wall clock was set.
+  void tell_watches() noexcept;
+
+ private:
+  wall_watch* watches_ = nullptr;
 };
 
 /// A small, fast generator with 256 bits of state (xoshiro256**), seeded from one number.

@@ -15,6 +15,7 @@ struct test_clock_state {
   std::mutex mutex;
   time_point now{};
   time_point target{};
+  duration wall_shift{};
   bool automatic = false;
   door_ref watcher;  // the loop that runs on this clock
   /// Whoever was ready when the clock was advanced or a timer fired has had its turn when the loop
@@ -39,7 +40,11 @@ class test_clock_environment final : public real_environment {
     const std::lock_guard lock(state_.mutex);
     return state_.now;
   }
-  wall_time wall_now() override { return wall_start_ + now().time_since_epoch(); }
+  wall_time wall_now() override {
+    const std::lock_guard lock(state_.mutex);
+    return wall_start_ + state_.now.time_since_epoch() + state_.wall_shift;
+  }
+  duration wall_check() const noexcept override { return unbounded; }
   const void* clock() const noexcept override { return &state_; }
   int turn_limit() const noexcept override { return 1; }
   /// Of a machine that nobody looks at: a run on this clock does not depend on the real one.
@@ -47,6 +52,7 @@ class test_clock_environment final : public real_environment {
 
   // Straight to the target if no timer lies before it.
   void between_turns(loop& here) override {
+    look_at_wall();
     const time_point next = here.next_timer();
     const std::lock_guard lock(state_.mutex);
     state_.watcher = here.shared_door();
@@ -60,7 +66,7 @@ class test_clock_environment final : public real_environment {
   void park(loop& here, std::optional<time_point> until) override {
     {
       const std::lock_guard lock(state_.mutex);
-      if (until && *until <= state_.now) return;
+      if (state_.wall_shift != seen_shift_ || (until && *until <= state_.now)) return;
       if (until && (*until <= state_.target || state_.automatic)) {
         state_.now = *until;
         state_.target = std::max(state_.target, state_.now);
@@ -77,8 +83,18 @@ class test_clock_environment final : public real_environment {
   bool runs_on(const test_clock_state& clock) const noexcept { return &state_ == &clock; }
 
  private:
+  void look_at_wall() {
+    {
+      const std::lock_guard lock(state_.mutex);
+      if (state_.wall_shift == seen_shift_) return;
+      seen_shift_ = state_.wall_shift;
+    }
+    tell_watches();
+  }
+
   test_clock_state& state_;
   wall_time wall_start_;
+  duration seen_shift_{};
 };
 
 }  // namespace
@@ -116,6 +132,16 @@ void test_clock::auto_advance(bool on) {
   {
     const std::lock_guard lock(state_->mutex);
     state_->automatic = on;
+    watcher = state_->watcher;
+  }
+  if (watcher != nullptr) watcher->ring();
+}
+
+void test_clock::shift_wall_clock(duration d) {
+  detail::door_ref watcher;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->wall_shift += d;
     watcher = state_->watcher;
   }
   if (watcher != nullptr) watcher->ring();

@@ -50,9 +50,15 @@ simulation::~simulation() {
 }
 
 wall_time simulation::wall_now() {
-  const duration passed = now_.time_since_epoch();
-  return options_.start_time > wall_time::max() - passed ? wall_time::max()
-                                                         : options_.start_time + passed;
+  const duration passed = now_.time_since_epoch() + wall_shift_;
+  if (passed > duration::zero() && options_.start_time > wall_time::max() - passed)
+    return wall_time::max();
+  return options_.start_time + passed;
+}
+
+void simulation::shift_wall_clock(duration d) noexcept {
+  wall_shift_ += d;
+  tell_watches();
 }
 
 // ------------------------------------------------------------------ loops

@@ -67,6 +67,8 @@ class simulation final : public environment, private disk_host {
   // As environment of its loops.
   time_point now() override { return now_; }
   wall_time wall_now() override;
+  duration wall_check() const noexcept override { return unbounded; }
+  void shift_wall_clock(duration d) noexcept;
   std::uint64_t random() override { return adversary_.number(); }
   std::optional<double> cpu_pressure() override { return cpu_pressure_; }
   void park(loop&, std::optional<time_point>) override {}
@@ -130,6 +132,7 @@ class simulation final : public environment, private disk_host {
   adversary adversary_;
   std::int16_t budget_;
   time_point now_{};
+  duration wall_shift_{};  // how far the wall clock was set
   std::optional<double> cpu_pressure_;
   std::int64_t steps_ = 0;
   sim::simulated_disk disk_;  // outlives the files that the loops have open

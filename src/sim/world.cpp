@@ -85,6 +85,8 @@ world::~world() = default;
 
 loop_ref world::loop(std::string_view name) { return core_->named_loop(name); }
 void world::crash(std::string_view name) { core_->crash(name); }
+void world::shift_wall_clock(duration d) noexcept { core_->shift_wall_clock(d); }
+
 void world::set_cpu_pressure(std::optional<double> percent) noexcept {
   core_->set_cpu_pressure(percent);
 }
