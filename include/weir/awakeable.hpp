@@ -28,7 +28,7 @@ class awakeable {
   explicit awakeable(std::string_view name,
                      std::source_location site = std::source_location::current())
       : run_(&detail::require_run("awakeable")),
-        made_(run_->make_awakeable(name, site)),
+        made_(run_->make_awakeable(name, &detail::check_answer<T>, site)),
         name_(name) {}
 
   const std::string& id() const noexcept { return made_.id; }

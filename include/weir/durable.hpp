@@ -43,6 +43,7 @@ struct engine_options {
   weir::disk* disk = nullptr;                           ///< null: the machine's
   std::string_view encryption_key{};
   std::int64_t max_live = 10'000;  ///< how many unfinished runs have their frames in memory
+  bool report_blocked = true;      ///< a line on stderr for each run that is blocked
 };
 
 struct start_options {
@@ -89,9 +90,13 @@ class run_handle {
   /// Waits until the run has ended, and that is on the disk. A failed run: its error for those who
   /// wait already, weir::terminal_error with its message for those who ask later; a cancelled one:
   /// weir::cancelled_error. A blocked run is waited for as well.
-  task<T> result() const { return wait(engine_, id_); }
+  task<T> result(std::source_location site = std::source_location::current()) const {
+    weir::detail::require_no_run("a durable::engine", {}, site);
+    return wait(engine_, id_);
+  }
   /// Recorded before it takes effect. `why` is the message of the reason. False: it had ended.
-  bool cancel(std::string_view why = {}) const;
+  bool cancel(std::string_view why = {},
+              std::source_location site = std::source_location::current()) const;
 
  private:
   static task<T> wait(std::shared_ptr<detail::engine_core> engine, std::string id);
@@ -106,7 +111,8 @@ class run_handle {
 /// at least once and its result recorded once; a run that cannot go on is `blocked`, not lost.
 /// Cancels: at the end of its scope the bodies of steps are cancelled and joined; unfinished runs
 /// stop existing in memory, nothing is recorded, and the next open resumes them.
-/// Errors: errc::not_open before `open` and after `close`; errc::journal_failed for every call once
+/// Errors: errc::not_journaled in a durable run, outside of steps, with the line of the call;
+/// errc::not_open before `open` and after `close`; errc::journal_failed for every call once
 /// the disk has failed; errc::journal_full when there is no space.
 class engine {
  public:
@@ -120,58 +126,83 @@ class engine {
   /// A handler is a copyable callable `task<R>(I)` or `task<R>()`, optionally with a leading
   /// `weir::scope&`: the root scope of the run. Runs that wait for a missing handler go on.
   template <class F>
-  void add(std::string_view name, F handler, handler_options options = {}) {
-    add_handler(name, detail::make_handler(std::move(handler)), options.version);
+  void add(std::string_view name, F handler, handler_options options = {},
+           std::source_location site = std::source_location::current()) {
+    require_outside(site);
+    add_handler(name, detail::make_handler(std::move(handler), site), options.version);
   }
 
   /// Reads the journal, and resumes what was not finished. errc::journal_locked if another engine
   /// has it, errc::journal_corrupt (with file and offset) if it is damaged.
-  task<> open();
+  task<> open(std::source_location site = std::source_location::current());
   /// Ends the engine before its scope ends.
-  task<> close();
+  task<> close(std::source_location site = std::source_location::current());
 
   /// Starts a run; if there is one with this id (or idempotency key), attaches to it and ignores
   /// the input. errc::id_in_use if that is of another handler, errc::unknown_handler.
   template <class T = void, class In>
-  task<run_handle<T>> start(std::string_view handler, start_options options, const In& input) {
+  task<run_handle<T>> start(std::string_view handler, start_options options, const In& input,
+                            std::source_location site = std::source_location::current()) {
+    require_outside(site);
     return started<T>(begin(handler, options, detail::encode_given(input)));
   }
   template <class T = void>
-  task<run_handle<T>> start(std::string_view handler, start_options options = {}) {
+  task<run_handle<T>> start(std::string_view handler, start_options options = {},
+                            std::source_location site = std::source_location::current()) {
+    require_outside(site);
     return started<T>(begin(handler, options, detail::encode<void>()));
   }
 
   /// Answers an awakeable: true if it was the first answer, and the run has not ended. Durable on
-  /// return. An id that this journal did not make: errc::unknown_awakeable.
+  /// return. An id that this journal did not make: errc::unknown_awakeable. A value of another type
+  /// than the run waits for: errc::bad_data, and nothing changes; if the run is not in memory, its
+  /// type is not known, and such a value blocks the run when it is replayed.
   template <class V>
-  task<bool> resolve(std::string_view awakeable_id, const V& value) {
+  task<bool> resolve(std::string_view awakeable_id, const V& value,
+                     std::source_location site = std::source_location::current()) {
+    require_outside(site);
     return answer(awakeable_id, true, detail::encode_given(value));
   }
-  task<bool> resolve(std::string_view awakeable_id) {
+  task<bool> resolve(std::string_view awakeable_id,
+                     std::source_location site = std::source_location::current()) {
+    require_outside(site);
     return answer(awakeable_id, true, detail::encode<void>());
   }
-  task<bool> reject(std::string_view awakeable_id, std::string_view message) {
+  task<bool> reject(std::string_view awakeable_id, std::string_view message,
+                    std::source_location site = std::source_location::current()) {
+    require_outside(site);
     return answer(awakeable_id, false, std::string(message));
   }
   /// Tells a run something; kept until it waits for it. False: there is no such run, or it has
-  /// ended. Durable on return.
+  /// ended. Durable on return. errc::bad_data as in `resolve`, while the run waits for it.
   template <class V>
-  task<bool> signal(std::string_view run_id, std::string_view name, const V& value) {
+  task<bool> signal(std::string_view run_id, std::string_view name, const V& value,
+                    std::source_location site = std::source_location::current()) {
+    require_outside(site);
     return tell(run_id, name, detail::encode_given(value));
   }
-  task<bool> signal(std::string_view run_id, std::string_view name) {
+  task<bool> signal(std::string_view run_id, std::string_view name,
+                    std::source_location site = std::source_location::current()) {
+    require_outside(site);
     return tell(run_id, name, detail::encode<void>());
   }
 
-  std::optional<run_info> get(std::string_view id) const;
+  std::optional<run_info> get(std::string_view id,
+                              std::source_location site = std::source_location::current()) const;
   /// In the order in which they were started.
-  std::vector<run_info> list(list_options options = {}) const;
-  /// False: there is no such run, or it has ended.
-  bool cancel(std::string_view id, std::string_view why = {});
+  std::vector<run_info> list(list_options options = {},
+                             std::source_location site = std::source_location::current()) const;
+  /// Cancels a run; recorded before it takes effect. A blocked run ends at once as cancelled; its
+  /// cleanup cannot run, and its message says so. False: there is no such run, or it has ended.
+  bool cancel(std::string_view id, std::string_view why = {},
+              std::source_location site = std::source_location::current());
   /// What becomes of runs from now on; a reader that is too slow misses the oldest.
-  subscription<run_event> events();
+  subscription<run_event> events(std::source_location site = std::source_location::current());
 
  private:
+  static void require_outside(std::source_location site) {
+    detail::require_no_run("a durable::engine", {}, site);
+  }
   void add_handler(std::string_view name, std::shared_ptr<const detail::handler_base> handler,
                    int version);
   task<std::string> begin(std::string_view handler, const start_options& options,
@@ -220,7 +251,8 @@ struct engine_coroutine {
 }  // namespace detail
 
 template <class T>
-bool durable::run_handle<T>::cancel(std::string_view why) const {
+bool durable::run_handle<T>::cancel(std::string_view why, std::source_location site) const {
+  detail::require_no_run("a durable::engine", {}, site);
   return detail::cancel_run(*engine_, id_, why);
 }
 

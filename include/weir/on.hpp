@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <source_location>
 #include <utility>
 
 #include <weir/detail/made_in_run.hpp>
@@ -21,11 +22,11 @@ namespace weir {
 /// Threads: `op` runs on the other loop's thread; what it captures by reference lives in the
 /// caller, who waits. The result is moved across.
 template <detail::operation Op>
-auto on(loop_ref there, Op&& op) {
+auto on(loop_ref there, Op&& op, std::source_location site = std::source_location::current()) {
   using plain = detail::held_t<Op>;
   using value = detail::result_t<plain>;
   using wait_type = detail::remote_wait<value>;
-  detail::require_no_run("on");
+  detail::require_no_run("on", {}, site);
   return detail::pending<wait_type>(
       typename wait_type::args(detail::make_remote<value, plain>(std::forward<Op>(op)), there));
 }
@@ -33,7 +34,7 @@ auto on(loop_ref there, Op&& op) {
 template <detail::operation Op>
 child<detail::result_t<Op>> scope::spawn_on(loop_ref there, Op&& op, spawn_options options,
                                             std::source_location site) {
-  return spawn(weir::on(there, std::forward<Op>(op)), options, site);
+  return spawn(weir::on(there, std::forward<Op>(op), site), options, site);
 }
 
 }  // namespace weir

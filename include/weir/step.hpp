@@ -9,6 +9,7 @@
 
 #include <weir/detail/attempt.hpp>
 #include <weir/detail/command.hpp>
+#include <weir/local.hpp>
 #include <weir/retry.hpp>
 #include <weir/serde.hpp>
 
@@ -41,6 +42,32 @@ struct step_call {
       co_return fn();
     }
   }
+};
+
+/// Where step_key() comes from.
+class step_source {
+ public:
+  virtual std::string key() = 0;
+
+ protected:
+  step_source() = default;
+  step_source(const step_source&) = default;
+  step_source& operator=(const step_source&) = default;
+  ~step_source() = default;
+};
+
+/// A step outside of durable runs; its key is drawn when it is first asked for.
+class plain_step final : public step_source {
+ public:
+  std::string key() override;
+
+ private:
+  std::string key_;
+};
+
+struct plain_step_region final : local_region_base {
+  using setup = plain_step*;
+  explicit plain_step_region(setup of);
 };
 
 /// Throws weir::terminal_error in place of an error of `encode`: the step was done, and another
@@ -118,8 +145,10 @@ struct step_coroutine {
   }
   static task<T> plain(F fn, step_options options) {
     step_attempts attempts(options.retry, 0);
+    plain_step step;
     outcome<T> out;
-    auto call = [&] { return step_call<T, F>::run(fn); };
+    auto once = [&](context&) { return step_call<T, F>::run(fn); };
+    auto call = [&] { return run_region<T, plain_step_region, decltype(once)>(&step, once); };
     for (;;) {
       attempts.begin();
       co_await detail::into(out, call);
@@ -168,6 +197,16 @@ auto step(std::string_view name, F&& fn, step_options options = {},
   return detail::make_step(detail::command_kind::step, "step", name, std::forward<F>(fn), options,
                            site);
 }
+
+/// In the body of a step: the key of the step, to hand to the service that is called, so that it
+/// does twice what is asked twice only once. The same for every attempt and after every crash,
+/// different for every other step of every run. Outside of durable runs it is the same for all
+/// attempts, and new for each step.
+///
+/// Requires: the fiber of the body, or its children on the same loop; pass the text to other
+/// threads
+/// (`blocking`, `on`). Elsewhere errc::not_durable.
+std::string step_key();
 
 /// As step, for what must not be done twice: if a crash leaves it unknown whether `fn` was done, it
 /// is not run again, and the error is errc::outcome_unknown. By default an error is not tried again

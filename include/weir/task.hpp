@@ -135,6 +135,7 @@ class [[nodiscard]] task {
   explicit task(std::coroutine_handle<> frame) noexcept : frame_(frame) {}
   std::coroutine_handle<> release() noexcept { return std::exchange(frame_, nullptr); }
   explicit operator bool() const noexcept { return static_cast<bool>(frame_); }
+  std::coroutine_handle<> handle() const noexcept { return frame_; }
   detail::task_await<T> weir_await() && {
     if (!frame_) detail::raise(errc::already_taken, "task awaited twice: a task runs only once");
     return detail::task_await<T>(release());

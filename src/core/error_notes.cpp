@@ -112,6 +112,10 @@ void add(const std::exception_ptr& error, error_note note) noexcept {
 
 }  // namespace
 
+std::string text_of(std::source_location at) {
+  return std::string(at.file_name()).append(":").append(std::to_string(at.line()));
+}
+
 void note_frame(const std::exception_ptr& error, const frame& me) noexcept {
   add(error, {error_note::sort::frame, false, me.awaiting, me.function, {}});
 }

@@ -41,5 +41,7 @@ std::vector<error_note> notes_of(const std::exception_ptr& error);
 void note_takedown(const std::exception_ptr& error, std::shared_ptr<takedown> why) noexcept;
 /// Null: it is not.
 std::shared_ptr<takedown> takedown_of(const std::exception_ptr& error);
+/// A place as "file:line".
+std::string text_of(std::source_location at);
 
 }  // namespace weir::detail

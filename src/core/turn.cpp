@@ -5,6 +5,9 @@
 #include <weir/detail/made_in_run.hpp>
 #include <weir/detail/wait.hpp>
 
+#include <algorithm>
+#include <iterator>
+#include <source_location>
 #include <string>
 #include <string_view>
 
@@ -198,29 +201,50 @@ void require_fits_run(const wait& w) {
 
 namespace {
 
-// Policies and combinators are coroutines too, in the headers of the library: who uses them is
-// meant.
-bool is_of_library(const frame& f) noexcept {
-  const std::string_view file = f.function.file_name();
-  return file.ends_with(".hpp") && file.find("/weir/") != std::string_view::npos;
+/// What the paths of the library's own source files begin with.
+constexpr std::string_view source_root() noexcept {
+  constexpr std::string_view me = __FILE__;
+  constexpr std::string_view name = "core/turn.cpp";
+  return me.ends_with(name) ? me.substr(0, me.size() - name.size()) : me;
 }
 
 }  // namespace
 
-std::string running_place() {
-  if (current == nullptr || current->leaf == nullptr) return "an unknown place";
-  const frame* user = current->leaf;
-  while (user != nullptr && is_of_library(*user)) user = user->parent;
-  const frame& f = user == nullptr ? *current->leaf : *user;
-  const std::source_location& at = f.awaiting.line() == 0 ? f.function : f.awaiting;
-  return std::string(at.file_name()).append(":").append(std::to_string(at.line()));
+// The root alone is not enough: it may be relative, and then that of the user's files as well.
+bool is_library_file(std::string_view file) noexcept {
+  if (file.find("include/weir/") != std::string_view::npos) return true;
+  if (!file.starts_with(source_root())) return false;
+  file.remove_prefix(source_root().size());
+  constexpr std::string_view layers[] = {"core/",   "scope/", "toolkit/", "flow/",
+                                         "agents/", "sim/",   "durable/"};
+  return std::any_of(std::begin(layers), std::end(layers),
+                     [&](std::string_view layer) { return file.starts_with(layer); });
 }
 
-void refuse_in_run(const char* kind, std::string_view name) {
+// Policies and combinators are coroutines too, in the files of the library: who uses them is meant.
+// A fiber whose frames are all of the library was spawned by the user.
+std::string place_in(const strand& s) {
+  const frame* user = s.leaf;
+  while (user != nullptr && is_library_file(user->function.file_name())) user = user->parent;
+  if (user != nullptr) return text_of(user->awaiting.line() == 0 ? user->function : user->awaiting);
+  const fiber* f = s.top == nullptr ? nullptr : region::fiber_of(*s.top);
+  if (f != nullptr && f->site.line() != 0 && !is_library_file(f->site.file_name()))
+    return text_of(f->site);
+  if (s.leaf == nullptr) return "an unknown place";
+  return text_of(s.leaf->awaiting.line() == 0 ? s.leaf->function : s.leaf->awaiting);
+}
+
+std::string running_place() { return current == nullptr ? "an unknown place" : place_in(*current); }
+
+void refuse_in_run(const char* kind, std::string_view name, std::source_location site) {
   std::string text("durable run '");
   text.append(run_here->run_id()).append("': ").append(kind);
   if (!name.empty()) text.append(" '").append(name).append("'");
-  text.append(" used at ").append(running_place());
+  if (site.line() != 0) {
+    text.append(" used at ").append(text_of(site));
+  } else {
+    text.append(" used at or after ").append(running_place());
+  }
   text.append(
       " is not journaled, and others have a part in it, so it would not be the same when the run "
       "is replayed; use it in a weir::step");
@@ -234,13 +258,13 @@ void require_same_run(std::uint32_t home, const std::string& what) {
 void raise_other_run(const std::string& what) {
   std::string text = what;
   if (run_here != nullptr) {
-    text.append(" of others used at ").append(running_place()).append(" in durable run '");
+    text.append(" of others used at or after ").append(running_place()).append(" in durable run '");
     text.append(run_here->run_id());
     text.append(
         "'; what others do to it would not be the same when the run is replayed: use it in "
         "a weir::step, or make one inside the run");
   } else {
-    text.append(" of a durable run used outside of it at ").append(running_place());
+    text.append(" of a durable run used outside of it at or after ").append(running_place());
     text.append(
         "; a run's own objects are for its fibers only, not for steps and not for others: "
         "pass values");

@@ -15,6 +15,17 @@ namespace {
 
 task<> serve(std::shared_ptr<weir::detail::engine_core> core) { co_await core->serve(); }
 
+// The service must have begun: steps run in its scope.
+task<> open_when_served(std::shared_ptr<weir::detail::engine_core> core) {
+  co_await core->service_begun();
+  core->open();
+}
+
+task<> close_and_join(weir::detail::engine_core& core, const child<void>& service) {
+  core.ask_to_close();
+  co_await service;
+}
+
 }  // namespace
 
 engine::engine(scope& s, engine_options options, std::source_location site)
@@ -28,17 +39,14 @@ void engine::add_handler(std::string_view name,
   core_->add_handler(name, std::move(handler), version);
 }
 
-// The service must have begun: steps run in its scope.
-task<> engine::open() {
-  const std::shared_ptr<weir::detail::engine_core> core = core_;
-  co_await core->service_begun();
-  core->open();
+task<> engine::open(std::source_location site) {
+  require_outside(site);
+  return open_when_served(core_);
 }
 
-task<> engine::close() {
-  core_->ask_to_close();
-  const child<void>& service = service_;
-  co_await service;
+task<> engine::close(std::source_location site) {
+  require_outside(site);
+  return close_and_join(*core_, service_);
 }
 
 task<std::string> engine::begin(std::string_view handler, const start_options& options,
@@ -90,9 +98,21 @@ task<bool> engine::tell(std::string_view id, std::string_view name, std::string 
   return coroutine::run(core_, std::string(id), std::string(name), std::move(value));
 }
 
-std::optional<run_info> engine::get(std::string_view id) const { return core_->get(id); }
-std::vector<run_info> engine::list(list_options options) const { return core_->list(options); }
-bool engine::cancel(std::string_view id, std::string_view why) { return core_->cancel(id, why); }
-subscription<run_event> engine::events() { return core_->events(); }
+std::optional<run_info> engine::get(std::string_view id, std::source_location site) const {
+  require_outside(site);
+  return core_->get(id);
+}
+std::vector<run_info> engine::list(list_options options, std::source_location site) const {
+  require_outside(site);
+  return core_->list(options);
+}
+bool engine::cancel(std::string_view id, std::string_view why, std::source_location site) {
+  require_outside(site);
+  return core_->cancel(id, why);
+}
+subscription<run_event> engine::events(std::source_location site) {
+  require_outside(site);
+  return core_->events();
+}
 
 }  // namespace weir::durable

@@ -2,6 +2,7 @@
 // Runs that call runs, and what becomes of a command that is refused or given up.
 #include "durable/engine_core.hpp"
 
+#include "core/error_notes.hpp"
 #include "durable/step_job.hpp"
 #include "durable/visits.hpp"
 
@@ -28,20 +29,29 @@ void engine_core::start_call(durable_run& run, command_wait& w) {
   const errc refused = refuses(request, problem);
   if (refused != errc{}) return refuse(run, w, refused, std::move(problem));
   durable_run* callee = attached(request);
+  std::string circle;
+  if (callee == &run) {
+    return refuse(run, w, errc::would_deadlock,
+                  "run '" + run.id + "' calls itself by its own id, and would wait for itself");
+  }
+  if (callee != nullptr && closes_circle(run, *callee, circle)) {
+    return refuse(
+        run, w, errc::would_deadlock,
+        "run '" + run.id + "' calls run '" + callee->id + "' and would wait for itself: " + circle);
+  }
   try {
     if (callee == nullptr) callee = start_run(request, run.number(), w.command);
   } catch (const payload_error& e) {
     return refuse(run, w, static_cast<errc>(e.code().value()), e.what());
   }
   if (callee == nullptr) return;
-  if (callee == &run)
-    return refuse(run, w, errc::would_deadlock,
-                  "run '" + run.id + "' calls itself by its own id, and would wait for itself");
   if (!callee->ended()) return note_caller(*callee, run, w.command);
   try {
     answer_call(run, w.command, callee->outcome ? *callee->outcome : late_result(*callee));
   } catch (...) {
-    run.block(message_of(std::current_exception()));
+    std::string why("the result of the called run '");
+    why.append(callee->id).append("' cannot be read at ").append(text_of(w.setup().site));
+    run.block(why.append(": ").append(message_of(std::current_exception())));
   }
 }
 
@@ -57,6 +67,27 @@ void engine_core::note_caller(durable_run& callee, const durable_run& run, std::
   callee.callers->insert({run.number(), command});
 }
 
+// From the run back to those that wait for it; usually there are none, or one.
+bool engine_core::closes_circle(const durable_run& run, const durable_run& callee,
+                                std::string& circle) {
+  std::map<const durable_run*, const durable_run*> waits_for{{&run, nullptr}};
+  std::deque<const durable_run*> todo{&run};
+  while (!todo.empty() && !waits_for.contains(&callee)) {
+    const durable_run& at = *todo.front();
+    todo.pop_front();
+    if (at.callers == nullptr) continue;
+    for (const durable_run::caller& c : *at.callers) {
+      const durable_run* waiting = find(c.run);
+      if (waiting == nullptr || waiting->ended()) continue;
+      if (waits_for.emplace(waiting, &at).second) todo.push_back(waiting);
+    }
+  }
+  if (!waits_for.contains(&callee)) return false;
+  for (const durable_run* at = &callee; at != nullptr; at = waits_for.at(at))
+    circle.append("'").append(at->id).append(at == &run ? "'" : "' waits for ");
+  return true;
+}
+
 void engine_core::give_up(durable_run& run, command_wait& w) {
   command_answer gone;
   gone.how = command_answer::sort::cancelled;
@@ -69,8 +100,11 @@ void engine_core::give_up(durable_run& run, command_wait& w) {
     return job->second->cancel();
   }
   durable_run* callee = attached(request_of(run, w));
-  if (callee == nullptr || callee->ended() || callee->parent != run.number())
+  if (callee == nullptr || callee->ended() || callee->parent != run.number()) {
+    if (callee != nullptr && callee->callers != nullptr)
+      callee->callers->erase({run.number(), w.command});
     return run.step_ended(w.command, std::move(gone));
+  }
   note_caller(*callee, run, w.command);
   if (std::exchange(callee->caller_asked, true)) return;  // in an earlier life, too
   completion what{record_type::cancel, w.command, wall_now(), {}, {}};

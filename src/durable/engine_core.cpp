@@ -30,7 +30,8 @@ engine_setup::engine_setup(const durable::engine_options& options)
       sync(options.sync == durable::sync::always),
       segment_bytes(options.segment_bytes),
       disk(options.disk),
-      max_live(options.max_live) {
+      max_live(options.max_live),
+      report_blocked(options.report_blocked) {
   require_option(!path.empty(), "path is empty; give the directory of the journal");
   require_option(max_resume > 0, "max_resume is not positive");
   require_option(max_live > 0, "max_live is not positive");
@@ -47,9 +48,12 @@ engine_core::engine_core(engine_setup setup)
       host_name_(host_.own_door().name()),
       events_(events_kept),
       pump_(new work_strand(*this, &engine_core::work_on_runs, host_)),
-      flusher_(new work_strand(*this, &engine_core::flush, host_)) {}
+      flusher_(new work_strand(*this, &engine_core::flush, host_)) {
+  host_.env().add_watch(alarm_);
+}
 
 engine_core::~engine_core() {
+  if (!ended_) host_.env().remove_watch(alarm_);
   if (alarm_.armed()) host_.cancel_deadline(alarm_);
   if (room_clock_.armed()) host_.cancel_deadline(room_clock_);
   forget_timers();
@@ -290,6 +294,7 @@ engine_core::told engine_core::resolve(std::string_view id, bool ok, std::string
   if (run == nullptr || run->ended() || run->resolved.contains(of->command))
     return {false, journal_->last_lsn()};
   if (stalled_) require_room();
+  if (ok) run->require_fits_awakeable(of->command, text);
   completion what{record_type::resolved, of->command, wall_now(), {}, {}};
   what.answer.how = ok ? command_answer::sort::value : command_answer::sort::error;
   what.answer.text = std::move(text);
@@ -304,16 +309,29 @@ engine_core::told engine_core::signal(std::string_view run_id, std::string_view 
   const auto found = by_id_.find(run_id);
   if (found == by_id_.end() || found->second->ended()) return {false, journal_->last_lsn()};
   if (stalled_) require_room();
+  durable_run& run = *found->second;
+  run.require_fits_signal(name, value);
   completion what{record_type::signal, 0, wall_now(), std::string(name), {}};
   what.answer.how = command_answer::sort::value;
   what.answer.text = std::move(value);
-  return {true, tell_run(*found->second, std::move(what))};
+  const std::uint64_t lsn = tell_run(run, std::move(what));
+  if (run.live != nullptr) ++run.live->signals[std::string(name)].on_their_way;
+  return {true, lsn};
 }
 
 bool engine_core::cancel(std::string_view id, std::string_view why) {
   require_open("cancel");
   const auto found = by_id_.find(id);
   if (found == by_id_.end() || found->second->ended()) return false;
+  if (durable_run& run = *found->second; run.state == durable::run_state::blocked) {
+    if (run.cancelled_blocked) return true;
+    std::string text("cancelled while it was blocked, so its cleanup did not run");
+    if (!why.empty()) text.append(" (").append(why).append(")");
+    run.cancelled_blocked = text.append("; it was blocked because ").append(run.message);
+    if (run.live == nullptr) end_blocked(run);
+    require_running();
+    return true;
+  }
   completion what{record_type::cancel, 0, wall_now(), {}, {}};
   what.answer.how = command_answer::sort::cancelled;
   what.answer.text = why;

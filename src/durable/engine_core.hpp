@@ -88,6 +88,7 @@ struct engine_setup {
   std::int64_t segment_bytes;
   weir::disk* disk;
   std::int64_t max_live;
+  bool report_blocked;
 };
 
 /// A strand of the host's loop that does a piece of the engine's work in each turn. If the engine
@@ -226,6 +227,11 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   journal::appended record_end(durable_run& run);
   void block_run(durable_run& run, std::string why);
   void stop_blocked(durable_run& run);
+  void tell_blocked(const durable_run& run);
+  /// Ends a blocked run that was cancelled, without its cleanup. REQUIRES: not in memory.
+  void end_blocked(durable_run& run);
+  /// Its end was recorded; false if that could not be, because the journal has failed.
+  bool note_end(durable_run& run, journal::appended at);
   void replayed(durable_run& run);
   void has_recovered(durable_run& run);
   /// Its start is on the disk, so that others may know of it.
@@ -234,6 +240,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// The run that a call starts or attaches to.
   static run_request request_of(const durable_run& run, const command_wait& w);
   static void note_caller(durable_run& callee, const durable_run& run, std::uint64_t command);
+  /// Whether `run` would wait for itself if it waited for `callee`; the way there in `circle`.
+  bool closes_circle(const durable_run& run, const durable_run& callee, std::string& circle);
   void answer_call(durable_run& run, std::uint64_t command, const command_answer& how);
   void park(durable_run& run);
   void unpark(durable_run& run) noexcept;
@@ -262,9 +270,10 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   struct by_time {
     bool operator()(const run_timer* a, const run_timer* b) const noexcept;
   };
-  struct alarm_clock final : deadline_node {
+  struct alarm_clock final : deadline_node, wall_watch {
     explicit alarm_clock(engine_core& e) noexcept : of(e) {}
     void expired() noexcept override { of.fire_due(); }
+    void wall_clock_set() noexcept override { of.arm_alarm(); }
     engine_core& of;
   };
 

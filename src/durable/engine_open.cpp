@@ -207,6 +207,7 @@ task<> engine_core::shut_down() {
   if (journal_ != nullptr) close_journal();
   journal_.reset();
   events_.close();
+  host_.env().remove_watch(alarm_);
   ended_ = true;
 }
 

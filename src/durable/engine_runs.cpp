@@ -2,6 +2,9 @@
 // How the engine lets runs go on: resuming, driving, ending, suspending, steps.
 #include "durable/engine_core.hpp"
 
+#include <cstdio>
+
+#include "core/error_notes.hpp"
 #include "core/region.hpp"
 #include "durable/step_job.hpp"
 #include "durable/visits.hpp"
@@ -77,8 +80,8 @@ void engine_core::begin_resumed() {
     durable_run& run = *resuming_.front();
     resuming_.pop_front();
     ++replaying_;
+    const handler_base* code = code_of(run);
     try {
-      const handler_base* code = code_of(run);
       if (code == nullptr) {
         block_run(run, "no handler '" + run.handler + "' of version " +
                            std::to_string(run.version) + " was added");
@@ -93,11 +96,14 @@ void engine_core::begin_resumed() {
       emit(run);
       make_ready(run);
     } catch (...) {
-      if (run.live != nullptr) {
+      std::string why = message_of(std::current_exception());
+      if (run.live != nullptr) {  // its input cannot be decoded
         run.discard();
         --live_;
+        why.append("; handler '").append(run.handler).append("' was added at ");
+        why.append(text_of(code->added)).append(old_code);
       }
-      block_run(run, message_of(std::current_exception()));
+      block_run(run, std::move(why));
     }
   }
 }
@@ -122,6 +128,10 @@ run_history engine_core::load(durable_run& run, std::string& input) {
       step.open = false;
     } else if (type == record_type::intent) {
       past.steps[key].open = true;
+    } else if (type == record_type::hurried) {
+      payload_reader in(payload);
+      const std::uint64_t number = in.number();
+      past.hurried[number] = in.number();
     } else if (is_completion(type)) {
       completion what{type, key, {}, {}, {}};
       what.answer.how = static_cast<command_answer::sort>(head.flags & 0xffU);
@@ -222,14 +232,38 @@ void engine_core::end_run(durable_run& run) {
     run.outcome = command_answer{command_answer::sort::error, code, text};
     at = record_end(run);
   }
-  if (at.lsn == never_durable) return;
+  (void)note_end(run, at);
+}
+
+// The runs that it has called go on without it, and are asked to end.
+void engine_core::end_blocked(durable_run& run) {
+  run.outcome.emplace();
+  run.outcome->how = command_answer::sort::cancelled;
+  run.outcome->text = std::move(*run.cancelled_blocked);
+  if (run.alarm != nullptr) stop_timer(*run.alarm);
+  run.alarm.reset();
+  if (!note_end(run, record_end(run))) return;
+  std::vector<durable_run*> called;
+  for (const auto& [number, other] : runs_)
+    if (other->parent == run.number() && !other->ended()) called.push_back(other.get());
+  for (durable_run* other : called) {
+    if (std::exchange(other->caller_asked, true)) continue;
+    completion what{record_type::cancel, 1, wall_now(), {}, {}};
+    what.answer.how = command_answer::sort::cancelled;
+    what.answer.text = "the run that called it was cancelled";
+    cancel_told(*other, std::move(what));
+  }
+}
+
+bool engine_core::note_end(durable_run& run, journal::appended at) {
+  if (at.lsn == never_durable) return false;
   run.end_lsn = at.lsn;
   run.end_place = at.place;
   run.places = {};
   run.resolved = {};
   ending_.push_back(&run);
   const auto callers = std::move(run.callers);
-  if (callers == nullptr) return;
+  if (callers == nullptr) return true;
   for (const durable_run::caller& c : *callers) {
     durable_run* waiting = find(c.run);
     if (waiting == nullptr || waiting->ended()) continue;
@@ -239,6 +273,7 @@ void engine_core::end_run(durable_run& run) {
       answer_call(*waiting, c.command, *run.outcome);
     }
   }
+  return true;
 }
 
 void engine_core::finish_durable_runs() {
@@ -278,8 +313,16 @@ void engine_core::block_run(durable_run& run, std::string why) {
   run.state = durable::run_state::blocked;
   run.message = std::move(why);
   if (run.resuming) replayed(run);
+  tell_blocked(run);
+}
+
+void engine_core::tell_blocked(const durable_run& run) {
   emit(run);
   host_.emit("run_blocked", run.id);
+  if (!setup_.report_blocked) return;
+  const std::string line = "weir: durable run '" + run.id + "' of handler '" + run.handler +
+                           "' is blocked: " + run.message + "\n";
+  std::fputs(line.c_str(), stderr);
 }
 
 // Its steps refer to its frames: they end first.
@@ -291,8 +334,8 @@ void engine_core::stop_blocked(durable_run& run) {
   }
   run.evict("the run is blocked");
   --live_;
-  emit(run);
-  host_.emit("run_blocked", run.id);
+  if (run.cancelled_blocked) return end_blocked(run);
+  tell_blocked(run);
 }
 
 void engine_core::step_lost(durable_run& run) noexcept {

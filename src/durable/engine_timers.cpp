@@ -30,13 +30,16 @@ void engine_core::forget_timers() noexcept {
   timers_.clear();
 }
 
+// The alarm is one of the monotonic clock. Where the wall clock may be set, or the machine be
+// suspended, without a word, it also goes off in between, to look again.
 void engine_core::arm_alarm() {
   if (alarm_.armed()) host_.cancel_deadline(alarm_);
   if (timers_.empty() || to_recover_ > 0 || !running()) return;
   const std::uint64_t now = ticks_of(wall_now());
   const std::uint64_t when = (*timers_.begin())->when;
   const auto left = static_cast<std::int64_t>(when > now ? when - now : 0);
-  host_.arm_deadline(alarm_, saturating_add(host_.now(), duration(left)), host_.next_order());
+  const duration pause = std::min(duration(left), host_.env().wall_check());
+  host_.arm_deadline(alarm_, saturating_add(host_.now(), pause), host_.next_order());
 }
 
 // Sleeps of one instant fire together; a limit fires when what they woke has run.

@@ -3,6 +3,9 @@
 #include "durable/engine_core.hpp"
 #include "durable/run.hpp"
 
+#include <cstdio>
+
+#include "core/error_notes.hpp"
 #include "core/region.hpp"
 #include "durable/awakeable_id.hpp"
 #include "durable/visits.hpp"
@@ -35,6 +38,15 @@ std::uint64_t durable_run::next_number() {
   live_run::fiber_record& f = running_fiber();
   const std::uint64_t stream = mix(seed + 0x9e3779b97f4a7c15U * (f.id + std::uint64_t{1}));
   return mix(stream + 0x9e3779b97f4a7c15U * ++f.numbers);
+}
+
+// Two runs of one id, of different journals or one after the other, have different seeds; that
+// itself is not told, because the run's random numbers follow from it.
+std::string durable_run::step_key(std::uint64_t key) const {
+  char text[24];
+  std::snprintf(text, sizeof text, ".%016llx",
+                static_cast<unsigned long long>(mix(seed ^ 0x737465702d6b6579U)));
+  return child_id(key) + text;
 }
 
 loop& durable_run::host() noexcept { return engine_.host(); }
@@ -74,8 +86,9 @@ std::string text_of(command_kind kind, std::string_view name) {
   return text;
 }
 
+/// Timers have no place of their own: the line of the user that waits.
 std::string place_of(std::source_location site) {
-  return std::string(site.file_name()).append(":").append(std::to_string(site.line()));
+  return site.line() == 0 ? running_place() : detail::text_of(site);
 }
 
 }  // namespace
@@ -104,6 +117,7 @@ durable_run::issued_command durable_run::command(command_kind kind, std::string_
                                                  std::source_location site,
                                                  std::optional<run_request> sends) {
   if (state == durable::run_state::blocked) return {};
+  if (site.line() != 0) live->last_site = site;
   live_run::fiber_record& f = running_fiber();
   const std::uint64_t key = command_key(f.id, ++f.commands);
   const auto was = live->history.commands.find(key);
@@ -134,10 +148,8 @@ record_place durable_run::record(const live_run::fresh_command& c) {
 // ------------------------------------------------------------------ timers
 
 void durable_run::arm_timer(timer_node& node, std::uint64_t when, bool limit) noexcept {
-  const issued_command c =
-      command(limit ? command_kind::limit : command_kind::timer, {}, 0, when,
-              current != nullptr && current->leaf != nullptr ? current->leaf->awaiting
-                                                             : std::source_location());
+  const issued_command c = command(limit ? command_kind::limit : command_kind::timer, {}, 0, when,
+                                   std::source_location());
   if (c.key == 0) return;
   auto made = std::make_unique<run_timer>();
   made->run = this;
@@ -160,28 +172,71 @@ void durable_run::cancel_timer(timer_node& node) noexcept {
 
 // ------------------------------------------------------------------ waits
 
+bool durable_run::give(command_wait& w, const command_answer& answer) {
+  try {
+    w.set(answer);
+    return true;
+  } catch (...) {
+    const command_setup& setup = w.setup();
+    std::string text("the value of ");
+    text.append(text_of(setup.kind, setup.name)).append(" cannot be read as the type that the ");
+    text.append("code expects at ").append(place_of(setup.site)).append(": ");
+    block(text.append(message_of(std::current_exception())).append(old_code));
+    return false;
+  }
+}
+
 bool durable_run::poll(command_wait& w) {
   const command_setup& setup = w.setup();
   if (setup.kind == command_kind::awakeable) {
     const live_run::cell& cell = live->awakeables[setup.key];
-    if (!cell.answer) return false;
-    w.set(*cell.answer);
-    return true;
+    return cell.answer && give(w, *cell.answer);
   }
   if (setup.kind == command_kind::promise) {
     const command_answer* settled = peek_promise(setup.name);
-    if (settled == nullptr) return false;
-    w.set(*settled);
-    return true;
+    return settled != nullptr && give(w, *settled);
   }
   if (setup.kind == command_kind::signal) {
     live_run::signal_box& box = live->signals[setup.name];
-    if (box.kept.empty() || !box.waiting.empty()) return false;
-    w.set(std::move(box.kept.front()));
+    if (box.kept.empty() || !box.waiting.empty() || !give(w, box.kept.front())) return false;
     box.kept.pop_front();
     return true;
   }
   return false;
+}
+
+namespace {
+
+void require_fits(answer_check type, command_kind kind, std::string_view name, std::string_view run,
+                  std::string_view value) {
+  if (type == nullptr) return;
+  try {
+    type(value);
+  } catch (...) {
+    std::string text(text_of(kind, name));
+    text.append(" of durable run '").append(run).append("' is awaited as another type: ");
+    raise(errc::bad_data, text.append(message_of(std::current_exception())));
+  }
+}
+
+}  // namespace
+
+void durable_run::require_fits_awakeable(std::uint64_t command, std::string_view value) const {
+  if (live == nullptr) return;
+  const auto found = live->awakeables.find(command);
+  if (found == live->awakeables.end()) return;
+  require_fits(found->second.type, command_kind::awakeable, {}, id, value);
+}
+
+// Who waits first gets it, unless another one is on its way.
+void durable_run::require_fits_signal(std::string_view name, std::string_view value) const {
+  if (live == nullptr || live->replaying) return;
+  const auto found = live->signals.find(name);
+  if (found == live->signals.end()) return;
+  const live_run::signal_box& box = found->second;
+  if (box.on_their_way > 0 || box.waiting.empty()) return;
+  const auto& first = static_cast<const command_wait&>(*box.waiting.first());
+  require_fits(first.type(), command_kind::signal, name, id, value);
 }
 
 wait_list* durable_run::waiters_of(const command_wait& w) {
@@ -237,31 +292,43 @@ cancel_result durable_run::withdraw(command_wait& w) noexcept {
 
 // ------------------------------------------------------------------ awakeables and promises
 
-run_seam::awakeable_made durable_run::make_awakeable(std::string_view name,
+void durable_run::handler_begins(std::source_location function) noexcept {
+  if (!is_library_file(function.file_name())) live->handler = function;
+}
+
+run_seam::awakeable_made durable_run::make_awakeable(std::string_view name, answer_check type,
                                                      std::source_location site) {
   const issued_command c = command(command_kind::awakeable, name, 0, 0, site);
+  live->awakeables[c.key].type = type;
   return {c.key, awakeable_id({number_, c.key}, engine_.secret())};
 }
 
-void durable_run::settle_cell(live_run::cell& cell, command_answer answer) {
-  if (cell.answer) return;
+bool durable_run::settle_cell(live_run::cell& cell, command_answer answer) {
+  if (cell.answer) return true;
   cell.answer = std::move(answer);
+  for (linked_wait* w = cell.waiting.first(); w != nullptr; w = wait_list::after(*w))
+    if (!give(static_cast<command_wait&>(*w), *cell.answer)) return false;
   while (!cell.waiting.empty()) {
     auto& w = static_cast<command_wait&>(*cell.waiting.first());
     cell.waiting.remove(w);
     ++list_visits;
     if (w.setup().kind == command_kind::awakeable) --live->journaled_waits;
-    w.arrived(*cell.answer);
+    w.arrived();
   }
+  return true;
 }
 
 bool durable_run::settle_promise(std::string_view name, command_answer answer,
                                  std::source_location site) {
-  (void)command(command_kind::promise, name, digest_of(answer.text), 0, site);
   live_run::cell& cell = live->promises[std::string(name)];
+  if (!cell.answer && answer.how == command_answer::sort::value) {
+    for (linked_wait* w = cell.waiting.first(); w != nullptr; w = wait_list::after(*w))
+      require_fits(static_cast<command_wait&>(*w).type(), command_kind::promise, name, id,
+                   answer.text);
+  }
+  (void)command(command_kind::promise, name, digest_of(answer.text), 0, site);
   if (cell.answer) return false;
-  settle_cell(cell, std::move(answer));
-  return true;
+  return settle_cell(cell, std::move(answer));
 }
 
 const command_answer* durable_run::peek_promise(std::string_view name) const {

@@ -8,6 +8,7 @@
 #include <weir/time.hpp>
 
 #include "core/dump_tree.hpp"
+#include "core/error_notes.hpp"
 #include "core/region.hpp"
 #include "durable/engine_core.hpp"
 #include "durable/visits.hpp"
@@ -17,6 +18,20 @@ namespace weir::detail {
 namespace {
 
 constexpr int strands_per_turn = 64;
+
+/// After this many turns of its strands a run that has not come to rest hears what happened anyway.
+/// Where that was is recorded, so that it is the same in a replay.
+constexpr std::uint64_t restless_turns_max = 10'000;
+
+/// The first line of the user's code that an exception left.
+std::string place_of(const std::exception_ptr& error) {
+  for (const error_note& note : notes_of(error)) {
+    if (note.kind != error_note::sort::frame || is_library_file(note.function.file_name()))
+      continue;
+    return text_of(note.where.line() == 0 ? note.function : note.where);
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -35,7 +50,7 @@ void durable_run::begin(const handler_base& code, std::string input, run_history
   how.name = name;
   how.failure = failure::isolate;  // its error is the run's
   live->root_scope.emplace(scope_setup(how, std::source_location::current()), region_kind::scope);
-  auto* root = scope::make(code.invoke(std::move(input)));
+  auto* root = scope::make(code.invoke(input));
   live->root = core_ref::adopt(live->root_scope->adopt(
       root, {.name = "handler"}, std::source_location::current(), scope::launch::hidden));
   live->inner.set_root(*live->root_scope, *root);
@@ -57,6 +72,7 @@ durable_run::progress durable_run::drive() {
     if (turns == strands_per_turn) return progress::more;
     for (int i = 0; !live->inner.drain(1);) {
       if (state == durable::run_state::blocked) return progress::blocked;
+      if (hurry() && !deliver_next()) return progress::blocked;
       if (++i == strands_per_turn) return progress::more;
     }
     if (state == durable::run_state::blocked) return progress::blocked;
@@ -64,16 +80,10 @@ durable_run::progress durable_run::drive() {
       if (live->replaying && !go_live()) return progress::blocked;
       return progress::ended;
     }
-    if (!live->history.completions.empty()) {
-      completion next = std::move(live->history.completions.front());
-      live->history.completions.pop_front();
-      if (!deliver(std::move(next))) return progress::blocked;
-    } else if (live->replaying) {
+    if (live->replaying && live->history.completions.empty()) {
       if (!go_live()) return progress::blocked;
-    } else if (!live->inbox.empty()) {
-      completion next = std::move(live->inbox.front());
-      live->inbox.pop_front();
-      (void)deliver(std::move(next));
+    } else if (live->replaying || !live->inbox.empty()) {
+      if (!deliver_next()) return progress::blocked;
     } else if (waits_for_journal()) {
       return progress::parked;
     } else {
@@ -82,11 +92,66 @@ durable_run::progress durable_run::drive() {
   }
 }
 
-void durable_run::block_missing(const run_history::command& left) {
+bool durable_run::deliver_next() {
+  ring<completion>& from = live->replaying ? live->history.completions : live->inbox;
+  completion next = std::move(from.front());
+  from.pop_front();
+  ++live->delivered;
+  live->rested_at = live->inner.steps();
+  return deliver(std::move(next));
+}
+
+// A replay does it where it was done. If that was lost with the tail of the journal, nothing that
+// is left depends on the place.
+bool durable_run::hurry() {
+  const std::uint64_t turns = live->inner.steps() - live->rested_at;
+  const run_history& past = live->history;
+  const auto known = past.hurried.find(live->delivered);
+  if (known != past.hurried.end()) return turns >= known->second;
+  if (turns < restless_turns_max || !past.commands.empty()) return false;
+  if (!past.hurried.empty() && past.hurried.rbegin()->first > live->delivered) return false;
+  if (live->replaying && past.completions.empty() && !go_live()) return false;
+  if ((live->replaying ? past.completions : live->inbox).empty()) return false;
+  payload_writer payload;
+  payload.number(live->delivered).number(turns);
+  engine_.append(*this, record_type::hurried, 0, 0, payload.view());
+  return true;
+}
+
+// ------------------------------------------------------------------ code that does not match
+
+std::string durable_run::how_it_ended() const {
+  const auto& root = static_cast<fiber_of<std::string>&>(static_cast<fiber&>(*live->root.get()));
+  std::string text("the handler ended");
+  std::string at;
+  if (root.out.is_error()) {
+    text.append(" with the error \"").append(message_of(root.out.error())).append("\"");
+    at = place_of(root.out.error());
+  } else if (root.out.is_cancelled()) {
+    text.append(" by its cancellation");
+  }
+  if (at.empty() && live->last_site.line() != 0) at = text_of(live->last_site);
+  if (at.empty() && live->handler.line() != 0) at = text_of(live->handler);
+  return at.empty() ? text : text.append(", at or after ").append(at);
+}
+
+// Of a fiber that has ended, or was not spawned, that of the handler is told.
+std::string durable_run::where_it_is(std::uint32_t fiber_id) const {
+  const auto* at = static_cast<const fiber*>(live->root.get());
+  if (at->ended) return how_it_ended();
+  for (const auto& [f, known] : live->fibers)
+    if (known.id == fiber_id) at = f;
+  std::string text(at == live->root.get() ? "the handler" : "the child");
+  return text.append(" is at ").append(place_in(*at));
+}
+
+void durable_run::block_missing(std::uint64_t key, const run_history::command& left) {
   std::string text("the code does not match the journal: the journal has ");
   text.append(to_string(left.kind));
   if (!left.name.empty()) text.append(" '").append(left.name).append("'");
-  text.append(", which the code does not do any more");
+  text.append(" as command ").append(std::to_string(index_of_key(key)));
+  text.append(fiber_of_key(key) == root_fiber ? " of the handler" : " of a child");
+  text.append(", which the code does not do any more: ").append(where_it_is(fiber_of_key(key)));
   block(text.append(old_code));
 }
 
@@ -96,7 +161,7 @@ bool durable_run::go_live() {
     const auto first = std::min_element(
         live->history.commands.begin(), live->history.commands.end(),
         [](const auto& a, const auto& b) { return a.second.place < b.second.place; });
-    block_missing(first->second);
+    block_missing(first->first, first->second);
     return false;
   }
   live->replaying = false;
@@ -138,7 +203,8 @@ bool durable_run::waits_for_journal() const noexcept {
 // well, it is cut short.
 void durable_run::fail_deadlocked() {
   if (!live->deadlock.empty()) {
-    if (std::exchange(live->forced, true)) return block("deadlocked, and a wait refuses to end");
+    if (std::exchange(live->forced, true))
+      return block("deadlocked, and a wait refuses to end: " + where_it_is(root_fiber));
     return live->inner.cancel_everything("deadlock", true);
   }
   completion what{record_type::deadlock, 0, engine_.wall_now(), {}, {}};
@@ -156,7 +222,7 @@ bool durable_run::deliver(completion next) {
   // An awakeable may have its answer before it is made again: its id was known in an earlier life.
   const bool answers = next.type == record_type::answer || next.type == record_type::fired;
   if (live->replaying && answers && live->history.commands.contains(next.command)) {
-    block_missing(live->history.commands.at(next.command));
+    block_missing(next.command, live->history.commands.at(next.command));
     return false;
   }
   switch (next.type) {
@@ -186,23 +252,25 @@ bool durable_run::deliver(completion next) {
       const auto found = live->issued.find(next.command);
       if (found == live->issued.end()) break;
       command_wait* w = found->second;
+      if (!give(*w, next.answer)) return false;
       live->issued.erase(found);
-      w->arrived(std::move(next.answer));
+      w->arrived();
       break;
     }
     case record_type::resolved:
-      settle_cell(live->awakeables[next.command], std::move(next.answer));
-      break;
+      return settle_cell(live->awakeables[next.command], std::move(next.answer));
     case record_type::signal: {
       live_run::signal_box& box = live->signals[next.name];
+      if (!live->replaying) --box.on_their_way;
       if (box.waiting.empty()) {
         box.kept.push_back(std::move(next.answer));
         break;
       }
       auto& first = static_cast<command_wait&>(*box.waiting.first());
+      if (!give(first, next.answer)) return false;
       box.waiting.remove(first);
       --live->journaled_waits;
-      first.arrived(std::move(next.answer));
+      first.arrived();
       break;
     }
     default:

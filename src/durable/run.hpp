@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <source_location>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -82,6 +83,9 @@ struct run_history {
   std::unordered_map<std::uint64_t, command> commands;  // that were not repeated yet
   std::unordered_map<std::uint64_t, step_past> steps;
   ring<completion> completions;  // that were not delivered yet
+  /// By the number of a completion: after how many turns the run got it although it had not come to
+  /// rest.
+  std::map<std::uint64_t, std::uint64_t> hurried;
 };
 
 /// Clock and chance of a run: the time of what was last delivered, numbers from its seed.
@@ -120,10 +124,12 @@ struct live_run {
   struct signal_box {
     ring<command_answer> kept;
     wait_list waiting;
+    std::size_t on_their_way = 0;  // in the inbox of the run
   };
   struct cell {  // an awakeable or a promise
     std::optional<command_answer> answer;
     wait_list waiting;
+    answer_check type = nullptr;  // of an awakeable
   };
 
   run_environment env;
@@ -153,6 +159,10 @@ struct live_run {
   std::size_t journaled_waits = 0;  // for awakeables and signals
   run_history history;
   ring<completion> inbox;
+  std::uint64_t delivered = 0;       // completions
+  std::uint64_t rested_at = 0;       // turns of the inner loop at the last delivery
+  std::source_location handler{};    // its coroutine
+  std::source_location last_site{};  // of a command
   struct fresh_command {
     std::uint64_t key;
     command_kind kind;
@@ -226,6 +236,8 @@ class durable_run final : public run_seam {
     auto operator<=>(const caller&) const = default;
   };
   std::unique_ptr<std::set<caller>> callers;  // runs that wait for its end; null: none
+  /// It is blocked and was cancelled: it ends, with this message, as soon as its steps have.
+  std::optional<std::string> cancelled_blocked;
   bool resuming = false;    // waits for its turn to be replayed, or is being replayed
   bool recovering = false;  // from the last life
   bool listed = false;      // in the engine's queue of runs that have something to do
@@ -252,6 +264,12 @@ class durable_run final : public run_seam {
   void step_ended(std::uint64_t command, command_answer answer);
   /// The id of a run that this one starts, if nobody has given it another.
   std::string child_id(std::uint64_t key) const;
+  /// What weir::step_key gives in a step.
+  std::string step_key(std::uint64_t key) const;
+  /// errc::bad_data if it is known that the run waits for a value of another type: as awakeable
+  /// `command`, or as a signal.
+  void require_fits_awakeable(std::uint64_t command, std::string_view value) const;
+  void require_fits_signal(std::string_view name, std::string_view value) const;
 
   // As the seam of its code.
   std::string_view run_id() const noexcept override { return id; }
@@ -262,7 +280,9 @@ class durable_run final : public run_seam {
   bool poll(command_wait& w) override;
   void issue(command_wait& w) override;
   cancel_result withdraw(command_wait& w) noexcept override;
-  awakeable_made make_awakeable(std::string_view name, std::source_location site) override;
+  void handler_begins(std::source_location function) noexcept override;
+  awakeable_made make_awakeable(std::string_view name, answer_check type,
+                                std::source_location site) override;
   bool settle_promise(std::string_view name, command_answer answer,
                       std::source_location site) override;
   const command_answer* peek_promise(std::string_view name) const override;
@@ -285,7 +305,14 @@ class durable_run final : public run_seam {
                          std::uint64_t number, std::source_location site,
                          std::optional<run_request> sends = std::nullopt);
   record_place record(const live_run::fresh_command& c);
-  void block_missing(const run_history::command& left);
+  void block_missing(std::uint64_t key, const run_history::command& left);
+  std::string where_it_is(std::uint32_t fiber_id) const;
+  std::string how_it_ended() const;
+  /// Gives a wait its answer; if that cannot be decoded, the run is blocked and the answer false.
+  bool give(command_wait& w, const command_answer& answer);
+  /// A completion that a run gets now, although it does not come to rest.
+  bool hurry();
+  bool deliver_next();
   bool matches(const run_history::command& was, command_kind kind, std::string_view name,
                std::uint64_t digest, std::uint64_t key, std::source_location site);
   bool deliver(completion next);
@@ -299,7 +326,7 @@ class durable_run final : public run_seam {
   void start(command_wait& w);
   /// Those who wait for the same as `w`; null if it waits for a step or a call.
   wait_list* waiters_of(const command_wait& w);
-  void settle_cell(live_run::cell& cell, command_answer answer);
+  bool settle_cell(live_run::cell& cell, command_answer answer);
 
   engine_core& engine_;
   std::uint64_t number_;

@@ -25,6 +25,7 @@ enum class record_type : std::uint16_t {
   resolved = 9,  // an awakeable; flags: command_answer::sort
   signal = 10,
   deadlock = 11,  // nothing could go on
+  hurried = 12,   // a completion was delivered to a run that did not come to rest
 };
 
 /// Whether it tells the run something: those are replayed in order, and what the run does next

@@ -15,8 +15,8 @@ namespace {
 
 /// Marks the code in it as the body of a step.
 struct step_region final : local_region_base {
-  struct setup {};
-  explicit step_region(setup) : local_region_base(&step_key, this, "step") {}
+  using setup = step_source*;
+  explicit step_region(setup of) : local_region_base(&step_mark, of, "step") {}
   /// The locals of the fiber that waits for the step, whose frames outlive it.
   void inherit(binding* locals) noexcept { bound.outer = locals; }
 };
@@ -58,7 +58,7 @@ task<std::string> step_job::attempt() {
     static_cast<step_region&>(static_cast<scope&>(c)).inherit(locals_);
     return body_.attempt();
   };
-  return run_region<std::string, step_region, decltype(once)>({}, once);
+  return run_region<std::string, step_region, decltype(once)>(this, once);
 }
 
 namespace {

@@ -13,7 +13,7 @@ namespace weir::detail {
 
 /// A step under way: a fiber of the host's loop, outside of the run. The wait in the run's frame,
 /// and with it the body, lives until the journal knows how the step ended.
-class step_job : public std::enable_shared_from_this<step_job> {
+class step_job final : public std::enable_shared_from_this<step_job>, public step_source {
  public:
   step_job(engine_core& engine, durable_run& run, command_wait& w,
            const run_history::step_past& past);
@@ -24,6 +24,7 @@ class step_job : public std::enable_shared_from_this<step_job> {
   void cancel();
   /// Its coroutine is gone: it was cancelled, or the journal has failed.
   void cut_short();
+  std::string key() override { return run_.step_key(command_); }
 
  private:
   static task<> work(std::shared_ptr<step_job> self);

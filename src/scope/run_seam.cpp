@@ -11,7 +11,7 @@
 
 namespace weir::detail {
 
-extern const char step_key = 0;
+extern const char step_mark = 0;
 
 std::string_view to_string(command_kind kind) noexcept {
   constexpr std::string_view words[] = {"nothing",   "sleep",   "time limit", "step",
@@ -32,7 +32,7 @@ void raise_answer(const command_answer& answer) {
 
 run_seam* run_outside_step(const char* what) {
   if (run_here != nullptr) return run_here;
-  if (current != nullptr && find_local(&step_key) != nullptr) {
+  if (current != nullptr && find_local(&step_mark) != nullptr) {
     std::string text(what);
     text.append(" inside a step, at ").append(running_place());
     text.append("; a step is one thing that is done and recorded: call it outside");

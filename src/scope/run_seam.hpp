@@ -3,7 +3,7 @@
 
 namespace weir::detail {
 
-/// The key of the local that marks the body of a step.
-extern const char step_key;
+/// The key of the local that marks the body of a durable step; its value is the step_source.
+extern const char step_mark;
 
 }  // namespace weir::detail

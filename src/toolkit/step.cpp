@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <weir/step.hpp>
 
+#include <weir/time.hpp>
+
+#include "core/loop.hpp"
+#include "scope/run_seam.hpp"
 #include "toolkit/budget_core.hpp"
 
 namespace weir::detail {
@@ -24,7 +28,18 @@ retry_decision worth_another(void*, const std::exception_ptr& error) {
   }
 }
 
+/// The key of the local that marks the body of a step outside of durable runs.
+constexpr char plain_mark = 0;
+
 }  // namespace
+
+plain_step_region::plain_step_region(setup of)
+    : local_region_base(&plain_mark, static_cast<step_source*>(of), "step") {}
+
+std::string plain_step::key() {
+  if (key_.empty()) key_ = uuid();
+  return key_;
+}
 
 std::string message_of(const std::exception_ptr& error) {
   try {
@@ -71,3 +86,20 @@ duration step_attempts::after_failure(outcome_base& out) {
 }
 
 }  // namespace weir::detail
+
+namespace weir {
+
+std::string step_key() {
+  void* here = nullptr;
+  if (detail::current != nullptr && detail::run_here == nullptr) {
+    here = detail::find_local(&detail::step_mark);
+    if (here == nullptr) here = detail::find_local(&detail::plain_mark);
+  }
+  if (here == nullptr)
+    detail::raise(errc::not_durable, "step_key called outside the body of a step, at or after " +
+                                         detail::running_place() +
+                                         "; call it in the function given to weir::step");
+  return static_cast<detail::step_source*>(here)->key();
+}
+
+}  // namespace weir

@@ -8,6 +8,8 @@ using durable::run_state;
 
 namespace {
 
+task<int> quick(int n) { co_return n; }
+
 /// "refused" if `f` ends with errc::not_journaled and the text names this file. The await must be
 /// in this file, so `f` is a task.
 template <class F>
@@ -217,6 +219,79 @@ TEST(durable_refusal, the_engine_itself_belongs_into_a_step) {
   session(on, setup, [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
     EXPECT_EQ(co_await ending_of(run), "refused 5");
+  });
+}
+
+// The promise: using the engine in a handler, and `on`, name the line that does it, not that of an
+// await before it.
+TEST(durable_refusal, the_engine_and_other_loops_are_refused_with_the_line_of_their_use) {
+  const stage on;
+  sim::world w({.seed = 1, .start_time = day0});
+  static durable::engine* engine = nullptr;
+  static std::optional<durable::run_handle<int>> handle;
+  auto handler = [&w](int) -> task<std::string> {
+    co_await weir::yield();
+    lines wrong;
+    auto expect = [&](int line, const std::exception_ptr& error) {
+      const std::string place = "refusal_test.cpp:" + std::to_string(line) + " ";
+      if (aid::code_of(error) != errc::not_journaled || !aid::contains(aid::what_of(error), place))
+        wrong.push_back(place + "in " + aid::what_of(error));
+    };
+    // clang-format off
+    expect(__LINE__, aid::thrown_by([&] { (void)engine->get("x"); }));
+    expect(__LINE__, aid::thrown_by([&] { (void)engine->list(); }));
+    expect(__LINE__, aid::thrown_by([&] { (void)engine->cancel("x"); }));
+    expect(__LINE__, aid::thrown_by([&] { (void)engine->events(); }));
+    expect(__LINE__, aid::thrown_by([&] { engine->add("x", quick); }));
+    expect(__LINE__, aid::thrown_by([&] { (void)engine->start<int>("other", {.id = "o"}, 5); }));
+    expect(__LINE__, aid::thrown_by([&] { (void)engine->start<int>("other"); }));
+    expect(__LINE__, aid::thrown_by([&] { (void)engine->resolve("x", 1); }));
+    expect(__LINE__, aid::thrown_by([&] { (void)engine->reject("x", "no"); }));
+    expect(__LINE__, aid::thrown_by([&] { (void)engine->signal("x", "y", 1); }));
+    expect(__LINE__, aid::thrown_by([&] { (void)engine->open(); }));
+    expect(__LINE__, aid::thrown_by([&] { (void)engine->close(); }));
+    expect(__LINE__, aid::thrown_by([&] { (void)handle->result(); }));
+    expect(__LINE__, aid::thrown_by([&] { (void)handle->cancel(); }));
+    expect(__LINE__, aid::thrown_by([&] { (void)weir::on(w.loop("other"), nap(1s, 1)); }));
+    // clang-format on
+    co_return aid::joined(wrong);
+  };
+  auto setup = [&](durable::engine& e) {
+    engine = &e;
+    e.add("h", handler);
+    e.add("other", [](int n) -> task<int> { co_return n; });
+  };
+  std::string end;
+  auto use = [&](durable::engine& e) -> task<> {
+    handle = co_await e.start<int>("other", {.id = "one"}, 1);
+    auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
+    end = co_await ending_of(run);
+    handle.reset();
+  };
+  w.run(with_open_engine(options_for(on), setup, use));
+  EXPECT_EQ(end, "");
+}
+
+// The operation was made outside, so it is the await in the handler that counts.
+TEST(durable_refusal, calls_of_the_engine_that_were_made_outside_name_the_await) {
+  const stage on;
+  static std::optional<task<durable::run_handle<int>>> made;
+  auto handler = [](int) -> task<std::string> {
+    co_await weir::yield();
+    const int line = __LINE__ + 1;
+    const auto error = co_await aid::attempt([&]() -> task<> { (void)co_await std::move(*made); });
+    const std::string place = "refusal_test.cpp:" + std::to_string(line) + " ";
+    co_return aid::contains(aid::what_of(error), place) ? "" : aid::what_of(error);
+  };
+  auto setup = [&](durable::engine& e) {
+    e.add("h", handler);
+    e.add("other", [](int n) -> task<int> { co_return n; });
+  };
+  session(on, setup, [](durable::engine& e) -> task<> {
+    made.emplace(e.start<int>("other", {.id = "other"}, 5));
+    auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
+    EXPECT_EQ(co_await ending_of(run), "");
+    made.reset();
   });
 }
 

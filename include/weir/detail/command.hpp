@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -64,12 +65,20 @@ class command_wait : public simple_wait<command_wait, linked_wait> {
   // For the run.
   const command_setup& setup() const noexcept { return setup_; }
   command_setup& setup() noexcept { return setup_; }
-  /// The answer is kept for whoever awaits it; `arrived` also wakes them.
-  void set(command_answer answer) { answer_ = std::move(answer); }
-  void arrived(command_answer answer) {
-    answer_ = std::move(answer);
-    complete();
+  /// Keeps the answer for the fiber that awaits it. A value is decoded here, so that one that
+  /// cannot be read never reaches the fiber; throws then.
+  void set(const command_answer& answer) {
+    if (answer.how == command_answer::sort::value) {
+      read(answer.text);
+      answer_.how = answer.how;
+    } else {
+      answer_ = answer;
+    }
   }
+  /// Wakes the fiber. REQUIRES: set.
+  void arrived() { complete(); }
+  /// Of the type that is awaited.
+  virtual answer_check type() const noexcept = 0;
   std::uint64_t command = 0;  // fiber and index, while it is issued
   std::uint64_t order = 0;    // in which it was issued, among all of its run
   bool given_up = false;      // withdrawn, and waits for the confirmation
@@ -77,9 +86,9 @@ class command_wait : public simple_wait<command_wait, linked_wait> {
 
  protected:
   ~command_wait() = default;
-  const std::string& value() const {
+  virtual void read(std::string_view text) = 0;
+  void require_value() const {
     if (answer_.how != command_answer::sort::value) raise_answer(answer_);
-    return answer_.text;
   }
 
  private:
@@ -109,15 +118,32 @@ T decode_as(std::string_view text, std::string_view what, std::string_view name)
   }
 }
 
+template <class T>
+void check_answer(std::string_view text) {
+  (void)decode<T>(text);
+}
+
 /// Gives the decoded answer.
 template <class T>
 class answer_wait : public command_wait {
  public:
   using result = T;
   using command_wait::command_wait;
-  T take() const {
-    return decode_as<T>(value(), to_string(this->setup().kind), this->setup().name);
+  answer_check type() const noexcept override { return &check_answer<T>; }
+  T take() {
+    require_value();
+    if constexpr (!std::is_void_v<T>) return std::move(*value_);
   }
+
+ private:
+  void read(std::string_view text) override {
+    if constexpr (std::is_void_v<T>) {
+      decode<void>(text);
+    } else {
+      value_.emplace(decode<T>(text));
+    }
+  }
+  std::optional<stored_t<T>> value_;
 };
 
 }  // namespace detail

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <source_location>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -21,7 +23,9 @@ class handler_base {
   handler_base& operator=(const handler_base&) = delete;
   virtual ~handler_base() = default;
   /// One run, in the fiber that awaits it: from the encoded input to the encoded result.
-  virtual task<std::string> invoke(std::string input) const = 0;
+  /// What it cannot decode it throws at once.
+  virtual task<std::string> invoke(std::string_view input) const = 0;
+  std::source_location added;  // where it was given to the engine
 };
 
 /// The result and the parameters of a callable that has one call operator.
@@ -83,35 +87,43 @@ class handler_of final : public handler_base {
 
  public:
   explicit handler_of(F fn) : fn_(std::move(fn)) {}
-  task<std::string> invoke(std::string text) const override { return run(fn_, std::move(text)); }
-
- private:
-  // Each run has a copy of the callable, which lives as long as its coroutine.
-  static task<std::string> run(F fn, std::string text) {
-    if constexpr (args::wants_scope) {
-      auto body = [&](scope& s) { return call(fn, text, &s); };
-      co_return co_await with_scope({.name = "run"}, body);
+  // An input that cannot be decoded is found here, before anything of the run begins.
+  task<std::string> invoke(std::string_view text) const override {
+    if constexpr (std::is_void_v<input>) {
+      return run(fn_, unit());
     } else {
-      co_return co_await call(fn, text, nullptr);
+      return run(fn_, decode_as<input>(text, "the input of the handler", ""));
     }
   }
-  static task<std::string> call(F& fn, const std::string& text, scope* s) {
+
+ private:
+  struct unit {};
+  using given_t = std::conditional_t<std::is_void_v<input>, unit, input>;
+
+  // Each run has a copy of the callable, which lives as long as its coroutine.
+  static task<std::string> run(F fn, given_t given) {
+    if constexpr (args::wants_scope) {
+      auto body = [&](scope& s) { return call(fn, given, &s); };
+      co_return co_await with_scope({.name = "run"}, body);
+    } else {
+      co_return co_await call(fn, given, nullptr);
+    }
+  }
+  static task<std::string> call(F& fn, [[maybe_unused]] given_t& given, [[maybe_unused]] scope* s) {
     if constexpr (std::is_void_v<input>) {
       if constexpr (args::wants_scope) {
-        co_return co_await finish(fn(*s));
+        return finish(fn(*s));
       } else {
-        co_return co_await finish(fn());
+        return finish(fn());
       }
+    } else if constexpr (args::wants_scope) {
+      return finish(fn(*s, std::move(given)));
     } else {
-      input given = decode_as<input>(text, "the input of the handler", "");
-      if constexpr (args::wants_scope) {
-        co_return co_await finish(fn(*s, std::move(given)));
-      } else {
-        co_return co_await finish(fn(std::move(given)));
-      }
+      return finish(fn(std::move(given)));
     }
   }
   static task<std::string> finish(task<value> work) {
+    run_here->handler_begins(frame_of(work.handle()).function);
     if constexpr (std::is_void_v<value>) {
       co_await std::move(work);
       co_return encode<void>();
@@ -125,13 +137,15 @@ class handler_of final : public handler_base {
 };
 
 template <class F>
-std::shared_ptr<const handler_base> make_handler(F fn) {
+std::shared_ptr<const handler_base> make_handler(F fn, std::source_location site) {
   static_assert(std::is_copy_constructible_v<F>, "a durable handler is copied for each run");
   static_assert(
       std::is_pointer_v<F> || requires { &F::operator(); },
       "a durable handler has one call operator: give its parameters types");
   if (is_empty_callable(fn)) raise_empty_job();
-  return std::make_shared<handler_of<F>>(std::move(fn));
+  auto made = std::make_shared<handler_of<F>>(std::move(fn));
+  made->added = site;
+  return made;
 }
 
 }  // namespace weir::detail

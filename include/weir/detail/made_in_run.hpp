@@ -3,20 +3,24 @@
 #pragma once
 
 #include <cstdint>
+#include <source_location>
 #include <string_view>
 
 #include <weir/detail/home.hpp>
 
 namespace weir::detail {
 
-/// errc::not_journaled: a durable run uses something outside of a step. REQUIRES: run_here.
-[[noreturn]] void refuse_in_run(const char* kind, std::string_view name = {});
+/// errc::not_journaled: a durable run uses something outside of a step. `site`, if it is known, is
+/// the line that does it. REQUIRES: run_here.
+[[noreturn]] void refuse_in_run(const char* kind, std::string_view name = {},
+                                std::source_location site = {});
 
 /// The check of what can never belong to a run, because other threads have a part in it. From a run
 /// that is being destroyed nothing gets out anyway.
-inline void require_no_run(const char* kind, std::string_view name = {}) {
+inline void require_no_run(const char* kind, std::string_view name = {},
+                           std::source_location site = {}) {
   if (run_here != nullptr && !crashing) [[unlikely]]
-    refuse_in_run(kind, name);
+    refuse_in_run(kind, name, site);
 }
 
 /// By which durable run an object without a home was made, if by any. Only that run may use it, and

@@ -18,6 +18,7 @@ class scope;
 namespace detail {
 
 struct fiber;
+struct strand;
 struct timer_node;
 class command_wait;
 
@@ -47,6 +48,9 @@ struct command_answer {
 /// The error or the cancellation of an answer, as an exception.
 [[noreturn]] void raise_answer(const command_answer& answer);
 
+/// Reads the text of a value as the type that the code expects; throws if it is of another one.
+using answer_check = void (*)(std::string_view text);
+
 /// The run that a handler starts.
 struct run_request {
   std::string handler;
@@ -75,6 +79,8 @@ class run_seam {
   /// Arms a timer, as a command of the running fiber; `limit`: it is a deadline_node.
   virtual void arm_timer(timer_node& node, std::uint64_t when, bool limit) noexcept = 0;
   virtual void cancel_timer(timer_node& node) noexcept = 0;
+  /// The coroutine of the handler is about to start; its errors name this place.
+  virtual void handler_begins(std::source_location function) noexcept = 0;
 
   // For what handlers call.
   /// Whether there is an answer already; then the wait has it.
@@ -87,8 +93,10 @@ class run_seam {
     std::uint64_t key;
     std::string id;
   };
-  virtual awakeable_made make_awakeable(std::string_view name, std::source_location site) = 0;
-  /// False if the promise was settled before.
+  /// Answers of another type than `type` reads are refused from then on.
+  virtual awakeable_made make_awakeable(std::string_view name, answer_check type,
+                                        std::source_location site) = 0;
+  /// False if the promise was settled before; errc::bad_data if a fiber waits for another type.
   virtual bool settle_promise(std::string_view name, command_answer answer,
                               std::source_location site) = 0;
   /// Null if the promise is not settled.
@@ -105,7 +113,11 @@ class run_seam {
   ~run_seam() = default;
 };
 
-/// The file and line where the running code is, or the last await before it.
+/// Whether a source file is one of the library's, so that it tells users nothing.
+bool is_library_file(std::string_view file) noexcept;
+/// The file and line of the user's code at which a strand is, or of the last await before it.
+std::string place_in(const strand& s);
+/// The same of the running code.
 std::string running_place();
 /// The run of the running code, null outside of runs. Inside a step: errc::inside_step.
 run_seam* run_outside_step(const char* what);

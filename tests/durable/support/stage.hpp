@@ -177,6 +177,7 @@ inline durable::engine_options options_for(const stage& on) {
   options.path = on.journal();
   options.sync = durable::sync::never_for_tests;
   options.segment_bytes = segment;
+  options.report_blocked = false;
   return options;
 }
 
