@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <coroutine>
 #include <cstddef>
 #include <exception>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <weir/detail/braces.hpp>
 #include <weir/detail/generator.hpp>
 #include <weir/detail/stage.hpp>
 #include <weir/settle.hpp>
@@ -79,11 +81,25 @@ struct generator_promise : promise_base {
   }
   stream<T> get_return_object(std::source_location here = std::source_location::current()) noexcept;
   yield_await yield_value(const T& v) noexcept
-    requires std::is_copy_constructible_v<T>
+    requires(std::is_copy_constructible_v<T> && !destroyed_twice<T>)
   {
     return hand_over(v, false);
   }
-  yield_await yield_value(T&& v) noexcept { return hand_over(v, true); }
+  yield_await yield_value(T&& v) noexcept
+    requires(!destroyed_twice<T>)
+  {
+    return hand_over(v, true);
+  }
+  // The same, but not of braces.
+  template <class U>
+    requires(destroyed_twice<T> && std::same_as<std::remove_cvref_t<U>, T>)
+  yield_await yield_value(U&& v) noexcept {
+    constexpr bool may_move = std::is_same_v<U, T>;
+    static_assert(may_move || std::is_copy_constructible_v<T>, "co_yield std::move(it)");
+    return hand_over(v, may_move);
+  }
+  yield_await yield_value(no_braces<T>&&) noexcept
+    requires(destroyed_twice<T>);
   void return_void() { static_cast<outcome<void>*>(out)->emplace(); }
   void unhandled_exception() noexcept { frame_failed(*this); }
 
