@@ -3,6 +3,7 @@
 #pragma once
 
 // First, so that g++ shows a short path to the messages of these headers.
+#include <weir/scope.hpp>
 #include <weir/task.hpp>
 
 #include <weir/detail/op.hpp>
@@ -64,7 +65,6 @@
 #include <weir/retry.hpp>
 #include <weir/retry_budget.hpp>
 #include <weir/run.hpp>
-#include <weir/scope.hpp>
 #include <weir/settle.hpp>
 #include <weir/share.hpp>
 #include <weir/shared_governor.hpp>
