@@ -4,8 +4,8 @@
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -66,10 +66,9 @@ struct generator_promise : promise_base {
   generator_promise() : self(new generator_of<T>) {
     // The copy of an argument may have made another generator meanwhile.
     const frame_memory& mine = last_generator_frame;
-    const auto* const me = reinterpret_cast<const char*>(this);
-    const auto* const begin = static_cast<const char*>(mine.begin);
-    if (std::less_equal<>()(begin, me) && std::less<>()(me, begin + mine.bytes))
-      self->know_frame(mine.begin, mine.bytes);
+    const auto me = reinterpret_cast<std::uintptr_t>(this);
+    const auto begin = reinterpret_cast<std::uintptr_t>(mine.begin);
+    if (begin <= me && me < begin + mine.bytes) self->know_frame(mine.begin, mine.bytes);
   }
   static void* operator new(std::size_t bytes) {
     void* const memory = allocate_frame(bytes);
