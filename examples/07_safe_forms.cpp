@@ -54,6 +54,34 @@ task<bool> is_open(int tries) {
   co_return tries == 2;
 }
 
+task<std::string> greeting() {
+  co_await weir::sleep(1ms);
+  co_return "hello";
+}
+
+struct labelled {
+  std::string title;
+  int number = 0;
+};
+
+// An aggregate with a string is made in a statement without an await.
+task<> awaited_first() {
+  std::string title = co_await greeting();
+  const labelled row{std::move(title), 1};
+  weir::queue<labelled> rows(1);
+  co_await rows.push(row);
+  say("pushed " + row.title);
+}
+
+// So is an object that a conditional operator chooses.
+task<> chosen_first(bool formal) {
+  const bool evening = co_await is_open(2);
+  std::string chosen = formal ? std::string("good evening") : std::string("hello");
+  weir::queue<std::string> words(1);
+  co_await words.push(std::move(chosen));
+  say(evening ? "chosen in the evening" : "chosen");
+}
+
 // The result of an await has a name before it is a condition.
 task<> in_a_condition(int& tries) {
   const bool open = co_await is_open(tries);
@@ -76,6 +104,8 @@ task<> program() {
   co_await by_reference("hello");
   co_await list_first();
   int tries = 2;
+  co_await awaited_first();
+  co_await chosen_first(true);
   co_await in_a_condition(tries);
   co_await over_aligned();
 }

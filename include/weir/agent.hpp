@@ -69,17 +69,23 @@ class agent_ref {
   /// chain of calls. A handler that throws crashes the agent.
   template <class F, class... A>
   sent cast(F handler, A&&... args) const {
-    detail::check_handler<T, F, A...>();
-    return reach()->cast(new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...));
+    if constexpr (detail::check_handler<T, F, A...>()) {
+      return reach()->cast(new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...));
+    } else {
+      return detail::refused();
+    }
   }
 
   /// Waits for room in the mailbox if its overflow is `wait`; otherwise errc::mailbox_full if there
   /// is none. To an agent that has ended: what `call` would throw.
   template <class F, class... A>
   auto send(F handler, A&&... args) const {
-    detail::check_handler<T, F, A...>();
-    return detail::pending<detail::mail_send_wait>(
-        {reach(), new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...)});
+    if constexpr (detail::check_handler<T, F, A...>()) {
+      return detail::pending<detail::mail_send_wait>(
+          {reach(), new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...)});
+    } else {
+      return detail::refused();
+    }
   }
 
   /// Sends when it is awaited, and waits for what the handler gives or throws. There is exactly one
@@ -89,25 +95,35 @@ class agent_ref {
   /// and its answer is dropped (event `late_reply`). The agent is not cancelled.
   template <class F, class... A>
   auto call(F handler, A&&... args) const {
-    detail::check_handler<T, F, A...>();
-    return detail::pending<detail::call_wait<detail::call_result_t<F>>>(
-        {reach(), new detail::call_envelope_of<T, F>(handler, std::forward<A>(args)...)});
+    if constexpr (detail::check_handler<T, F, A...>()) {
+      return detail::pending<detail::call_wait<detail::call_result_t<F>>>(
+          {reach(), new detail::call_envelope_of<T, F>(handler, std::forward<A>(args)...)});
+    } else {
+      return detail::refused();
+    }
   }
 
   /// Casts after `d`, into the life that is alive now; dropped if that has ended, or if there is
   /// none.
   template <class F, class... A>
   timer_handle cast_after(duration d, F handler, A&&... args) const {
-    detail::check_handler<T, F, A...>();
-    return started(new detail::single_timer(
-        reach(), d, new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...)));
+    if constexpr (detail::check_handler<T, F, A...>()) {
+      return started(new detail::single_timer(
+          reach(), d, new detail::cast_envelope<T, F>(handler, std::forward<A>(args)...)));
+    } else {
+      return {};
+    }
   }
   /// Casts every `d`, first after `d`, on a grid; what is missed is skipped. Copies the arguments.
   template <class F, class... A>
   timer_handle cast_every(duration d, F handler, A&&... args) const {
-    detail::check_handler<T, F, A...>();
-    detail::check_period(d, reach()->name());
-    return started(new detail::timer_of<T, F>(agent_, d, true, handler, std::forward<A>(args)...));
+    if constexpr (detail::check_handler<T, F, A...>()) {
+      detail::check_period(d, reach()->name());
+      return started(
+          new detail::timer_of<T, F>(agent_, d, true, handler, std::forward<A>(args)...));
+    } else {
+      return {};
+    }
   }
 
   /// Asks the agent to end once it has handled what is queued, and returns at once. The future ends

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <weir/detail/braces.hpp>
 #include <weir/detail/frame.hpp>
 #include <weir/detail/gate.hpp>
 #include <weir/detail/home.hpp>
@@ -468,7 +469,7 @@ class broadcast {
 
   /// Waits for `wait` subscribers that have no room. errc::queue_closed after close();
   /// errc::queue_full if a `fail_emitter` subscriber has no room.
-  [[nodiscard]] auto emit(T v) {
+  [[nodiscard]] auto emit(detail::awaited_argument<T> v) {
     core_->check();
     return detail::pending<detail::emit_wait<T>>({core_.get(), std::move(v)});
   }

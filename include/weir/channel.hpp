@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <weir/detail/braces.hpp>
 #include <weir/detail/channel_core.hpp>
 #include <weir/detail/made_in_run.hpp>
 #include <weir/detail/ring.hpp>
@@ -291,7 +292,7 @@ class sender {
   }
   /// Waits for room, behind all who wait already; inside any loop. errc::queue_closed, also while
   /// it waits. The sender must live until the operation is started.
-  [[nodiscard]] auto send(T v) {
+  [[nodiscard]] auto send(detail::awaited_argument<T> v) {
     return detail::pending<detail::send_wait<T>>({state_, std::move(v)});
   }
   /// For all senders: nothing more is accepted; what is buffered still arrives.

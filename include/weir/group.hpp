@@ -135,11 +135,15 @@ auto with_group(group_options options, F fn,
   using result = std::remove_cvref_t<std::invoke_result_t<F&, group&>>;
   static_assert(detail::is_task<result>,
                 "the body of with_group must return weir::task<T> (make it a coroutine)");
-  detail::group_setup setup(options, site);
-  if (detail::is_empty_callable(fn)) detail::raise_empty_job();
-  auto body = [fn = std::move(fn)](detail::group_region& g) mutable { return fn(g.face); };
-  return detail::run_scope<typename result::value_type, detail::group_region>(std::move(setup),
-                                                                              std::move(body));
+  if constexpr (detail::is_task<result>) {
+    detail::group_setup setup(options, site);
+    if (detail::is_empty_callable(fn)) detail::raise_empty_job();
+    auto body = [fn = std::move(fn)](detail::group_region& g) mutable { return fn(g.face); };
+    return detail::run_scope<typename result::value_type, detail::group_region>(std::move(setup),
+                                                                                std::move(body));
+  } else {
+    return detail::refused();
+  }
 }
 template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, group_options>)

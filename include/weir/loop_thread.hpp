@@ -29,14 +29,19 @@ using body_result_with = result_t<std::invoke_result_t<F&, Owned&>>;
 
 /// Refuses what cannot be the body of with_pool or with_loop_thread.
 template <class F, class Owned>
-void require_body(const F& fn) {
+constexpr bool check_body() {
   static_assert(std::is_invocable_v<F&, Owned&>,
                 "the body of with_pool takes a weir::pool&, that of with_loop_thread a "
                 "weir::loop_thread&");
-  static_assert(is_task<std::remove_cvref_t<std::invoke_result_t<F&, Owned&>>>,
-                "the body of with_pool or with_loop_thread must return weir::task<T> (make it a "
-                "coroutine)");
-  if (is_empty_callable(fn)) raise_empty_job();
+  if constexpr (std::is_invocable_v<F&, Owned&>) {
+    using result = std::remove_cvref_t<std::invoke_result_t<F&, Owned&>>;
+    static_assert(is_task<result>,
+                  "the body of with_pool or with_loop_thread must return weir::task<T> (make it a "
+                  "coroutine)");
+    return is_task<result>;
+  } else {
+    return false;
+  }
 }
 
 /// A served loop and who ends it: a scope, or the handle.
@@ -99,8 +104,12 @@ task<body_result_with<F, loop_thread>> run_with_loop_thread(kept_name name, F fn
 /// Runs `fn(loop_thread&)`; the thread ends with it.
 template <class F>
 auto with_loop_thread(const loop_thread_options& options, F fn) {
-  detail::require_body<F, loop_thread>(fn);
-  return detail::run_with_loop_thread<F>(detail::kept_name(options.name), std::move(fn));
+  if constexpr (detail::check_body<F, loop_thread>()) {
+    if (detail::is_empty_callable(fn)) detail::raise_empty_job();
+    return detail::run_with_loop_thread<F>(detail::kept_name(options.name), std::move(fn));
+  } else {
+    return detail::refused();
+  }
 }
 template <class F>
 auto with_loop_thread(F fn) {

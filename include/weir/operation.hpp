@@ -54,9 +54,11 @@ inline constexpr bool wants_context<callable_operation<F>> = wants_context<F>;
 template <class F>
 auto op(F&& fn) {
   using plain = std::decay_t<F>;
-  static_assert(detail::operation<plain>,
+  static_assert(detail::operation<plain> || detail::broken_callable<plain>,
                 "weir::op takes a callable that returns a weir::task or a wait");
-  if constexpr (detail::direct_op<plain>) {
+  if constexpr (!detail::operation<plain>) {
+    return detail::refused();
+  } else if constexpr (detail::direct_op<plain>) {
     return detail::held_t<F>(std::forward<F>(fn));
   } else {
     if (detail::is_empty_callable(fn)) detail::raise_empty_job();

@@ -209,8 +209,12 @@ task<body_result_with<F, pool>> run_with_pool(pool_options options, kept_name na
 /// ended (under a time limit): it has waited as long as it wanted to.
 template <class F>
 auto with_pool(const pool_options& options, F fn) {
-  detail::require_body<F, pool>(fn);
-  return detail::run_with_pool<F>(options, detail::kept_name(options.name), std::move(fn));
+  if constexpr (detail::check_body<F, pool>()) {
+    if (detail::is_empty_callable(fn)) detail::raise_empty_job();
+    return detail::run_with_pool<F>(options, detail::kept_name(options.name), std::move(fn));
+  } else {
+    return detail::refused();
+  }
 }
 template <class F>
 auto with_pool(F fn) {

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <weir/detail/braces.hpp>
 #include <weir/detail/home.hpp>
 #include <weir/detail/ring.hpp>
 #include <weir/detail/wait_list.hpp>
@@ -206,7 +207,7 @@ class queue : private detail::queue_base {
     return try_put(v);
   }
   /// Waits for room, behind all who wait already. errc::queue_closed, also while it waits.
-  [[nodiscard]] auto push(T v) {
+  [[nodiscard]] auto push(detail::awaited_argument<T> v) {
     check();
     return detail::pending<detail::push_wait<T>>({this, std::move(v)});
   }

@@ -334,9 +334,13 @@ auto with_scope(scope_options options, F fn,
   using result = detail::body_result<F>;
   static_assert(detail::is_task<result>,
                 "the body of with_scope must return weir::task<T> (make it a coroutine)");
-  if (detail::is_empty_callable(fn)) detail::raise_empty_job();
-  return detail::run_scope<typename result::value_type>(detail::scope_setup(options, site),
-                                                        std::move(fn));
+  if constexpr (detail::is_task<result>) {
+    if (detail::is_empty_callable(fn)) detail::raise_empty_job();
+    return detail::run_scope<typename result::value_type>(detail::scope_setup(options, site),
+                                                          std::move(fn));
+  } else {
+    return detail::refused();
+  }
 }
 template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, scope_options>)

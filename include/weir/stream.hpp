@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <weir/detail/braces.hpp>
 #include <weir/detail/generator.hpp>
 #include <weir/detail/stage.hpp>
 #include <weir/settle.hpp>
@@ -64,10 +66,9 @@ struct generator_promise : promise_base {
   generator_promise() : self(new generator_of<T>) {
     // The copy of an argument may have made another generator meanwhile.
     const frame_memory& mine = last_generator_frame;
-    const auto* const me = reinterpret_cast<const char*>(this);
-    const auto* const begin = static_cast<const char*>(mine.begin);
-    if (std::less_equal<>()(begin, me) && std::less<>()(me, begin + mine.bytes))
-      self->know_frame(mine.begin, mine.bytes);
+    const auto me = reinterpret_cast<std::uintptr_t>(this);
+    const auto begin = reinterpret_cast<std::uintptr_t>(mine.begin);
+    if (begin <= me && me < begin + mine.bytes) self->know_frame(mine.begin, mine.bytes);
   }
   static void* operator new(std::size_t bytes) {
     void* const memory = allocate_frame(bytes);
@@ -79,11 +80,25 @@ struct generator_promise : promise_base {
   }
   stream<T> get_return_object(std::source_location here = std::source_location::current()) noexcept;
   yield_await yield_value(const T& v) noexcept
-    requires std::is_copy_constructible_v<T>
+    requires(std::is_copy_constructible_v<T> && !destroyed_twice<T>)
   {
     return hand_over(v, false);
   }
-  yield_await yield_value(T&& v) noexcept { return hand_over(v, true); }
+  yield_await yield_value(T&& v) noexcept
+    requires(!destroyed_twice<T>)
+  {
+    return hand_over(v, true);
+  }
+  // The same, but not of braces.
+  template <class U>
+    requires(destroyed_twice<T> && std::same_as<std::remove_cvref_t<U>, T>)
+  yield_await yield_value(U&& v) noexcept {
+    constexpr bool may_move = std::is_same_v<U, T>;
+    static_assert(may_move || std::is_copy_constructible_v<T>, "co_yield std::move(it)");
+    return hand_over(v, may_move);
+  }
+  yield_await yield_value(no_braces<T>&&) noexcept
+    requires(destroyed_twice<T>);
   void return_void() { static_cast<outcome<void>*>(out)->emplace(); }
   void unhandled_exception() noexcept { frame_failed(*this); }
 

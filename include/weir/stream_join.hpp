@@ -3,7 +3,6 @@
 // combine_latest, race_streams, with_latest_from, take_until.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <tuple>
@@ -241,7 +240,7 @@ class merge_stage : public stage_over_all<First, Rest...> {
 
  private:
   std::size_t next_ = 0;
-  std::array<bool, count> ended_{};
+  bool ended_[count] = {};
 };
 
 template <class... S>
@@ -333,7 +332,7 @@ class combine_latest_stage : public stage_over_all<S...> {
     }
   }
   std::tuple<std::optional<value_of<S>>...> latest_;
-  std::array<bool, count> ended_{};
+  bool ended_[count] = {};
   std::size_t next_ = 0;
 };
 

@@ -61,6 +61,26 @@ class [[nodiscard]] task_await {
   outcome<T> out_;
 };
 
+/// A stream, or another source of values: what is awaited is its next one.
+template <class A>
+concept value_source = requires(A& a) {
+  a.next();
+  a.close();
+};
+
+/// Stands for the result of what a static_assert has refused, so that its message is the only one.
+struct refused {
+  template <class T>
+  operator T() const noexcept;
+  template <class Next>
+  refused operator|(Next&&) const noexcept;
+  refused operator()() const noexcept;
+  bool await_ready() const noexcept;
+  void await_suspend(std::coroutine_handle<>) const noexcept;
+  refused await_resume() const noexcept;
+  refused weir_await() const noexcept;
+};
+
 /// What every promise of weir does with `co_await`.
 struct promise_base : frame {
   std::suspend_always initial_suspend() const noexcept { return {}; }
@@ -71,11 +91,18 @@ struct promise_base : frame {
     static_assert(!(is_task<plain> && std::is_lvalue_reference_v<A>),
                   "co_await an rvalue task: a task runs once, so write co_await std::move(t) or "
                   "await the call itself");
-    static_assert(is_task<plain> || weir_awaitable<A>,
+    static_assert(weir_awaitable<A> || !value_source<plain>,
+                  "co_await binds tighter than |, so this awaits the stream itself: write "
+                  "co_await (s | sink) with parentheses, or co_await s.next()");
+    static_assert(is_task<plain> || weir_awaitable<A> || value_source<plain>,
                   "weir coroutines await weir operations only: wrap a foreign callback or "
                   "awaitable with weir::suspend<T>(...)");
     awaiting = as_location(here);
-    if constexpr (weir_awaitable<A>) return std::forward<A>(awaited).weir_await();
+    if constexpr (weir_awaitable<A>) {
+      return std::forward<A>(awaited).weir_await();
+    } else {
+      return refused();
+    }
   }
 };
 

@@ -28,14 +28,15 @@ class topic {
   /// `handler` is a member function of `A` that takes a `T`. An agent may subscribe with several.
   template <class A, class F>
   void subscribe(const agent_ref<A>& agent, F handler) {
-    detail::check_handler<A, F, const T&>();
-    require_home();
-    // Those that have ended are forgotten here and in publish, so that they cannot pile up.
-    if (subscriptions_.size() >= sweep_at_) {
-      forget([](const subscription& s) { return s.agent->ended_for_good(); });
-      sweep_at_ = 16 + 2 * subscriptions_.size();
+    if constexpr (detail::check_handler<A, F, const T&>()) {
+      require_home();
+      // Those that have ended are forgotten here and in publish, so that they cannot pile up.
+      if (subscriptions_.size() >= sweep_at_) {
+        forget([](const subscription& s) { return s.agent->ended_for_good(); });
+        sweep_at_ = 16 + 2 * subscriptions_.size();
+      }
+      subscriptions_.push_back(std::make_unique<typed<A, F>>(agent, handler));
     }
-    subscriptions_.push_back(std::make_unique<typed<A, F>>(agent, handler));
   }
   template <class A>
   void unsubscribe(const agent_ref<A>& agent) {

@@ -2,6 +2,13 @@
 // Everything of weir from core to agents. Simulation is in <weir/sim.hpp>.
 #pragma once
 
+// First, so that g++ shows a short path to the messages of these headers.
+#include <weir/scope.hpp>
+#include <weir/task.hpp>
+
+#include <weir/detail/op.hpp>
+#include <weir/detail/pipe.hpp>
+
 #include <weir/adaptive_governor.hpp>
 #include <weir/agent.hpp>
 #include <weir/agent_pool.hpp>
@@ -58,7 +65,6 @@
 #include <weir/retry.hpp>
 #include <weir/retry_budget.hpp>
 #include <weir/run.hpp>
-#include <weir/scope.hpp>
 #include <weir/settle.hpp>
 #include <weir/share.hpp>
 #include <weir/shared_governor.hpp>
@@ -76,7 +82,6 @@
 #include <weir/supervise.hpp>
 #include <weir/supervisor.hpp>
 #include <weir/suspend.hpp>
-#include <weir/task.hpp>
 #include <weir/time.hpp>
 #include <weir/topic.hpp>
 #include <weir/trace.hpp>

@@ -5,11 +5,18 @@
 // magazine goes to the process-wide depot and an empty one is exchanged for a full one from there,
 // so a block that is allocated on one thread and freed on another comes back, and the depot's lock
 // is taken at most once in `magazine_size` operations. Slabs are kept for reuse and never returned
-// to the system. Under a sanitizer each block is an allocation of its own, so that a use after the
-// end of a frame is found.
+// to the system.
+//
+// Frames of more than 4 KB (an array as a local variable, a pipeline of many policies) come from
+// the heap one by one; a thread keeps up to 1 MB of free ones, by size in steps of a quarter of a
+// power of two, and returns the rest. Above 64 KB nothing is kept.
+//
+// Under a sanitizer each block is an allocation of its own, so that a use after the end of a frame
+// is found.
 #include <weir/detail/frame.hpp>
 
 #include <array>
+#include <bit>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -36,9 +43,12 @@ void deallocate_frame(void* memory, std::size_t bytes) noexcept {
 namespace {
 
 constexpr std::size_t step = 16;
-constexpr std::size_t classes = 257;  // up to 4 KB; larger frames are rare
+constexpr std::size_t classes = 257;  // up to 4 KB
 constexpr std::size_t magazine_size = 128;
 constexpr std::size_t slab_bytes = std::size_t{256} * 1024;
+constexpr std::size_t large_bytes_max = std::size_t{64} * 1024;
+constexpr std::size_t large_classes = 16;  // 5, 6, 7, 8, 10, 12, 14, 16, 20, ..., 64 KB
+constexpr std::size_t large_kept_bytes_max = std::size_t{1024} * 1024;
 
 struct block {
   block* next;
@@ -96,6 +106,8 @@ struct thread_cache {
   std::array<magazine, classes> reserve{};
   std::byte* slab = nullptr;
   std::size_t slab_left = 0;
+  std::array<block*, large_classes> large{};
+  std::size_t large_kept_bytes = 0;
   bool ended = false;
 };
 constinit thread_local thread_cache cache;
@@ -109,7 +121,10 @@ struct reaper {
       shared_depot().give(c, std::exchange(cache.loaded[c], {}));
       shared_depot().give(c, std::exchange(cache.reserve[c], {}));
     }
-    // Whatever is freed from now on takes the slow path, straight to the depot.
+    for (block*& first : cache.large) {
+      while (first != nullptr) ::operator delete(std::exchange(first, first->next));
+    }
+    // Whatever is freed from now on takes the slow path, straight to the depot or to the heap.
     cache.ended = true;
     for (magazine& m : cache.loaded) m.count = magazine_size;
   }
@@ -167,12 +182,44 @@ void put(magazine& m, void* memory) noexcept {
   put(cache.loaded[c], memory);
 }
 
+struct large_class {
+  std::size_t index;
+  std::size_t bytes;
+};
+
+/// The smallest class for a frame of more than 4 KB and at most 64 KB.
+large_class large_class_of(std::size_t bytes) noexcept {
+  const auto power = static_cast<std::size_t>(std::bit_width(bytes - 1)) - 1;  // 12 for 4097
+  const std::size_t quarter = std::size_t{1} << (power - 2);
+  const std::size_t quarters = (bytes + quarter - 1) / quarter;  // 5 to 8
+  return {(power - 12) * 4 + quarters - 5, quarters * quarter};
+}
+
+[[gnu::noinline]] void* allocate_large(std::size_t bytes) {
+  if (bytes > large_bytes_max) return ::operator new(bytes);
+  const large_class c = large_class_of(bytes);
+  block*& first = cache.large[c.index];
+  if (first == nullptr) return ::operator new(c.bytes);
+  cache.large_kept_bytes -= c.bytes;
+  return std::exchange(first, first->next);
+}
+
+[[gnu::noinline]] void deallocate_large(void* memory, std::size_t bytes) noexcept {
+  if (bytes > large_bytes_max || cache.ended) return ::operator delete(memory);
+  const large_class c = large_class_of(bytes);
+  if (cache.large_kept_bytes + c.bytes > large_kept_bytes_max) return ::operator delete(memory);
+  at_thread_end.touch();
+  cache.large_kept_bytes += c.bytes;
+  auto* freed = static_cast<block*>(memory);
+  freed->next = std::exchange(cache.large[c.index], freed);
+}
+
 }  // namespace
 
 void* allocate_frame(std::size_t bytes) {
   const std::size_t c = (bytes + step - 1) / step;
   if (c >= classes) [[unlikely]]
-    return ::operator new(bytes);
+    return allocate_large(bytes);
   magazine& m = cache.loaded[c];
   return m.first != nullptr ? take(m) : refill(c);
 }
@@ -180,7 +227,7 @@ void* allocate_frame(std::size_t bytes) {
 void deallocate_frame(void* memory, std::size_t bytes) noexcept {
   const std::size_t c = (bytes + step - 1) / step;
   if (c >= classes) [[unlikely]]
-    return ::operator delete(memory, bytes);
+    return deallocate_large(memory, bytes);
   magazine& m = cache.loaded[c];
   if (m.count == magazine_size) [[unlikely]]
     return put_slowly(c, memory);

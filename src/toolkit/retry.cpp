@@ -70,10 +70,31 @@ bool reaches_deadline(duration pause) {
 
 }  // namespace
 
+namespace {
+
+/// Memory of the frames' cache, for a container whose nodes come and go.
+template <class T>
+struct frame_allocator {
+  using value_type = T;
+  frame_allocator() noexcept = default;
+  template <class U>
+  explicit(false) frame_allocator(const frame_allocator<U>&) noexcept {}
+  T* allocate(std::size_t count) { return static_cast<T*>(allocate_frame(count * sizeof(T))); }
+  void deallocate(T* memory, std::size_t count) noexcept {
+    deallocate_frame(memory, count * sizeof(T));
+  }
+  friend bool operator==(const frame_allocator&, const frame_allocator&) noexcept { return true; }
+};
+
+}  // namespace
+
 /// The runs on this thread that retries inside them must know of, by their frames: those that have
-/// tried again, and those that hold another retry in their own pipeline.
+/// tried again, and those that hold another retry in their own pipeline. Every run of such a
+/// pipeline adds itself, so the nodes are memory of the frames' cache.
 struct retry_list {
-  using map = std::unordered_map<const frame*, retry_run*>;
+  using map = std::unordered_map<const frame*, retry_run*, std::hash<const frame*>,
+                                 std::equal_to<const frame*>,
+                                 frame_allocator<std::pair<const frame* const, retry_run*>>>;
   static map& here() {
     static thread_local map runs;
     return runs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Arguments are converted when the message is sent, so they must be convertible.
-// EXPECT: the handler does not take these arguments
+// EXPECT: the handler does not take these arguments: the first one does not convert
 #include <weir/weir.hpp>
 
 struct counter {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Uses weir as a stranger would: configures, builds and runs the project in the directory HOW with
-# COMPILER, from scratch in WORK_DIR, either on an installed copy (find_package) or on the sources
-# (add_subdirectory).
+# COMPILER, from scratch in WORK_DIR, either on an installed copy (find_package, components) or on the
+# sources (add_subdirectory).
 function(run_or_fail what)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output
                   ERROR_VARIABLE output)
@@ -13,7 +13,7 @@ function(run_or_fail what)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK_DIR})
-if(HOW STREQUAL "find_package")
+if(NOT HOW STREQUAL "add_subdirectory")
   set(how_option -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix)
   run_or_fail("install" ${CMAKE_COMMAND} --install ${WEIR_BINARY_DIR} --prefix ${WORK_DIR}/prefix)
 else()
@@ -22,6 +22,9 @@ endif()
 
 run_or_fail("configuring" ${CMAKE_COMMAND} -G ${GENERATOR} -S ${CMAKE_CURRENT_LIST_DIR}/${HOW} -B
             ${WORK_DIR}/build -DCMAKE_CXX_COMPILER=${COMPILER} ${how_option})
+if(HOW STREQUAL "components")
+  return()  # it looks at the package only
+endif()
 run_or_fail("building" ${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 run_or_fail("running" ${WORK_DIR}/build/answer)
 if(EXISTS ${WORK_DIR}/build/durable_answer)

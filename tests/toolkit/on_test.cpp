@@ -294,9 +294,8 @@ TEST(on, spawn_on_gives_a_child_of_the_scope_that_runs_over_there) {
 
 TEST(on, two_loops_that_wait_for_each_other_are_a_deadlock_with_both_in_the_tree) {
   auto program = beside([](weir::scope&, weir::loop_ref there) -> task<> {
-    co_await weir::on(there, weir::suspend([keep = weir::resumer<>()](weir::resumer<> r) mutable {
-                        keep = std::move(r);
-                      }));
+    auto keeps = [keep = weir::resumer<>()](weir::resumer<> r) mutable { keep = std::move(r); };
+    co_await weir::on(there, weir::suspend(std::move(keeps)));
   });
   EXPECT_EQ(code_of(thrown_by([&] { in_order(program); })), errc::deadlock);
 }

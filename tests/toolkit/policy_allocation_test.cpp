@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How often policies allocate while nothing fails, counted and not timed: once the caches are warm,
 // not at all.
+#include <array>
 #include <cstddef>
 
 #include "policy_support.hpp"
@@ -70,6 +71,42 @@ TEST(policy_allocation, no_layer_asks_for_anything_while_nothing_fails) {
   EXPECT_EQ(allocations_of([] { return weir::op(waits) | weir::chaos(); }), 0);
   EXPECT_EQ(allocations_of([] { return weir::op(waits) | weir::trace("warm"); }), 0);
   EXPECT_EQ(allocations_of([] { return weir::op(waits) | weir::finally([] {}); }), 0);
+}
+
+// docs/reference/toolkit.md: once warm, a run of a pipeline makes no allocation, however long it is
+// and however large its frames are.
+TEST(policy_allocation, a_pipeline_of_ten_policies_asks_for_nothing) {
+  weir::circuit_breaker cb;
+  weir::retry_budget budget;
+  weir::counting_governor g(2);
+  EXPECT_EQ(allocations_of([&] {
+              return weir::op(waits) | weir::timeout(1s) | weir::retry({.budget = &budget}) |
+                     weir::hedge({.after = 1h}) | weir::breaker(cb) | weir::bulkhead(g) |
+                     weir::fallback([] { return 2; }) | weir::chaos() | weir::supervise() |
+                     weir::trace("ten") | weir::timeout(2s);
+            }),
+            0);
+}
+
+TEST(policy_allocation, retries_inside_retries_ask_for_nothing) {
+  const auto again = weir::retry({.attempts = 2});
+  EXPECT_EQ(allocations_of([&] { return weir::op(waits) | again | again | again | again; }), 0);
+}
+
+TEST(policy_allocation, frames_of_many_kilobytes_ask_for_nothing) {
+  struct table {
+    std::array<char, 6000> bytes{};
+  };
+  const table large;
+  auto holds = [large] { return after(1ms, static_cast<int>(large.bytes[0])); };
+  auto works = []() -> task<int> {
+    table scratch;
+    scratch.bytes[1] = 1;
+    co_await weir::sleep(1ms);
+    co_return scratch.bytes[1];
+  };
+  EXPECT_EQ(allocations_of([&] { return weir::op(holds) | weir::timeout(1s) | weir::retry(); }), 0);
+  EXPECT_EQ(allocations_of([&] { return weir::op(works) | weir::timeout(1s) | weir::retry(); }), 0);
 }
 
 TEST(policy_allocation, an_inner_layer_does_not_copy_what_the_outermost_keeps) {

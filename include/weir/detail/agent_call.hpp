@@ -27,12 +27,15 @@ struct handler_signature {
   using owner = C;
   using arguments = std::tuple<std::decay_t<P>...>;
   static constexpr std::size_t arity = sizeof...(P);
+  /// The first argument that its parameter does not take, from 1; 0 if there is none.
   template <class... A>
-  static constexpr bool takes() {
-    if constexpr (sizeof...(A) == sizeof...(P)) {
-      return (std::is_constructible_v<std::decay_t<P>, A> && ...);
+  static constexpr std::size_t wrong_argument() {
+    if constexpr (sizeof...(A) != sizeof...(P)) {
+      return 0;
     } else {
-      return false;
+      std::size_t at = 0;
+      const bool all = ((++at, std::is_constructible_v<std::decay_t<P>, A>) && ...);
+      return all ? 0 : at;
     }
   }
   /// Hands each argument over as its parameter wants it.
@@ -70,15 +73,39 @@ struct handler_value<task<U>> {
 template <class F>
 using call_result_t = typename handler_value<typename handler<F>::result>::type;
 
+/// Whether `F` is a message of `T` that takes these arguments; if not, one message says why.
 template <class T, class F, class... A>
-constexpr void check_handler() {
+constexpr bool check_handler() {
   static_assert(handler<F>::is_member,
                 "a message is a member function of the agent: ref.cast(&my_agent::inc, 3)");
-  static_assert(std::is_base_of_v<typename handler<F>::owner, T>,
-                "the message is a member function of another class than the agent's");
-  static_assert(handler<F>::template takes<A...>(),
-                "the handler does not take these arguments: give one for each parameter, "
-                "convertible to its decayed type");
+  if constexpr (!handler<F>::is_member) {
+    return false;
+  } else if constexpr (!std::is_base_of_v<typename handler<F>::owner, T>) {
+    static_assert(std::is_base_of_v<typename handler<F>::owner, T>,
+                  "the message is a member function of another class than the agent's");
+    return false;
+  } else if constexpr (handler<F>::arity != sizeof...(A)) {
+    static_assert(handler<F>::arity <= sizeof...(A),
+                  "the handler does not take these arguments: there are too few");
+    static_assert(handler<F>::arity >= sizeof...(A),
+                  "the handler does not take these arguments: there are too many");
+    return false;
+  } else {
+    constexpr std::size_t wrong = handler<F>::template wrong_argument<A...>();
+    static_assert(wrong != 1,
+                  "the handler does not take these arguments: the first one does not "
+                  "convert to its parameter's type");
+    static_assert(wrong != 2,
+                  "the handler does not take these arguments: the second one does not "
+                  "convert to its parameter's type");
+    static_assert(wrong != 3,
+                  "the handler does not take these arguments: the third one does not "
+                  "convert to its parameter's type");
+    static_assert(wrong < 4,
+                  "the handler does not take these arguments: the fourth or a later one "
+                  "does not convert to its parameter's type");
+    return wrong == 0;
+  }
 }
 
 [[noreturn]] void raise_empty_handler();

@@ -2,7 +2,6 @@
 // The composite waits behind race, any, all and select: a fixed pack of arms, or a range of them.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -223,7 +222,7 @@ class pack_wait : public arms_wait {
   }
 
   arm_pack<Ws...> arms_;
-  std::array<arm_link, count> links_;
+  arm_link links_[count];
 };
 
 template <rule R, class T>

@@ -52,6 +52,21 @@ template <class F>
 concept callable_op = !direct_op<F> && requires { typename call_result<F>::type; } &&
                       direct_op<typename call_result<F>::type>;
 
+/// Whether a class has an operator(), of whatever kind: if so, the name is ambiguous in `probe`.
+struct call_operator {
+  void operator()();
+};
+template <class F>
+struct call_operator_probe : F, call_operator {};
+template <class F>
+concept has_call_operator =
+    std::is_class_v<std::remove_cvref_t<F>> && !std::is_final_v<std::remove_cvref_t<F>> &&
+    !requires { &call_operator_probe<std::remove_cvref_t<F>>::operator(); };
+/// A lambda whose body does not compile: its operator() has no type. The compiler has said why.
+template <class F>
+concept broken_callable = has_call_operator<F> && !plain_call<F> && !context_call<F> &&
+                          !requires { &std::remove_cvref_t<F>::operator(); };
+
 /// Anything that can be run: see the first paragraph of docs/reference/core.md.
 template <class Op>
 concept operation = direct_op<std::remove_cvref_t<Op>> || callable_op<std::remove_cvref_t<Op>>;

@@ -80,9 +80,11 @@ auto apply_policy(P&& p, Op&& op) {
     static_assert(!kind::runs_again,
                   "retry, hedge and supervise run an operation more than once, but a task, wait or "
                   "future runs once: give a callable, weir::op([&] { return f(); })");
+    return refused();
   } else if constexpr (!is_future<plain> && std::is_lvalue_reference_v<Op>) {
     static_assert(!std::is_lvalue_reference_v<Op>,
                   "a task or wait runs once: std::move it into the policy");
+    return refused();
   } else if constexpr (is_pending<plain> && requires { p.on_wait(std::forward<Op>(op)); }) {
     return p.on_wait(std::forward<Op>(op));
   } else {
@@ -128,6 +130,16 @@ class pipeline : public policy_of<pipeline<First, Second>> {
 template <operation Op, any_policy P>
 auto operator|(Op&& op, P&& policy) {
   return apply_policy(std::forward<P>(policy), std::forward<Op>(op));
+}
+
+/// What is left of a policy is the result of an await: a mistake that is easily made.
+template <class V, any_policy P>
+  requires(!operation<V> && !any_policy<V> && !has_call_operator<V>)
+refused operator|(V&&, P&&) {
+  static_assert(operation<V>,
+                "a policy is applied to an operation, not to its result, and co_await binds "
+                "tighter than |: write co_await (f() | policy) with parentheses");
+  return {};
 }
 
 /// A pipeline of its own: `op | (a | b)` is the same as `op | a | b`.

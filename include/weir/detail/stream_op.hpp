@@ -53,6 +53,17 @@ concept stream_op = requires { typename std::remove_cvref_t<Op>::is_stream_op; }
 template <class Op>
 concept stream_sink = requires { typename std::remove_cvref_t<Op>::is_stream_sink; };
 
+/// What is left of it is the result of an await: a mistake that is easily made.
+template <class V, class Op>
+  requires((stream_op<Op> || stream_sink<Op>) && !any_pipeline<V> && !stream_op<V> &&
+           !std::is_same_v<std::remove_cvref_t<V>, refused>)
+refused operator|(V&&, Op&&) {
+  static_assert(any_pipeline<V>,
+                "what is left of | is no stream; co_await binds tighter than |, so write "
+                "co_await (s | sink) with parentheses");
+  return {};
+}
+
 template <class P>
 auto stage_from(P&& source) {
   static_assert(!std::is_lvalue_reference_v<P>,

@@ -2,7 +2,6 @@
 // Timers: intrusive nodes in a hierarchical wheel that is exact to the nanosecond.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -82,8 +81,8 @@ class timer_wheel {
   std::uint64_t elapsed_ = 0;
   std::size_t size_ = 0;
   bool by_order_;
-  std::array<std::uint64_t, levels> occupied_{};
-  std::array<timer_node, levels * slots> heads_;
+  std::uint64_t occupied_[levels] = {};
+  timer_node heads_[levels * slots];
 };
 
 constexpr std::uint64_t ticks(time_point t) noexcept {
