@@ -4,7 +4,6 @@
 #include <coroutine>
 #include <cstddef>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -61,14 +60,7 @@ struct yield_await {
 
 template <class T>
 struct generator_promise : promise_base {
-  generator_promise() : self(new generator_of<T>) {
-    // The copy of an argument may have made another generator meanwhile.
-    const frame_memory& mine = last_generator_frame;
-    const auto* const me = reinterpret_cast<const char*>(this);
-    const auto* const begin = static_cast<const char*>(mine.begin);
-    if (std::less_equal<>()(begin, me) && std::less<>()(me, begin + mine.bytes))
-      self->know_frame(mine.begin, mine.bytes);
-  }
+  generator_promise() : self(new generator_of<T>) { self->know_frame(*this); }
   static void* operator new(std::size_t bytes) {
     void* const memory = allocate_frame(bytes);
     last_generator_frame = {memory, bytes};
