@@ -63,13 +63,7 @@ struct yield_await {
 
 template <class T>
 struct generator_promise : promise_base {
-  generator_promise() : self(new generator_of<T>) {
-    // The copy of an argument may have made another generator meanwhile.
-    const frame_memory& mine = last_generator_frame;
-    const auto me = reinterpret_cast<std::uintptr_t>(this);
-    const auto begin = reinterpret_cast<std::uintptr_t>(mine.begin);
-    if (begin <= me && me < begin + mine.bytes) self->know_frame(mine.begin, mine.bytes);
-  }
+  generator_promise() : self(new generator_of<T>) { self->know_frame(*this); }
   static void* operator new(std::size_t bytes) {
     void* const memory = allocate_frame(bytes);
     last_generator_frame = {memory, bytes};

