@@ -119,7 +119,7 @@ class pack_wait : public arms_wait {
   bool try_now() { return try_arms(); }
   void arm() noexcept { arm_rest(); }
   bool failed() const noexcept {
-    return R != rule::select && const_cast<pack_wait*>(this)->arm_failed(winner());
+    return broken() || (R != rule::select && const_cast<pack_wait*>(this)->arm_failed(winner()));
   }
   void describe(dump_line& line) const override {
     line.add(rule_name(R)).add(" of ").add(count);
@@ -135,6 +135,7 @@ class pack_wait : public arms_wait {
     line.add(")");
   }
   result take() {
+    rethrow_problem();
     if constexpr (R == rule::select) {
       return winner();
     } else if constexpr (R == rule::all) {
@@ -262,10 +263,11 @@ class range_wait : public arms_wait {
   void arm() noexcept { arm_rest(); }
   bool failed() const noexcept {
     if (count_ == 0) return R != rule::all;
-    return R != rule::select && arms_[winner()].arm.failed();
+    return broken() || (R != rule::select && arms_[winner()].arm.failed());
   }
   void describe(dump_line& line) const override { line.add(rule_name(R)).add(" of ").add(count_); }
   result take() {
+    rethrow_problem();
     if (count_ == 0 && R != rule::all)
       raise(errc::empty_input, std::string(rule_name(R)) + " of an empty range");
     if constexpr (R == rule::select) {
