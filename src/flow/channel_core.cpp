@@ -62,7 +62,8 @@ struct blocked_thread {
   bool wait_for(duration limit) {
     std::unique_lock lock(mutex);
     const auto is_here = [&] { return answered; };
-    if (limit != duration::max()) return told.wait_for(lock, limit, is_here);
+    constexpr duration longest = std::chrono::hours(24 * 365 * 100);  // a clock can count to that
+    if (limit < longest) return told.wait_for(lock, limit, is_here);
     told.wait(lock, is_here);
     return true;
   }
@@ -157,7 +158,7 @@ void wait_for_room(send_envelope& e, duration limit) {
   } const mine{e};
   channel_core& channel = *e.channel_;
   const channel_core::room entered = channel.enter(e);
-  e.refused_ = e.refused_ || entered == channel_core::room::closed;
+  if (entered == channel_core::room::closed) channel.raise_closed();
   if (entered == channel_core::room::full && !e.thread_->wait_for(limit)) {
     if (channel.leave(e))
       throw timeout_error(text_of(channel.self()) + ": no room for a value in time");
