@@ -317,6 +317,7 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
     return true;
   }
   void arm() noexcept {
+    if (try_now()) return this->complete();  // by another arm of the same composite wait
     read();
     of_->waiting.push_back(*this);
   }
@@ -387,7 +388,12 @@ class emit_wait : public simple_wait<emit_wait<T>, linked_wait> {
     cell_ref<T> oldest;
     return core_->emitters().empty() && try_put(oldest);
   }
-  void arm() noexcept { core_->emitters().push_back(*this); }
+  void arm() noexcept {
+    // Another arm of the same composite wait may have ended it, or made room.
+    if (core_->closed()) return refuse(fate::closed), this->complete();
+    core_->emitters().push_back(*this);
+    core_->admit();
+  }
   cancel_result withdraw() noexcept override {
     core_->emitters().remove(*this);
     return cancel_result::done;

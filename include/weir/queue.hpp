@@ -86,7 +86,11 @@ class next_wait : public simple_wait<next_wait<T>, linked_wait> {
       queue_->put_back(*value_);
   }
   bool try_now() { return queue_->poll_next(*this); }
-  void arm() noexcept { queue_->consumers_.push_back(*this); }
+  void arm() noexcept {
+    if (queue_->closed_ || queue_->size() != 0) [[unlikely]]
+      return arm_late();
+    queue_->consumers_.push_back(*this);
+  }
   cancel_result withdraw() noexcept override {
     queue_->consumers_.remove(*this);
     return cancel_result::done;
@@ -109,6 +113,15 @@ class next_wait : public simple_wait<next_wait<T>, linked_wait> {
     error_ = error;
     this->complete();
   }
+  /// Since the poll another arm of the same composite wait has done something to the queue.
+  void arm_late() noexcept {
+    try {
+      queue_->poll_next(*this);
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    this->complete();
+  }
   queue<T>* queue_;
   std::optional<T> value_;
   std::exception_ptr error_;
@@ -125,7 +138,11 @@ class push_wait : public simple_wait<push_wait<T>, linked_wait> {
 
   explicit push_wait(args&& a) : queue_(a.to), value_(std::move(a.value)) { queue_->check(); }
   bool try_now() { return queue_->poll_push(*this); }
-  void arm() noexcept { queue_->producers_.push_back(*this); }
+  void arm() noexcept {
+    if (queue_->closed_ || !queue_->is_full(queue_->size())) [[unlikely]]
+      return arm_late();
+    queue_->producers_.push_back(*this);
+  }
   cancel_result withdraw() noexcept override {
     queue_->producers_.remove(*this);
     return cancel_result::done;
@@ -143,6 +160,15 @@ class push_wait : public simple_wait<push_wait<T>, linked_wait> {
 
  private:
   friend class queue<T>;
+  /// Since the poll another arm of the same composite wait has done something to the queue.
+  void arm_late() noexcept {
+    try {
+      queue_->poll_push(*this);
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    this->complete();
+  }
   queue<T>* queue_;
   T value_;
   bool refused_ = false;

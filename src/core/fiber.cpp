@@ -46,6 +46,7 @@ void future_core::settle_now() noexcept {
 
 void future_wait::arm() noexcept {
   future_core& core = *core_.get();
+  if (core.done()) return complete();  // settled by another arm of the same composite wait
   if (core.waiters == nullptr) {
     core.waiters = previous_ = next_ = this;
     return;

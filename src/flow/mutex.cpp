@@ -21,7 +21,10 @@ bool lock_wait::try_now() noexcept {
   return holds_ = true;
 }
 
-void lock_wait::arm() noexcept { mutex_->waiters_.push_back(*this); }
+void lock_wait::arm() noexcept {
+  if (try_now()) return complete();  // unlocked by another arm of the same composite wait
+  mutex_->waiters_.push_back(*this);
+}
 
 cancel_result lock_wait::withdraw() noexcept {
   mutex_->waiters_.remove(*this);

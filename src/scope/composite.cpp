@@ -89,7 +89,8 @@ bool arms_wait::try_arms() {
   return decided_;
 }
 
-// What throws is the move of a value.
+// Alternatives do not meet: if a race of a push and a next of one queue could end with both, its
+// loser would have had an effect. What must all complete meets. What throws is the move of a value.
 bool arms_wait::ask_again(std::size_t i) noexcept {
   try {
     return arm_at(i).poll();
@@ -104,11 +105,12 @@ bool arms_wait::ask_again(std::size_t i) noexcept {
 void arms_wait::arm_rest() noexcept {
   if (!is_arm() && region::kind(*current->top) == region_kind::arms)
     children_ = static_cast<scope*>(current->top);
+  const bool asks = asks_again_ && loser_kind() == cancel_kind::sibling_failed;
   busy_ = true;
   for (std::size_t i = 0; i < arm_count() && !decided_; ++i) {
     arm_link& link = link_at(i);
     if (link.state == arm_link::phase::completed) continue;
-    if (asks_again_ && ask_again(i)) {
+    if (asks && ask_again(i)) {
       note_completed(link);
     } else if (!broken()) {
       arm_at(i).belongs_to(link);

@@ -111,6 +111,7 @@ void acquire_wait::arm() noexcept {
   governor_->waiting_ += weight_;
   ++governor_->requests_;
   governor_->note_interest();
+  governor_->grant_waiters();  // another arm of the same composite wait may have given back
 }
 
 cancel_result acquire_wait::withdraw() noexcept {

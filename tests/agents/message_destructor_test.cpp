@@ -53,7 +53,7 @@ TEST(message_destructor, sends_to_the_agent_whose_mailbox_drops_it) {
           options.capacity = 3;
           options.overflow = policy;
           auto ref = weir::spawn_agent<keeper>(s, options);
-          act = [&] {
+          act = [&act, stops, ref] {
             (void)ref.cast(&keeper::plain, 1);
             if (stops) (void)ref.cast(&keeper::take, hostile(&act));
           };
@@ -81,7 +81,7 @@ TEST(message_destructor, does_not_fill_a_mailbox_above_its_capacity) {
       options.overflow = weir::overflow::drop_oldest;
       auto ref = weir::spawn_agent<keeper>(s, options);
       for (int i = 0; i < 2; ++i) (void)ref.cast(&keeper::take, hostile(&act));
-      act = [&] { (void)ref.cast(&keeper::plain, 1); };
+      act = [ref] { (void)ref.cast(&keeper::plain, 1); };
       (void)ref.cast(&keeper::plain, 2);
       act = nullptr;
       const int taken = co_await ref.call(&keeper::taken);

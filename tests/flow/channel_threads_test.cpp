@@ -331,17 +331,17 @@ TEST(channel_threads, loops_that_end_under_waiting_sends_lose_nothing_that_was_a
 // "send_blocking(v[, timeout]) on a thread without a loop" waits for room like `send`.
 TEST(channel_threads, threads_that_wait_for_room_are_served_once_and_in_order) {
   for (std::int64_t capacity : {1, 3}) {
-    const int count = values / 10;
+    constexpr int count = values / 10;
     long got = 0;
     std::vector<std::thread> threads;
     weir::run([&]() -> task<> {
       auto [tx, rx] = weir::channel<number>(capacity);
       for (int who = 0; who < 3; ++who)
-        threads.emplace_back([mine = tx, who, count] {
+        threads.emplace_back([mine = tx, who] {
           for (int i = 0; i < count; ++i) mine.send_blocking(who * block + i);
         });
       threads.emplace_back(
-          [mine = tx, count]() mutable { weir::run(send_all(std::move(mine), 3, count)); });
+          [mine = tx]() mutable { weir::run(send_all(std::move(mine), 3, count)); });
       tx = int_sender();
       co_await take_to_the_end(rx, got);
     });

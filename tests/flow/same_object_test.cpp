@@ -78,8 +78,9 @@ TEST(same_object, a_stream_and_a_push_meet_in_one_queue) {
 }
 
 // A race ends with one of them, and nothing is lost: pushed means taken, or still there.
+// Alternatives do not meet each other, so that a rendezvous is no place for this.
 TEST(same_object, a_race_of_push_and_next_loses_nothing) {
-  for (const std::int64_t capacity : capacities) {
+  for (const std::int64_t capacity : {1, 2}) {
     for_each_order([&](weir::sim::world& w) {
       w.run([&]() -> task<> {
         int_queue q(capacity);
@@ -287,4 +288,39 @@ TEST(same_object, a_move_that_throws_in_a_part_ends_the_composite_with_its_error
       EXPECT_TRUE(out.is_value() || boom_of(out.error()) == 3);
     });
   }
+}
+
+// Starting a part may run a function of the user, who may do anything: what is armed later sees it.
+TEST(same_object, what_the_start_of_a_part_does_is_seen_by_those_armed_after_it) {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      weir::event e;
+      int_queue q(1), closed(1);
+      weir::broadcast<int> b(1), ended(1);
+      auto sub = b.subscribe();
+      auto over = ended.subscribe();
+      std::optional<weir::resumer<int>> kept;
+      auto start = [&](weir::resumer<int> r) {
+        kept = r;
+        e.set();
+        (void)q.try_push(1);
+        if (!closed.closed()) closed.close();
+        (void)b.try_emit(2);
+        ended.close();
+        return [] { return weir::cancel_result::done; };
+      };
+      auto a = co_await weir::race(weir::suspend<int>(start), e.wait());
+      EXPECT_EQ(a.index(), 1U);
+      e.reset();
+      auto first = q.try_next();
+      EXPECT_EQ(first, 1);
+      auto c = co_await weir::race(weir::suspend<int>(start), q.next());
+      EXPECT_EQ(std::get<1>(c), 1);
+      auto d = co_await weir::race(weir::suspend<int>(start), sub.next());
+      EXPECT_EQ(std::get<1>(d), 2);
+      auto f = co_await weir::race(weir::suspend<int>(start), over.next());
+      EXPECT_EQ(std::get<1>(f), std::nullopt);
+      kept.reset();
+    });
+  });
 }

@@ -51,7 +51,10 @@ class gate_wait : public simple_wait<gate_wait, linked_wait> {
   // Made where it is awaited, which need not be where `wait` was called.
   explicit gate_wait(args&& a) : gate_(a.of) { gate_->check(); }
   bool try_now() const noexcept { return gate_->is_open(); }
-  void arm() noexcept { gate_->waiters_.push_back(*this); }
+  void arm() noexcept {
+    if (gate_->is_open()) return complete();  // by another arm of the same composite wait
+    gate_->waiters_.push_back(*this);
+  }
   cancel_result withdraw() noexcept override {
     gate_->waiters_.remove(*this);
     return cancel_result::done;
