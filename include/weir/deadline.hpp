@@ -74,7 +74,6 @@ class timed_wait : public arms_wait {
   explicit timed_wait(args&& a) : inner_(std::move(a.inner)), limit_(std::move(a.limit)) {
     links_[0].owner = links_[1].owner = this;
     links_[1].index = 1;
-    asks_again_ = false;
   }
   bool try_now() { return poll(); }
   void arm() noexcept { arm_rest(); }

@@ -105,12 +105,11 @@ bool arms_wait::ask_again(std::size_t i) noexcept {
 void arms_wait::arm_rest() noexcept {
   if (!is_arm() && region::kind(*current->top) == region_kind::arms)
     children_ = static_cast<scope*>(current->top);
-  const bool asks = asks_again_ && loser_kind() == cancel_kind::sibling_failed;
   busy_ = true;
   for (std::size_t i = 0; i < arm_count() && !decided_; ++i) {
     arm_link& link = link_at(i);
     if (link.state == arm_link::phase::completed) continue;
-    if (asks && ask_again(i)) {
+    if (asks_again_ && ask_again(i)) {
       note_completed(link);
     } else if (!broken()) {
       arm_at(i).belongs_to(link);

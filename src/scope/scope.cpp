@@ -343,7 +343,9 @@ void region::child_ended(scope& s, fiber& f) {
   f.settle_now();
   if (f.background) {
     if (entry* place = std::exchange(f.registration, nullptr)) {
-      unlink_entry(f.driven ? *f.parent_ : static_cast<background_entry*>(place)->holder, *place);
+      const bool is_its_own_entry = f.driven || f.carries;
+      unlink_entry(is_its_own_entry ? *f.parent_ : static_cast<background_entry*>(place)->holder,
+                   *place);
       place->discard();
     }
   } else {

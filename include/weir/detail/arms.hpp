@@ -111,6 +111,7 @@ class pack_wait : public arms_wait {
   using result = typename pack_result<R, typename Ws::result...>::type;
 
   explicit pack_wait(args&& a) : arms_(std::integral_constant<std::size_t, 0>{}, a) {
+    asks_again_ = R == rule::all;
     for (std::size_t i = 0; i < count; ++i) {
       links_[i].owner = this;
       links_[i].index = static_cast<std::uint32_t>(i);
@@ -249,6 +250,7 @@ class range_wait : public arms_wait {
   using result = typename range_result<R, typename W::result>::type;
 
   explicit range_wait(args&& a) : count_(a.size()), arms_(new storage[a.size()]) {
+    asks_again_ = R == rule::all;
     for (std::size_t i = 0; i < count_; ++i) {
       new (static_cast<void*>(&arms_[i].arm)) held_wait(std::move(a[i]));
       arms_[i].link.owner = this;

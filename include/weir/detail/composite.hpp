@@ -63,7 +63,7 @@ class arms_wait : public composite {
   /// The arm that decided.
   std::size_t winner() const noexcept { return winner_; }
   std::size_t completed() const noexcept { return completed_; }
-  bool asks_again_ = true;  // false if no arm can do anything to another one
+  bool asks_again_ = false;  // all arms must complete: see the fifth invariant
   /// An arm could not even be asked: that ends the whole, whatever its rule.
   bool broken() const noexcept { return problem_ != nullptr; }
   void rethrow_problem() const {
