@@ -28,13 +28,9 @@ struct measurement {
 constexpr std::size_t threads = 3;
 constexpr int each = 10'000;
 
-// A thread without a loop cannot wait for room, so it tries again. A value that is refused was not
-// moved from.
+// A thread without a loop waits for room. Once the receiver is gone, that throws.
 void measure(weir::sender<measurement> out, std::size_t thread) {
-  for (int number = 0; number < each; ++number) {
-    const measurement value{thread, number};
-    while (out.try_send(value)) std::this_thread::yield();
-  }
+  for (int number = 0; number < each; ++number) out.send_blocking({thread, number});
 }  // `out` is gone here, and with the last sender the channel ends
 
 // In which order the threads take turns is open. That those of one thread come in order is not.

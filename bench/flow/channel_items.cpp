@@ -23,7 +23,7 @@ void send_from_loop(numbers out, std::int64_t size) { weir::run(send_all(std::mo
 
 void send_from_thread(numbers out, std::int64_t size) {
   for (std::int64_t i = 0; i < size; ++i) {
-    while (out.try_send(i)) std::this_thread::yield();
+    while (out.try_send(i).full()) std::this_thread::yield();
   }
 }
 

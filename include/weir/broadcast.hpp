@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <weir/detail/braces.hpp>
-#include <weir/detail/frame.hpp>
+#include <weir/detail/cell.hpp>
 #include <weir/detail/gate.hpp>
 #include <weir/detail/home.hpp>
 #include <weir/detail/ring.hpp>
@@ -47,41 +47,6 @@ class emit_wait;
 template <class T>
 class subscription_wait;
 
-/// An item that several subscribers share; counted without atomics, on one loop.
-template <class T>
-struct cell {
-  template <class U>
-  explicit cell(U&& v) : value(std::forward<U>(v)) {}
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
-  T value;
-  std::uint32_t refs = 1;
-};
-
-template <class T>
-class cell_ref {
- public:
-  cell_ref() noexcept = default;
-  explicit cell_ref(cell<T>* adopted) noexcept : cell_(adopted) {}
-  cell_ref(const cell_ref& other) noexcept : cell_(other.cell_) {
-    if (cell_ != nullptr) ++cell_->refs;
-  }
-  cell_ref(cell_ref&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
-  cell_ref& operator=(cell_ref other) noexcept {
-    std::swap(cell_, other.cell_);
-    return *this;
-  }
-  ~cell_ref() {
-    if (cell_ != nullptr && --cell_->refs == 0) delete cell_;
-  }
-  const T& operator*() const noexcept { return cell_->value; }
-
- private:
-  cell<T>* cell_ = nullptr;
-};
-
 /// The parts of a broadcast and of a subscriber that do not depend on the type.
 struct subscriber_base {
   subscriber_base(overflow how, std::uint64_t first) noexcept : policy(how), next(first) {}
@@ -96,6 +61,7 @@ struct subscriber_base {
   subscriber_base* after = nullptr;
   wait_list waiting;
   bool* reader = nullptr;  // of the next() that is pending, or was woken and has not run yet
+  wait* woken = nullptr;   // that next(), if it may still take its item
 };
 
 std::int64_t require_capacity(std::int64_t capacity, const char* what);
@@ -117,7 +83,10 @@ void describe_broadcast(dump_line& line, const char* what);
 ///    ring has lost is counted as missed, exactly. A `drop_newest` one has a window of its own.
 /// 3. Somebody waits for an item only if there is none for him; an emitter waits only if a `wait`
 ///    subscriber is `capacity` items behind. Emitters are served in order.
-/// 4. A woken subscriber takes its item when it runs: until then nothing is lost if it does not.
+/// 4. A woken subscriber takes its item when it runs, or before that if an emitter needs the room
+///    (it may be another part of the same composite wait); what it took and did not give to its
+///    caller comes back to the subscriber.
+/// 5. An item is destroyed when nothing is half done: its destructor may use the broadcast.
 template <class T>
 class broadcast_core {
  public:
@@ -127,6 +96,8 @@ class broadcast_core {
   broadcast_core& operator=(const broadcast_core&) = delete;
   ~broadcast_core() { emitters_.require_empty({"broadcast", {}}); }
 
+  /// No subscriber is left: as long as the broadcast is there, destructors may use it.
+  void drop_items() noexcept { ring_.clear(); }
   void check() {
     if (!home_.is_here()) [[unlikely]]
       settle_broadcast_home(home_);
@@ -157,12 +128,12 @@ class broadcast_core {
   /// Opens `g` when the last subscriber leaves.
   void tell_when_empty(gate* g) noexcept { tell_empty_ = g; }
 
-  /// Gives an item to everybody, or to nobody: `refused`.
+  /// Gives an item to everybody, or to nobody: `refused`. `oldest` is what falls out for that.
   template <class U>
-  emit_result put(U&& value) {
+  emit_result put(U&& value, cell_ref<T>& oldest) {
     if (somebody_is_full()) return emit_result::refused;
     cell_ref<T> item(new cell<T>(std::forward<U>(value)));
-    if (ring_.size() == capacity_) ring_.pop_front();
+    if (ring_.size() == capacity_) oldest = ring_.take_front();
     ring_.push_back(std::move(item));
     ++end_;
     bool dropped = false;
@@ -171,15 +142,20 @@ class broadcast_core {
     return dropped ? emit_result::dropped : emit_result::delivered;
   }
   /// Whether a subscriber who wants that would fail the emitter.
-  bool fails_emitter() const noexcept {
+  bool fails_emitter() noexcept {
     for (subscriber_base* b = first_; b != nullptr; b = b->after)
-      if (b->policy == overflow::fail_emitter && behind(*b) >= capacity_) return true;
+      if (b->policy == overflow::fail_emitter && is_full(*b)) return true;
     return false;
   }
   void admit() noexcept {
     while (!emitters_.empty()) {
       auto& first = static_cast<emit_wait<T>&>(*emitters_.first());
-      if (!first.try_put()) return;
+      cell_ref<T> oldest;
+      try {
+        if (!first.try_put(oldest)) return;
+      } catch (...) {
+        first.error_ = std::current_exception();
+      }
       emitters_.remove(first);
       first.complete();
     }
@@ -197,34 +173,34 @@ class broadcast_core {
   }
 
   std::uint64_t unread(const subscriber<T>& s) const noexcept {
-    return s.policy == overflow::drop_newest ? s.window.size() : behind(s);
+    const std::uint64_t kept = s.policy == overflow::drop_newest ? s.window.size() : behind(s);
+    return kept + (s.returned.item ? 1 : 0);
   }
   /// Whether `next` has something to say: an item, the end, an error.
   bool has_news(const subscriber<T>& s) const noexcept {
     return closed_ || s.lagged || unread(s) > 0;
   }
-  /// The next item. REQUIRES: there is one.
-  T give(subscriber<T>& s) {
+  /// Takes the next item. REQUIRES: there is one.
+  taken_item<T> take(subscriber<T>& s) noexcept {
+    if (s.returned.item) return std::exchange(s.returned, {});
     if (s.policy == overflow::drop_newest) {
-      s.missed = s.window.front().missed;
-      T out(*s.window.front().item);
-      s.window.pop_front();
-      return out;
+      kept first = s.window.take_front();
+      return {std::move(first.item), first.missed};
     }
     const std::uint64_t first = first_kept(s);
-    s.missed = s.next < first ? first - s.next : 0;
-    s.missed_total += s.missed;
-    s.next += s.missed;
-    T out(*at(s.next));
-    ++s.next;
+    const std::uint64_t missed = s.next < first ? first - s.next : 0;
+    s.missed_total += missed;
+    s.next += missed;
+    return {at(s.next++), missed};
+  }
+  /// `s` has taken an item.
+  void made_room(const subscriber<T>& s) noexcept {
     // An emitter waits for those who are full, and asking all of them is O(subscribers): only who
     // has just made room asks.
-    const bool was_full = behind(s) + 1 == capacity_;
-    if (was_full && s.policy == overflow::wait && !emitters_.empty()) admit();
-    return out;
+    if (s.policy == overflow::wait && !emitters_.empty() && behind(s) + 1 == capacity_) admit();
   }
   std::uint64_t missed_total(const subscriber<T>& s) const noexcept {
-    if (s.policy == overflow::drop_newest || unread(s) == 0) return s.missed_total;
+    if (s.policy == overflow::drop_newest || behind(s) == 0) return s.missed_total;
     const std::uint64_t first = first_kept(s);
     return s.missed_total + (s.next < first ? first - s.next : 0);
   }
@@ -240,12 +216,18 @@ class broadcast_core {
     return ring_[static_cast<std::size_t>(number - oldest())];
   }
   std::uint64_t behind(const subscriber_base& b) const noexcept { return end_ - b.next; }
-  bool somebody_is_full() const noexcept {
+  bool somebody_is_full() noexcept {
     for (subscriber_base* b = first_; b != nullptr; b = b->after)
-      if ((b->policy == overflow::wait || b->policy == overflow::fail_emitter) &&
-          behind(*b) >= capacity_)
+      if ((b->policy == overflow::wait || b->policy == overflow::fail_emitter) && is_full(*b))
         return true;
     return false;
+  }
+  /// Whether there is no room, also if who was woken takes its item now.
+  bool is_full(subscriber_base& b) noexcept {
+    if (behind(b) < capacity_) return false;
+    if (b.woken == nullptr) return true;
+    static_cast<subscription_wait<T>*>(b.woken)->take_early();
+    return behind(b) >= capacity_;
   }
   /// The newest item is in the ring; false if that makes `s` miss one.
   bool arrives(subscriber<T>& s) {
@@ -270,6 +252,7 @@ class broadcast_core {
   static void wake_one(subscriber_base& b) noexcept {
     auto& first = static_cast<subscription_wait<T>&>(*b.waiting.first());
     b.waiting.remove(first);
+    b.woken = &first;
     first.complete();
   }
   static void wake_all(subscriber_base& b) noexcept {
@@ -306,7 +289,8 @@ class subscriber : public subscriber_base {
     core->remove(*this);
   }
   std::shared_ptr<broadcast_core<T>> core;
-  ring<kept> window;  // of a drop_newest subscriber
+  ring<kept> window;       // of a drop_newest subscriber
+  taken_item<T> returned;  // by a next() that took it and did not give it to its caller
 };
 
 /// Waits for the next item of a subscription.
@@ -325,12 +309,18 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
   // A second reader would take what the first was woken for, who would then see an end.
   bool try_now() noexcept {
     busy_ = of_->reader != nullptr;
-    return busy_ || of_->core->has_news(*of_);
+    if (busy_ || !of_->core->has_news(*of_)) return busy_;
+    if (has_item()) {
+      read();
+      taken_ = of_->core->take(*of_);
+      of_->core->made_room(*of_);
+    }
+    return true;
   }
   void arm() noexcept {
+    if (try_now()) return this->complete();  // by another arm of the same composite wait
+    read();
     of_->waiting.push_back(*this);
-    of_->reader = &reads_;
-    reads_ = true;
   }
   cancel_result withdraw() noexcept override {
     of_->waiting.remove(*this);
@@ -338,31 +328,48 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
     return cancel_result::done;
   }
   void describe(dump_line& line) const override { describe_broadcast(line, "next of"); }
-  bool failed() const noexcept { return busy_ || of_->lagged; }
+  bool failed() const noexcept { return busy_ || (!taken_.item && of_->lagged); }
   std::optional<T> take() {
     if (busy_) [[unlikely]]
       raise_stream_busy();
-    if (reads_) leave();
-    if (of_->lagged) [[unlikely]]
-      raise_lagged();
-    if (of_->core->unread(*of_) == 0) [[unlikely]]
-      return at_end();
-    return std::optional<T>(of_->core->give(*of_));
+    if (!taken_.item) {
+      if (reads_) leave();
+      if (!try_now() || !taken_.item) return at_end();
+    }
+    std::optional<T> out(std::in_place, *taken_.item);
+    of_->missed = taken_.missed;
+    const cell_ref<T> given = std::move(taken_.item);
+    leave();
+    return out;
   }
 
  private:
   friend class broadcast_core<T>;
+  bool has_item() const noexcept { return !of_->lagged && of_->core->unread(*of_) > 0; }
+  /// An emitter needs the room that this makes.
+  void take_early() noexcept {
+    of_->woken = nullptr;
+    taken_ = of_->core->take(*of_);
+  }
+  void read() noexcept {
+    of_->reader = &reads_;
+    reads_ = true;
+  }
   void leave() noexcept {
+    if (taken_.item) of_->returned = std::move(taken_);
     of_->reader = nullptr;
+    of_->woken = nullptr;
     reads_ = false;
   }
   std::optional<T> at_end() const {
+    if (of_->lagged) raise_lagged();
     if (of_->core->error() != nullptr && !std::exchange(of_->told, true))
       std::rethrow_exception(of_->core->error());
     return std::nullopt;
   }
   subscriber<T>* of_;
-  bool reads_ = false;  // it is the reader of its subscriber
+  taken_item<T> taken_;  // out of the broadcast, not yet given to the caller
+  bool reads_ = false;   // it is the reader of its subscriber
   bool busy_ = false;
 };
 
@@ -379,18 +386,25 @@ class emit_wait : public simple_wait<emit_wait<T>, linked_wait> {
   explicit emit_wait(args&& a) : core_(a.to), value_(std::move(a.value)) {}
   bool try_now() {
     if (core_->closed()) return refuse(fate::closed);
-    return core_->emitters().empty() && try_put();
+    cell_ref<T> oldest;
+    return core_->emitters().empty() && try_put(oldest);
   }
-  void arm() noexcept { core_->emitters().push_back(*this); }
+  void arm() noexcept {
+    // Another arm of the same composite wait may have ended it, or made room.
+    if (core_->closed()) return refuse(fate::closed), this->complete();
+    core_->emitters().push_back(*this);
+    core_->admit();
+  }
   cancel_result withdraw() noexcept override {
     core_->emitters().remove(*this);
     return cancel_result::done;
   }
   void describe(dump_line& line) const override { describe_broadcast(line, "emit to"); }
-  bool failed() const noexcept { return fate_ != fate::waiting; }
+  bool failed() const noexcept { return fate_ != fate::waiting || error_ != nullptr; }
   void take() const {
     if (fate_ == fate::closed) raise_emit_closed();
     if (fate_ == fate::full) raise_emitter_full();
+    if (error_ != nullptr) std::rethrow_exception(error_);
   }
 
  private:
@@ -400,13 +414,14 @@ class emit_wait : public simple_wait<emit_wait<T>, linked_wait> {
     fate_ = why;
     return true;
   }
-  bool try_put() {
+  bool try_put(cell_ref<T>& oldest) {
     if (core_->fails_emitter()) return refuse(fate::full);
-    return core_->put(std::move(value_)) != emit_result::refused;
+    return core_->put(std::move(value_), oldest) != emit_result::refused;
   }
   broadcast_core<T>* core_;
   T value_;
   fate fate_ = fate::waiting;
+  std::exception_ptr error_;  // its value could not be moved
 };
 
 }  // namespace detail
@@ -430,10 +445,16 @@ class subscription {
   std::uint64_t missed() const noexcept { return self_->missed; }
   /// How many were dropped in all.
   std::uint64_t missed_total() const noexcept { return self_->core->missed_total(*self_); }
-  /// What `next` gives, as a stream; the subscription must outlive it.
-  auto stream() {
+  /// What `next` gives, as a stream. The subscription must outlive it; a temporary one goes along.
+  [[nodiscard]] auto stream() & {
     return detail::make_pipeline(
         detail::wait_stage<T, detail::subscription_wait<T>>({self_.get()}));
+  }
+  [[nodiscard]] auto stream() && {
+    const typename detail::subscription_wait<T>::args from{self_.get()};
+    return detail::make_pipeline(
+        detail::owning_wait_stage<T, detail::subscription_wait<T>, subscription>(std::move(*this),
+                                                                                 from));
   }
 
  private:
@@ -450,6 +471,7 @@ class subscription {
 /// emitter wait, drop_oldest, drop_newest and conflate (latest only) drop, `disconnect` ends the
 /// subscriber, `fail_emitter` fails the emitter. Without subscribers nothing waits. Items are
 /// shared, not copied, until they are taken: at most capacity x (subscribers + 1) are alive.
+/// Destructors of items may use the broadcast.
 /// Threads: home loop only (errc::wrong_loop). A capacity below 1: errc::invalid_argument.
 template <class T>
 class broadcast {
@@ -464,7 +486,9 @@ class broadcast {
   broadcast(const broadcast&) = delete;
   broadcast& operator=(const broadcast&) = delete;
   ~broadcast() {
-    if (core_ != nullptr) core_->end(nullptr);
+    if (core_ == nullptr) return;
+    core_->end(nullptr);
+    if (core_.use_count() == 1) core_->drop_items();
   }
 
   /// Waits for `wait` subscribers that have no room. errc::queue_closed after close();
@@ -477,7 +501,8 @@ class broadcast {
     core_->check();
     if (core_->closed()) detail::raise_emit_closed();
     if (!core_->emitters().empty()) return emit_result::refused;
-    return core_->put(std::move(v));
+    detail::cell_ref<T> oldest;
+    return core_->put(std::move(v), oldest);
   }
   /// errc::invalid_argument for a policy that is none of those above.
   [[nodiscard]] subscription<T> subscribe(subscribe_options options = {}) {

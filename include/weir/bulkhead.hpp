@@ -2,6 +2,7 @@
 // Policies that run an operation under a permit of a governor: bulkhead and rate_limit.
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <exception>
@@ -12,6 +13,7 @@
 #include <weir/counting_governor.hpp>
 #include <weir/detail/attempt.hpp>
 #include <weir/detail/pipe.hpp>
+#include <weir/duration.hpp>
 #include <weir/governor.hpp>
 #include <weir/outcome.hpp>
 
@@ -76,7 +78,7 @@ template <class Self, class G>
 class governed_policy : public policy_of<Self> {
  public:
   explicit governed_policy(G& g) noexcept : user_(g) {}
-  explicit governed_policy(std::int64_t limit) : user_(own_governor(limit, Self::function_name)) {}
+  explicit governed_policy(std::shared_ptr<G> own) noexcept : user_(std::move(own)) {}
   template <class T, class P, class Op>
   static task<T> run(P policy, Op op) {
     return governed_coroutine<T, P, Op>::run(std::forward<P>(policy), std::forward<Op>(op));
@@ -97,7 +99,11 @@ class governed_policy : public policy_of<Self> {
 template <class G>
 class bulkhead : public detail::governed_policy<bulkhead<G>, G> {
  public:
-  using detail::governed_policy<bulkhead<G>, G>::governed_policy;
+  explicit bulkhead(G& g) noexcept : detail::governed_policy<bulkhead<G>, G>(g) {}
+  template <std::integral N>
+  explicit bulkhead(N limit)
+      : detail::governed_policy<bulkhead<G>, G>(
+            detail::own_governor(static_cast<std::int64_t>(limit), function_name)) {}
   static constexpr const char* function_name = "bulkhead";  // for the library
 };
 template <governor G>
@@ -105,17 +111,39 @@ bulkhead(G&) -> bulkhead<G>;
 template <std::integral N>
 bulkhead(N) -> bulkhead<counting_governor>;
 
+namespace detail {
+
+/// The governor of `rate_limit(n, per)`, in weir/rate_governor.hpp.
+template <class G>
+struct rate_of;
+
+}  // namespace detail
+
 /// `op | rate_limit(g)`: as bulkhead; meant for governors that grant so many permits in so much
-/// time.
+/// time. `op | rate_limit(n, per)`, such as `rate_limit(5, 1s)`, makes a rate_governor of its own:
+/// n at once, and from then on n in each `per`, evenly. Neither may be 0 or less:
+/// errc::invalid_argument.
 template <class G>
 class rate_limit : public detail::governed_policy<rate_limit<G>, G> {
  public:
-  using detail::governed_policy<rate_limit<G>, G>::governed_policy;
+  explicit rate_limit(G& g) noexcept : detail::governed_policy<rate_limit<G>, G>(g) {}
+  template <std::integral N, class Rep, class Period>
+  rate_limit(N n, std::chrono::duration<Rep, Period> per)
+      : detail::governed_policy<rate_limit<G>, G>(
+            detail::rate_of<G>::make(static_cast<std::int64_t>(n), detail::saturating_cast(per))) {}
+  template <std::integral N>
+  explicit rate_limit(N n) : rate_limit(n, duration{}) {
+    static_assert(!std::integral<N>,
+                  "rate_limit(n): n in what time? write rate_limit(n, 1s), or give a governor");
+  }
   static constexpr const char* function_name = "rate_limit";  // for the library
 };
 template <governor G>
 rate_limit(G&) -> rate_limit<G>;
+class rate_governor;
+template <std::integral N, class Rep, class Period>
+rate_limit(N, std::chrono::duration<Rep, Period>) -> rate_limit<rate_governor>;
 template <std::integral N>
-rate_limit(N) -> rate_limit<counting_governor>;
+rate_limit(N) -> rate_limit<rate_governor>;
 
 }  // namespace weir

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <bit>
+#include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +18,7 @@
 #include <weir/detail/made_in_run.hpp>
 #include <weir/detail/ring.hpp>
 #include <weir/detail/wait_list.hpp>
+#include <weir/duration.hpp>
 #include <weir/error.hpp>
 
 namespace weir {
@@ -24,6 +27,42 @@ template <class T>
 class sender;
 template <class T>
 class receiver;
+
+/// What `try_send` answers: accepted, full, or closed. Equal to the error code that it converts to:
+/// none, errc::queue_full, errc::queue_closed. It is no bool, because "not accepted" is no answer
+/// for somebody who wants to try again: a closed channel never has room. `!result` is accepted().
+class [[nodiscard]] send_result {
+ public:
+  bool accepted() const noexcept { return is_ == what::accepted; }
+  /// There was no room; later there may be.
+  bool full() const noexcept { return is_ == what::full; }
+  /// Nothing is accepted any more.
+  bool closed() const noexcept { return is_ == what::closed; }
+  bool operator!() const noexcept { return accepted(); }
+  std::error_code code() const noexcept {
+    if (accepted()) return {};
+    return make_error_code(full() ? errc::queue_full : errc::queue_closed);
+  }
+  operator std::error_code() const noexcept { return code(); }
+  friend bool operator==(send_result a, send_result b) noexcept = default;
+  friend bool operator==(send_result a, const std::error_code& b) noexcept { return a.code() == b; }
+  friend bool operator==(send_result a, errc b) noexcept { return a.code() == b; }
+
+  template <std::same_as<bool> B>
+  explicit operator B() const {
+    static_assert(!std::same_as<B, bool>,
+                  "the result of try_send is no bool: ask .accepted(), .full() or .closed(), or "
+                  "compare it with weir::errc::queue_full or weir::errc::queue_closed");
+    return false;
+  }
+
+ private:
+  template <class T>
+  friend class sender;
+  enum class what : std::uint8_t { accepted, full, closed };
+  explicit send_result(what is) noexcept : is_(is) {}
+  what is_;
+};
 
 namespace detail {
 
@@ -38,6 +77,8 @@ class send_envelope_of final : public send_envelope {
  public:
   send_envelope_of(channel_core& to, send_wait_base& from, T&& v)
       : send_envelope(to, from), value(std::move(v)) {}
+  send_envelope_of(channel_core& to, this_thread_t, T&& v)
+      : send_envelope(to, this_thread_t{}), value(std::move(v)) {}
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
   static void operator delete(void* memory, std::size_t bytes) noexcept {
     deallocate_frame(memory, bytes);
@@ -53,7 +94,7 @@ class channel_state final : public channel_core {
   channel_state(std::int64_t capacity, const channel_options& options)
       : channel_core(capacity, options), slots_(new slot[slot_count()]) {}
   ~channel_state() override {
-    for (; next_ != end_position(); ++next_) empty_slot();
+    while (next_ != end_position()) leave_slot(next_++);
   }
 
   // Any thread.
@@ -67,7 +108,12 @@ class channel_state final : public channel_core {
   }
 
   // The receiver's loop.
-  bool poll(receive_wait<T>& w) { return consumers().empty() && give(w); }
+  bool poll(receive_wait<T>& w) {
+    if (!consumers().empty()) return false;
+    const origin from = give(w);
+    forget(from);
+    return from != origin::nowhere;
+  }
   void wait_for_value(receive_wait<T>& w) noexcept {
     add_consumer(w);
     serve();
@@ -90,8 +136,7 @@ class channel_state final : public channel_core {
         let_others_run();
         continue;
       }
-      empty_slot();
-      taken(++next_);
+      move_on();
     }
     release();
   }
@@ -109,8 +154,18 @@ class channel_state final : public channel_core {
   slot& at(std::uint64_t position) const noexcept { return slots_[position & (slot_count() - 1)]; }
   std::uint64_t turn_now() const noexcept { return at(next_).turn.load(std::memory_order_acquire); }
   bool has_value() const noexcept { return turn_now() >> 1 == next_ + 1; }
-  void empty_slot() noexcept {
-    if ((turn_now() & 1U) == 0) at(next_).value.~T();
+  void leave_slot(std::uint64_t position) noexcept {
+    slot& s = at(position);
+    if ((s.turn.load(std::memory_order_relaxed) & 1U) == 0) s.value.~T();
+  }
+  /// Behind the oldest value. Its destructor may use the channel; its slot, and what is taken
+  /// meanwhile, is given to senders when that has ended.
+  void move_on() noexcept {
+    const bool outermost = !std::exchange(moving_on_, true);
+    leave_slot(next_++);
+    if (!outermost) return;
+    moving_on_ = false;
+    taken(next_);
   }
 
   template <class U>
@@ -138,34 +193,44 @@ class channel_state final : public channel_core {
     return nullptr;
   }
 
-  /// Gives the oldest value, or the end; false if there is neither.
-  bool give(receive_wait<T>& w) {
+  enum class origin : std::uint8_t { nowhere, returned, slot, end };
+  /// Gives the oldest value, or the end. What is left of the value stays where it was until
+  /// forget(), because its destructor may use the channel.
+  origin give(receive_wait<T>& w) {
     if (!returned_.empty()) {
       w.value_.emplace(std::move(returned_.front()));
-      returned_.pop_front();
-      return true;
+      return origin::returned;
     }
     while (has_value()) {
-      const bool skipped = (turn_now() & 1U) != 0;
-      if (!skipped) w.value_.emplace(std::move(at(next_).value));
-      empty_slot();
-      taken(++next_);
-      if (!skipped) return true;
+      if ((turn_now() & 1U) != 0) {
+        move_on();
+        continue;
+      }
+      w.value_.emplace(std::move(at(next_).value));
+      return origin::slot;
     }
-    return has_ended(next_);
+    return has_ended(next_) ? origin::end : origin::nowhere;
+  }
+  void forget(origin from) noexcept {
+    if (from == origin::slot) [[likely]]
+      move_on();
+    if (from == origin::returned) returned_.pop_front();
   }
   void serve() noexcept override {
     this->serving_ = true;
     do {
       while (!consumers().empty()) {
         auto& first = static_cast<receive_wait<T>&>(*consumers().first());
+        origin from = origin::end;
         try {
-          if (!give(first)) break;
+          from = give(first);
         } catch (...) {
           first.error_ = std::current_exception();
         }
+        if (from == origin::nowhere) break;
         remove_consumer(first);
         first.complete();
+        forget(from);
       }
     } while (!consumers().empty() && !will_be_called());
     this->serving_ = false;
@@ -177,6 +242,7 @@ class channel_state final : public channel_core {
 
   std::unique_ptr<slot[]> slots_;
   std::uint64_t next_ = 0;  // the position of the value that is taken next
+  bool moving_on_ = false;  // a value is being destroyed in its slot
   ring<T> returned_;        // given to somebody who did not take it
 };
 
@@ -283,20 +349,30 @@ class sender {
     if (state_ != nullptr) state_->drop_sender();
   }
 
-  /// Empty if accepted, else errc::queue_full or queue_closed, and `v` is untouched. Any thread.
-  [[nodiscard]] std::error_code try_send(T&& v) { return put(std::move(v)); }
-  [[nodiscard]] std::error_code try_send(const T& v)
+  /// Accepted, full or closed; if it is not accepted, `v` is untouched. Any thread. To try again
+  /// while it is full: `while (tx.try_send(v).full()) ...`.
+  send_result try_send(T&& v) const { return put(std::move(v)); }
+  send_result try_send(const T& v) const
     requires std::is_copy_constructible_v<T>
   {
     return put(v);
   }
+  /// Waits for room, behind all who wait already, and keeps the thread for that. Only where no loop
+  /// runs: on the thread of a loop it is errc::would_deadlock, and `co_await send(v)` is meant.
+  /// errc::queue_closed, also while it waits.
+  void send_blocking(T v) const { block(std::move(v), duration::max()); }
+  /// The same for at most `limit`: then timeout_error, and `v` is not sent.
+  template <class Rep, class Period>
+  void send_blocking(T v, std::chrono::duration<Rep, Period> limit) const {
+    block(std::move(v), detail::saturating_cast(limit));
+  }
   /// Waits for room, behind all who wait already; inside any loop. errc::queue_closed, also while
   /// it waits. The sender must live until the operation is started.
-  [[nodiscard]] auto send(detail::awaited_argument<T> v) {
+  [[nodiscard]] auto send(detail::awaited_argument<T> v) const {
     return detail::pending<detail::send_wait<T>>({state_, std::move(v)});
   }
   /// For all senders: nothing more is accepted; what is buffered still arrives.
-  void close() {
+  void close() const {
     if (!closed()) state_->end_sending();
   }
   bool closed() const {
@@ -310,12 +386,21 @@ class sender {
                                                                 const channel_options&);
   explicit sender(detail::channel_state<T>& adopted) noexcept : state_(&adopted) {}
   template <class U>
-  std::error_code put(U&& v) {
+  send_result put(U&& v) const {
     using room = detail::channel_core::room;
     const bool mute = state_ == nullptr || detail::crashing;
     const room answer = mute ? room::closed : state_->put(std::forward<U>(v));
-    if (answer == room::yes) return {};
-    return make_error_code(answer == room::full ? errc::queue_full : errc::queue_closed);
+    return send_result(answer == room::yes    ? send_result::what::accepted
+                       : answer == room::full ? send_result::what::full
+                                              : send_result::what::closed);
+  }
+  void block(T&& v, duration limit) const {
+    detail::require_no_loop("send_blocking", "co_await send(v)");
+    const send_result now = put(std::move(v));
+    if (now.accepted()) return;
+    if (now.closed()) detail::raise_send_closed(state_);
+    detail::wait_for_room(
+        *new detail::send_envelope_of<T>(*state_, detail::this_thread_t{}, std::move(v)), limit);
   }
   detail::channel_state<T>* state_ = nullptr;
 };
@@ -324,7 +409,7 @@ class sender {
 /// outside a loop: on the first that uses it; elsewhere: errc::wrong_loop).
 ///
 /// When it is gone, senders get errc::queue_closed and what was buffered is destroyed. Destroying
-/// it while fibers wait aborts with their names.
+/// it while fibers wait aborts with their names. Destructors of values may use it, and senders.
 template <class T>
 class receiver {
  public:
@@ -351,8 +436,10 @@ class receiver {
     if (!now.try_now()) return std::nullopt;
     return now.take();
   }
-  /// What `next` gives, as a stream; the receiver must outlive it. In weir/stream_source.hpp.
-  [[nodiscard]] auto stream();
+  /// What `next` gives, as a stream. The receiver must outlive it; a temporary one goes along. In
+  /// weir/stream_source.hpp.
+  [[nodiscard]] auto stream() &;
+  [[nodiscard]] auto stream() &&;
   /// Nothing more is accepted; what is buffered can still be taken.
   void close() {
     require();

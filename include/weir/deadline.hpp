@@ -93,13 +93,16 @@ class timed_wait : public arms_wait {
   }
   void describe(dump_line& line) const override { inner_.describe(line); }
 
- private:
+ protected:
+  const W& inner() const noexcept { return inner_; }
   // What runs elsewhere may have ended with a value or an error while it was asked to stop.
   bool has_result() const noexcept {
     if (links_[0].state == arm_link::phase::completed) return true;
     if constexpr (requires { inner_.ended_by_itself(); }) return inner_.ended_by_itself();
     return false;
   }
+
+ private:
   // Whether it is refused whatever the limit is.
   bool refused() {
     if constexpr (requires { inner_.is_refused(); }) return inner_.is_refused();

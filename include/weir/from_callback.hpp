@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <weir/detail/frame.hpp>
 #include <weir/detail/made_in_run.hpp>
 #include <weir/detail/ring.hpp>
 #include <weir/detail/stream_op.hpp>
@@ -76,9 +78,10 @@ class callback_core {
   callback_core(std::int64_t capacity, overflow policy)
       : capacity_(static_cast<std::size_t>(capacity)), policy_(policy) {}
 
+  // Items are made and destroyed outside the lock, because they may use the emitter.
   bool emit(T&& value) {
-    std::optional<ring<T>> old;  // destroyed outside the lock
-    std::optional<T> oldest;
+    auto item = std::make_unique<boxed>(std::move(value));
+    items dropped;
     {
       const locked guard(lock_);
       if (closed_) return false;
@@ -87,13 +90,12 @@ class callback_core {
         if (policy_ == overflow::reject || policy_ == overflow::drop_newest) return false;
         if (policy_ == overflow::conflate) {
           dropped_ += items_.size() - 1;
-          old.emplace(std::move(items_));
+          dropped = std::move(items_);
         } else {
-          oldest.emplace(std::move(items_.front()));
-          items_.pop_front();
+          dropped.push_back(items_.take_front());
         }
       }
-      items_.push_back(std::move(value));
+      items_.push_back(std::move(item));
     }
     bell.ring();
     return true;
@@ -110,26 +112,27 @@ class callback_core {
   /// Nobody will take what is there: emitters may live on, items do not.
   void discard() noexcept {
     end(nullptr);
-    std::optional<ring<T>> old;  // destroyed outside the lock
+    items old;
     const locked guard(lock_);
-    old.emplace(std::move(items_));
+    old = std::move(items_);
   }
   pull take(std::optional<T>& out) {
     std::uint64_t dropped = 0;
     pull answer = pull::pending;
+    std::unique_ptr<boxed> first;
     std::exception_ptr error;
     {
       const locked guard(lock_);
       dropped = std::exchange(dropped_, 0);
       if (!items_.empty()) {
-        out.emplace(std::move(items_.front()));
-        items_.pop_front();
+        first = items_.take_front();
         answer = pull::value;
       } else if (closed_) {
         error = std::exchange(error_, nullptr);
         answer = pull::end;
       }
     }
+    if (first != nullptr) out.emplace(std::move(first->value));
     if (dropped > 0) tell_callback_dropped(dropped);
     if (error != nullptr) std::rethrow_exception(error);
     return answer;
@@ -137,10 +140,19 @@ class callback_core {
   doorbell bell;
 
  private:
+  struct boxed {
+    explicit boxed(T&& v) : value(std::move(v)) {}
+    static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+    static void operator delete(void* memory, std::size_t bytes) noexcept {
+      deallocate_frame(memory, bytes);
+    }
+    T value;
+  };
+  using items = ring<std::unique_ptr<boxed>>;
   small_lock lock_;
   std::size_t capacity_;
   overflow policy_;
-  ring<T> items_;
+  items items_;
   std::uint64_t dropped_ = 0;
   std::exception_ptr error_;
   bool closed_ = false;

@@ -114,7 +114,7 @@ class next_wait : public simple_wait<next_wait<T>, linked_wait> {
     error_ = error;
     this->complete();
   }
-  /// Since the poll another arm of the same composite wait has pushed, or ended the queue.
+  /// Since the poll another arm of the same composite wait has done something to the queue.
   void arm_late() noexcept {
     try {
       queue_->poll_next(*this);
@@ -161,7 +161,7 @@ class push_wait : public simple_wait<push_wait<T>, linked_wait> {
 
  private:
   friend class queue<T>;
-  /// Since the poll another arm of the same composite wait has made room, or ended the queue.
+  /// Since the poll another arm of the same composite wait has done something to the queue.
   void arm_late() noexcept {
     try {
       queue_->poll_push(*this);
@@ -184,7 +184,8 @@ class push_wait : public simple_wait<push_wait<T>, linked_wait> {
 /// Holds at most `capacity` values (`weir::unbounded`: any number; 0: every push waits for a next).
 /// Waiting is fair on both sides and hands over directly. A consumer or producer that is cancelled
 /// or loses a race leaves alone and takes nothing; a value that a consumer was given and did not
-/// take comes back to the front, even if the queue then holds more than its capacity.
+/// take comes back to the front, even if the queue then holds more than its capacity. Destructors
+/// of values may use the queue.
 ///
 /// Threads: home loop only (errc::wrong_loop); across threads use a channel. Destroying it while
 /// fibers wait aborts with their names. Costs: no allocation but for the buffer, which grows by
@@ -198,6 +199,9 @@ class queue : private detail::queue_base {
   /// Negative capacity: errc::invalid_argument.
   explicit queue(std::int64_t capacity, queue_options options = {})
       : queue_base(capacity, options) {}
+  ~queue() {
+    closed_ = discarded_ = true;  // for the destructors of what is left
+  }
 
   /// Empty if accepted, else errc::queue_full or queue_closed, and `v` is untouched.
   [[nodiscard]] std::error_code try_push(T&& v) { return try_put(std::move(v)); }
@@ -241,7 +245,13 @@ class queue : private detail::queue_base {
   }
 
   /// What `next` gives, as a stream; the queue must outlive it. In weir/stream_source.hpp.
-  [[nodiscard]] auto stream();
+  [[nodiscard]] auto stream() &;
+  template <class U = T>
+  auto stream() && {
+    static_assert(!std::is_same_v<T, U>,
+                  "stream() of a temporary weir::queue: the stream refers to the queue, which must "
+                  "outlive it; give the queue a name");
+  }
 
   std::size_t size() const noexcept { return values_.size(); }
   std::int64_t capacity() const noexcept { return capacity_; }
@@ -298,15 +308,19 @@ class queue : private detail::queue_base {
   }
   void refill() noexcept {
     while (!producers_.empty() && !is_full(values_.size())) {
-      auto& first = static_cast<push_wait&>(*producers_.first());
+      std::exception_ptr problem;
       try {
-        values_.push_back(std::move(first.value_));
+        if (values_.make_room()) continue;  // destructors have run: look again
+        values_.push_back(std::move(first_producer().value_));
       } catch (...) {
-        first.error_ = std::current_exception();
+        problem = std::current_exception();
       }
-      delivered(first);
+      if (producers_.empty()) return;
+      first_producer().error_ = problem;
+      delivered(first_producer());
     }
   }
+  push_wait& first_producer() noexcept { return static_cast<push_wait&>(*producers_.first()); }
   void delivered(push_wait& w) noexcept {
     producers_.remove(w);
     w.complete();

@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
+#include <weir/bulkhead.hpp>
 #include <weir/detail/adjusting_governor.hpp>
 #include <weir/duration.hpp>
 #include <weir/name.hpp>
@@ -57,6 +59,11 @@ class rate_governor final : public detail::adjusting_governor {
   std::int64_t burst_;
   time_point full_at_{};    // a moment in which the bucket was full
   std::int64_t spent_ = 0;  // what was granted since
+};
+
+template <>
+struct detail::rate_of<rate_governor> {
+  static std::shared_ptr<rate_governor> make(std::int64_t n, duration per);
 };
 
 }  // namespace weir

@@ -25,6 +25,7 @@ struct retry_options {
   duration ceiling = std::chrono::seconds(30);
   weir::jitter jitter = weir::jitter::full;
   retry_budget* budget = nullptr;
+  bool reset_on_item = true;  ///< of retry_stream: an item that came through resets the count
 };
 
 /// What a predicate of `retry` answers; a bool will do as well.

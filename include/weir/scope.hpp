@@ -175,8 +175,10 @@ class scope : public context {
   void admit(const char* what) const;
   enum class launch : std::uint8_t { ordinary, background, starting, hidden };
   /// `polite`: how a service is asked to end, instead of being cancelled; null: it is cancelled.
+  /// `until`: the child of this scope with which a service ends; null: it ends with the scope.
   detail::fiber* adopt(detail::fiber* f, const spawn_options& options, std::source_location site,
-                       launch how, detail::polite_service* polite = nullptr);
+                       launch how, detail::polite_service* polite = nullptr,
+                       detail::fiber* until = nullptr);
   template <class Op>
   static auto* make(Op&& op) {
     using plain = detail::held_t<Op>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
@@ -27,8 +28,13 @@ template <class T>
 class any_stream;
 template <class S>
 class pipeline;
+template <class T>
+class next_result;
 
 namespace detail {
+
+template <class S>
+class next_for_wait;
 
 template <class S>
 class next_wait_of;
@@ -216,6 +222,10 @@ class pipeline {
   }
 
   [[nodiscard]] auto next() { return detail::pending<detail::next_wait_of<S>>({this}); }
+  /// As next(), for at most `d`: a next_result says whether there is an item, the stream has ended,
+  /// or the time is over. In weir/next_result.hpp.
+  template <class Rep, class Period>
+  [[nodiscard]] auto next_for(std::chrono::duration<Rep, Period> d);
   task<> close() {
     if (detail::pull_wait* pending = pulled_by_) end_pull(*pending);
     co_await shield(detail::pending<detail::close_wait<S>>({this}));

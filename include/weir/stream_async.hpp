@@ -400,7 +400,7 @@ class buffered_stage : public pump_stage<buffered_state<S, G>> {
   buffered_stage(S source, G g, Now now)
       : pump_stage<buffered_state<S, G>>(
             std::make_shared<buffered_state<S, G>>(std::move(source), std::move(g))) {
-    if (now) this->start();
+    if (now) this->start(pump_base::begun::ahead);
   }
 };
 
@@ -421,8 +421,8 @@ auto map_async_unordered(G&& g, F fn) {
       detail::permits_from(std::forward<G>(g)), std::move(fn));
 }
 /// Pulls ahead of the consumer, as far as there are permits. `prepopulate`: starts at once, as a
-/// child of the scope around the running code (outside a fiber: errc::no_current_fiber), not with
-/// the first pull.
+/// child of the scope around the running code or of the service that runs it (outside a fiber:
+/// errc::no_current_fiber), not with the first pull.
 template <detail::permits G>
 auto buffered(G&& g, bool prepopulate = false) {
   return detail::stage_op<detail::buffered_stage, detail::permits_t<G>, bool>(

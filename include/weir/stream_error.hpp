@@ -62,8 +62,8 @@ class stream_retry {
   ~stream_retry();
   void begin_attempt();
   /// The wait before the next attempt; throws the error if there is none.
-  duration after_failure(std::exception_ptr error);
-  /// An item has come: the attempts are counted anew.
+  duration after_failure(std::exception_ptr error, retry_question ask, void* predicate);
+  /// An item has come: the attempts are counted anew, unless the options say otherwise.
   void delivered() noexcept;
 
  private:
@@ -71,15 +71,35 @@ class stream_retry {
   std::unique_ptr<state> state_;
 };
 
-template <class F>
+/// Everything is worth another attempt.
+struct retry_always {
+  static retry_question question() noexcept { return nullptr; }
+};
+template <class When>
+struct retry_if {
+  static retry_question question() noexcept {
+    return [](void* fn, const std::exception_ptr& error) -> retry_decision {
+      return static_cast<retry_if*>(fn)->when(error);
+    };
+  }
+  When when;
+};
+
+template <class F, class When = retry_always>
 class retry_stage {
   using inner = inner_stream<std::invoke_result_t<F&>>;
 
  public:
   using value_type = typename inner::value_type;
   static constexpr bool leaves_pending = inner::leaves_pending;
-  retry_stage(F fn, const retry_options& options) : fn_(std::move(fn)), retry_(options) {}
-  retry_stage(retry_stage&& other) : fn_(std::move(other.fn_)), retry_(std::move(other.retry_)) {}
+  retry_stage(F fn, stream_retry retry, When when)
+      : fn_(std::move(fn)), retry_(std::move(retry)), when_(std::move(when)) {}
+  retry_stage(retry_stage&& other)
+      : fn_(std::move(other.fn_)), retry_(std::move(other.retry_)), when_(std::move(other.when_)) {}
+  template <class P>
+  retry_stage<F, retry_if<P>> with(P predicate) && {
+    return {std::move(fn_), std::move(retry_), retry_if<P>{std::move(predicate)}};
+  }
   pull poll(std::optional<value_type>& out, composite& owner) {
     for (;;) {
       if (pause_.made()) {
@@ -96,7 +116,7 @@ class retry_stage {
         if (answer == pull::value) retry_.delivered();
         return answer;
       } catch (...) {
-        wait_for(retry_.after_failure(std::current_exception()));
+        wait_for(retry_.after_failure(std::current_exception(), When::question(), &when_));
       }
       if (turn_used_up()) return pull::again;
     }
@@ -122,6 +142,7 @@ class retry_stage {
   }
   F fn_;
   stream_retry retry_;
+  [[no_unique_address]] When when_;
   std::optional<inner> inner_;
   wait_leaf<sleep_wait> pause_;
 };
@@ -237,11 +258,28 @@ auto catch_with(F fn) {
   return detail::stage_op<detail::catch_with_stage, F>(std::move(fn));
 }
 /// The items of the stream that `fn()` makes; after an error it is made anew, as `retry(options)`
-/// says. An item that came through resets the count of attempts.
+/// says. An item that came through resets the count of attempts, unless `.reset_on_item` is false.
 template <class F>
-auto retry_stream(F fn, retry_options options = {}) {
-  return detail::make_pipeline(detail::retry_stage<F>(std::move(fn), options));
-}
+class [[nodiscard]] retry_stream : public pipeline<detail::retry_stage<F>> {
+  using stage = detail::retry_stage<F>;
+
+ public:
+  explicit retry_stream(F fn, retry_options options = {})
+      : pipeline<stage>(stage(std::move(fn), detail::stream_retry(options), {})) {}
+  /// `retry_stream(fn, options).when(predicate)`: the predicate is asked as that of `retry`.
+  template <class P>
+  auto when(P predicate) && {
+    static_assert(std::is_invocable_r_v<retry_decision, P&, const std::exception_ptr&>,
+                  "the predicate of retry_stream takes a const std::exception_ptr& and returns "
+                  "bool or weir::retry_decision");
+    return detail::make_pipeline(std::move(*this).release().with(std::move(predicate)));
+  }
+};
+
+template <class F>
+struct detail::stage_type<retry_stream<F>> {
+  using type = retry_stage<F>;
+};
 
 /// `stream | finally(fn)`: `fn`, plain or a task, runs once when the stream ends, fails or is
 /// closed, after everything below it; not if nothing was ever pulled. A task is awaited by `next`,

@@ -152,12 +152,32 @@ class wait_stage {
     return out ? pull::value : pull::end;
   }
   unsigned stand_down() noexcept { return next_.stand_down(); }
-  void shut(closing&) noexcept { next_.drop(); }
+  void shut(closing&) noexcept { drop(); }
   void describe(dump_line& line) const { next_.describe(line); }
+
+ protected:
+  void drop() noexcept { next_.drop(); }
 
  private:
   typename W::args from_;
   wait_leaf<W> next_;
+};
+
+/// The same, and it has what the wait refers to, until it ends.
+template <class T, class W, class Owner>
+class owning_wait_stage : public wait_stage<T, W> {
+ public:
+  owning_wait_stage(Owner owner, typename W::args from) noexcept
+      : wait_stage<T, W>(from), owner_(std::move(owner)) {}
+  owning_wait_stage(owning_wait_stage&&) noexcept = default;
+  ~owning_wait_stage() { this->drop(); }
+  void shut(closing&) noexcept {
+    this->drop();
+    owner_.reset();
+  }
+
+ private:
+  std::optional<Owner> owner_;
 };
 
 template <class F>
@@ -219,13 +239,20 @@ auto from(queue<T>& q) {
   return detail::make_pipeline(detail::wait_stage<T, detail::next_wait<T>>({&q}));
 }
 template <class T>
-auto queue<T>::stream() {
+auto queue<T>::stream() & {
   return from(*this);
 }
 template <class T>
-auto receiver<T>::stream() {
+auto receiver<T>::stream() & {
   require();
   return detail::make_pipeline(detail::wait_stage<T, detail::receive_wait<T>>({state_}));
+}
+template <class T>
+auto receiver<T>::stream() && {
+  require();
+  const typename detail::receive_wait<T>::args from{state_};
+  return detail::make_pipeline(
+      detail::owning_wait_stage<T, detail::receive_wait<T>, receiver>(std::move(*this), from));
 }
 /// first, first + 1, ... without end.
 template <class T>

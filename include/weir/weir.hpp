@@ -38,6 +38,7 @@
 #include <weir/events.hpp>
 #include <weir/every.hpp>
 #include <weir/fallback.hpp>
+#include <weir/flat_map.hpp>
 #include <weir/from_callback.hpp>
 #include <weir/future.hpp>
 #include <weir/governor.hpp>
@@ -51,6 +52,7 @@
 #include <weir/loop_thread.hpp>
 #include <weir/mutex.hpp>
 #include <weir/name.hpp>
+#include <weir/next_result.hpp>
 #include <weir/on.hpp>
 #include <weir/oneshot.hpp>
 #include <weir/operation.hpp>

@@ -212,7 +212,10 @@ bool agent_core::is_next_door() const noexcept {
 }
 
 agent_core::room agent_core::offer(envelope& e) noexcept {
-  return is_next_door() ? offer_here(e) : offer_away(e);
+  envelope* oldest = nullptr;
+  const room found = is_next_door() ? offer_here(e, oldest) : offer_away(e, oldest);
+  if (oldest != nullptr) evict(*oldest);  // last: the destructors of its arguments may do anything
+  return found;
 }
 
 bool agent_core::counts_places() const noexcept {
@@ -232,11 +235,11 @@ void agent_core::give_back_place() noexcept {
   if (counts_places()) parts().occupied.fetch_sub(1, std::memory_order_relaxed);
 }
 
-agent_core::room agent_core::offer_here(envelope& e) noexcept {
+agent_core::room agent_core::offer_here(envelope& e, envelope*& oldest) noexcept {
   if (gate_.load(std::memory_order_relaxed) != gate::open) return room::gone;
   if (bounded_) {
     if (parts().overflow == overflow::drop_oldest) {
-      evict_oldest();
+      oldest = oldest_in_excess();
     } else if (!reserve()) {
       if (parts().overflow == overflow::wait) return room::wait;
       if (parts().overflow != overflow::stop) return room::full;
@@ -248,10 +251,10 @@ agent_core::room agent_core::offer_here(envelope& e) noexcept {
   return room::yes;
 }
 
-agent_core::room agent_core::offer_away(envelope& e) noexcept {
+agent_core::room agent_core::offer_away(envelope& e, envelope*& oldest) noexcept {
   if (!has_home()) {
     const std::lock_guard lock(lock_of(*this));
-    if (!has_home()) return offer_here(e);
+    if (!has_home()) return offer_here(e, oldest);
   }
   if (gate_.load(std::memory_order_acquire) != gate::open || !may_be_reached()) return room::gone;
   if (counts_places() && !reserve()) {
@@ -299,8 +302,9 @@ void agent_core::arrived(envelope& e) noexcept {
     give_back_place();
     return refuse_message(e, ended_code());
   }
-  if (bounded_ && parts().overflow == overflow::drop_oldest) evict_oldest();
+  envelope* const oldest = oldest_in_excess();
   push(e);
+  if (oldest != nullptr) evict(*oldest);
 }
 
 namespace {
@@ -403,9 +407,14 @@ envelope* agent_core::take() noexcept {
   return e;
 }
 
-void agent_core::evict_oldest() noexcept {
-  if (static_cast<std::int64_t>(queued_.load(std::memory_order_relaxed)) < parts().capacity) return;
-  envelope& oldest = *unlink_head();
+// Of a mailbox that drops the oldest message, and has no room for another one.
+envelope* agent_core::oldest_in_excess() noexcept {
+  if (!bounded_ || parts().overflow != overflow::drop_oldest) return nullptr;
+  const auto queued = static_cast<std::int64_t>(queued_.load(std::memory_order_relaxed));
+  return queued < parts().capacity ? nullptr : unlink_head();
+}
+
+void agent_core::evict(envelope& oldest) noexcept {
   if (oldest.is_call && !is_abandoned(oldest)) count_dropped(1);
   refuse_message(oldest, errc::mailbox_full);
 }
@@ -545,6 +554,7 @@ void agent_core::flush(errc code) noexcept {
 void agent_core::flush_old(errc code) noexcept {
   std::uint64_t old = std::exchange(parts().old_mail, 0);
   envelope* all = std::exchange(head_, nullptr);
+  envelope* left = nullptr;  // newest first
   tail_ = nullptr;
   queued_.store(0, std::memory_order_relaxed);
   while (all != nullptr) {
@@ -555,11 +565,22 @@ void agent_core::flush_old(errc code) noexcept {
       queued_.store(queued_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     } else {
       give_back_place();
-      refuse_message(e, code);
+      e.next = std::exchange(left, &e);
     }
     if (old > 0) --old;
   }
   if (head_ == nullptr) alarms_ = 0;
+  envelope* refused = nullptr;
+  while (left != nullptr) {
+    envelope& e = *left;
+    left = static_cast<envelope*>(e.next);
+    e.next = std::exchange(refused, &e);
+  }
+  while (refused != nullptr) {  // last: the destructors of their arguments may do anything
+    envelope& e = *refused;
+    refused = static_cast<envelope*>(e.next);
+    refuse_message(e, code);
+  }
 }
 
 }  // namespace detail

@@ -99,7 +99,7 @@ void add_reason(std::string& out, const context& c) {
 
 void describe_fiber(std::string& out, const fiber& f, std::size_t depth) {
   indent(out, depth);
-  out.append(f.driven ? "agent" : f.background ? "service" : "fiber");
+  out.append(f.driven ? "agent" : f.background && !f.hidden ? "service" : "fiber");
   dump_line(out).add_name(f.name == nullptr ? "" : f.name);
   out.append(" spawned at ").append(place(f.site));
   add_reason(out, f);

@@ -163,13 +163,14 @@ struct grace_region final : limited_region {
   cancel_kind ends_as = cancel_kind::timeout;
 };
 
-/// A service's place in the LIFO stack of its scope.
+/// A service's place in the LIFO stack of its scope, or of the child that it works for.
 struct background_entry final : entry {
-  background_entry(fiber& f, polite_service* asked)
-      : entry(sort::background), of(&f), asked_by(asked) {}
+  background_entry(fiber& f, context& in, polite_service* asked)
+      : entry(sort::background), of(&f), holder(in), asked_by(asked) {}
   fiber* service() noexcept override { return of; }
   polite_service* polite() noexcept override { return asked_by; }
   fiber* of;
+  context& holder;
   polite_service* asked_by;
 };
 

@@ -2,6 +2,7 @@
 #include <weir/detail/channel_core.hpp>
 
 #include <bit>
+#include <condition_variable>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -55,6 +56,33 @@ struct envelope_message final : message {
   door_ref home;
 };
 
+/// A plain thread that waits for the answer.
+struct blocked_thread {
+  /// False if there was none in time.
+  bool wait_for(duration limit) {
+    std::unique_lock lock(mutex);
+    const auto is_here = [&] { return answered; };
+    constexpr duration longest = std::chrono::hours(24 * 365 * 100);  // a clock can count to that
+    if (limit < longest) return told.wait_for(lock, limit, is_here);
+    told.wait(lock, is_here);
+    return true;
+  }
+  // Told under the lock: once it is free, the thread may go on and this may be gone.
+  void tell() {
+    const std::lock_guard lock(mutex);
+    answered = true;
+    told.notify_one();
+  }
+  std::mutex mutex;
+  std::condition_variable told;
+  bool answered = false;
+};
+
+send_envelope::send_envelope(channel_core& to, this_thread_t)
+    : channel_(&to), wait_(nullptr), thread_(std::make_unique<blocked_thread>()) {
+  to.retain();
+}
+
 send_envelope::send_envelope(channel_core& to, send_wait_base& from)
     : channel_(&to),
       wait_(&from),
@@ -105,8 +133,39 @@ void send_wait_base::describe(dump_line& line) const {
 
 void send_wait_base::raise_problem(const channel_core* channel) const {
   if (error_ != nullptr) std::rethrow_exception(error_);
+  raise_send_closed(channel);
+}
+
+void raise_send_closed(const channel_core* channel) {
   if (channel != nullptr) channel->raise_closed();
   raise(errc::queue_closed, "send on an empty sender; it was moved from or never had a channel");
+}
+
+// ------------------------------------------------------------------ a thread that waits
+
+void require_no_loop(const char* what, const char* instead) {
+  if (loop::here() == nullptr) return;
+  raise(errc::would_deadlock,
+        std::string(what) + " on the thread of loop '" + loop::here()->own_door().name() +
+            "' would keep everything else on it from running; use " + instead);
+}
+
+// Not let in when the time is over, it leaves. If that is too late, the answer is on its way.
+void wait_for_room(send_envelope& e, duration limit) {
+  struct owner {
+    ~owner() { of.release(); }
+    send_envelope& of;
+  } const mine{e};
+  channel_core& channel = *e.channel_;
+  const channel_core::room entered = channel.enter(e);
+  if (entered == channel_core::room::closed) channel.raise_closed();
+  if (entered == channel_core::room::full && !e.thread_->wait_for(limit)) {
+    if (channel.leave(e))
+      throw timeout_error(text_of(channel.self()) + ": no room for a value in time");
+    (void)e.thread_->wait_for(duration::max());
+  }
+  if (e.error_ != nullptr) std::rethrow_exception(e.error_);
+  if (e.refused_) channel.raise_closed();
 }
 
 // ------------------------------------------------------------------ the channel
@@ -309,6 +368,11 @@ void channel_core::admit_waiting() noexcept {
 }
 
 void channel_core::answer(send_envelope& e) noexcept {
+  if (e.thread_ != nullptr) {
+    e.thread_->tell();
+    e.release();
+    return drop_sender();
+  }
   const door_ref home = e.message_->home;  // the envelope may be gone before the bell has rung
   loop* const here = loop::here();
   retain();

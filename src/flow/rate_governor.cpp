@@ -95,4 +95,15 @@ void rate_governor::describe(detail::dump_line& line) const {
   line.add(" (the next in ").add(static_cast<std::uint64_t>(wait_ms)).add(" ms)");
 }
 
+std::shared_ptr<rate_governor> detail::rate_of<rate_governor>::make(std::int64_t n, duration per) {
+  if (n < 1 || per <= duration::zero())
+    raise(errc::invalid_argument, "rate_limit: " + std::to_string(n) + " in " +
+                                      std::to_string(per.count()) +
+                                      " ns lets nothing run; give a number and a time above 0");
+  return std::make_shared<rate_governor>(
+      rate_options{.name = "rate_limit",
+                   .per_second = static_cast<double>(n) * second / static_cast<double>(per.count()),
+                   .burst = n});
+}
+
 }  // namespace weir

@@ -76,6 +76,7 @@ bool arms_wait::withdraw_armed(by how) noexcept {
 bool arms_wait::try_arms() {
   winner_ = completed_ = leaving_ = 0;
   decided_ = cancelled_ = ended_ = spent_ = false;
+  problem_ = nullptr;
   if (run_here != nullptr) [[unlikely]]
     for (std::size_t i = 0; i < arm_count(); ++i) require_fits_run(arm_at(i));
   for (std::size_t i = 0; i < arm_count() && !decided_; ++i) {
@@ -88,6 +89,19 @@ bool arms_wait::try_arms() {
   return decided_;
 }
 
+// Alternatives do not meet: if a race of a push and a next of one queue could end with both, its
+// loser would have had an effect. What must all complete meets. What throws is the move of a value.
+bool arms_wait::ask_again(std::size_t i) noexcept {
+  try {
+    return arm_at(i).poll();
+  } catch (...) {
+    problem_ = std::current_exception();
+    decided_ = true;
+    winner_ = i;
+    return false;
+  }
+}
+
 void arms_wait::arm_rest() noexcept {
   if (!is_arm() && region::kind(*current->top) == region_kind::arms)
     children_ = static_cast<scope*>(current->top);
@@ -95,9 +109,13 @@ void arms_wait::arm_rest() noexcept {
   for (std::size_t i = 0; i < arm_count() && !decided_; ++i) {
     arm_link& link = link_at(i);
     if (link.state == arm_link::phase::completed) continue;
-    arm_at(i).belongs_to(link);
-    link.state = arm_link::phase::armed;
-    arm_at(i).link();
+    if (asks_again_ && ask_again(i)) {
+      note_completed(link);
+    } else if (!broken()) {
+      arm_at(i).belongs_to(link);
+      link.state = arm_link::phase::armed;
+      arm_at(i).link();
+    }
   }
   busy_ = false;
   finish_if_decided();

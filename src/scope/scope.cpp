@@ -103,7 +103,8 @@ void scope::admit(const char* what) const {
 }
 
 detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
-                            std::source_location site, launch how, detail::polite_service* polite) {
+                            std::source_location site, launch how, detail::polite_service* polite,
+                            detail::fiber* until) {
   const detail::core_ref guard(f);  // freed if copying the name throws
   f->home = loop_->serial();
   f->site = site;
@@ -131,12 +132,13 @@ detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
     return f;
   }
   if (how == launch::background) {
+    context& holder = until == nullptr ? static_cast<context&>(*this) : *until;
     detail::entry* const place =
         f->driven ? static_cast<detail::driven_fiber*>(f)
-                  : static_cast<detail::entry*>(new detail::background_entry(*f, polite));
+                  : static_cast<detail::entry*>(new detail::background_entry(*f, holder, polite));
     f->background = true;
     f->registration = place;
-    own(place);
+    holder.own(place);
   } else {
     f->starting = how == launch::starting;
     f->hidden = how == launch::hidden;
@@ -341,7 +343,9 @@ void region::child_ended(scope& s, fiber& f) {
   f.settle_now();
   if (f.background) {
     if (entry* place = std::exchange(f.registration, nullptr)) {
-      unlink_entry(*f.parent_, *place);
+      const bool is_its_own_entry = f.driven || f.carries;
+      unlink_entry(is_its_own_entry ? *f.parent_ : static_cast<background_entry*>(place)->holder,
+                   *place);
       place->discard();
     }
   } else {

@@ -484,3 +484,28 @@ TEST(agent_threads, timers_are_armed_and_cancelled_on_other_loops_and_plain_thre
     co_await c.stop();
   });
 }
+
+// `weir::run(ref.call(...))` on a thread without a loop: its value, its error, and a limit.
+TEST(agent_threads, plain_threads_call_agents) {
+  std::vector<std::thread> callers;
+  std::atomic<int> ended = 0;
+  std::atomic<int> sum = 0;
+  weir::run([&]() -> task<> {
+    co_await weir::with_scope([&](weir::scope& s) -> task<> {
+      auto ref = weir::spawn_agent<counter>(s, {.name = "counter"}, 0);
+      for (int who = 0; who < 3; ++who)
+        callers.emplace_back([&, ref] {
+          for (int i = 0; i < 50; ++i) sum += weir::run(ref.call(&counter::fetch_inc));
+          EXPECT_EQ(boom_of(thrown_by([&] { return weir::run(ref.call(&counter::fail, 7)), 0; })),
+                    7);
+          EXPECT_THROW(weir::run(weir::with_timeout(1ms, ref.call(&counter::get_after, 1h))),
+                       weir::timeout_error);
+          ++ended;
+        });
+      co_await until([&] { return ended == 3; });
+      s.cancel();
+    });
+  });
+  for (auto& t : callers) t.join();
+  EXPECT_EQ(sum, 149 * 150 / 2);
+}

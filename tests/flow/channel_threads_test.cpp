@@ -23,7 +23,7 @@ constexpr number block = 1'000'000'000;  // a value is its sender times this, an
 /// Sends from a plain thread, which can only try again.
 void send_stubbornly(int_sender tx, int who, int count) {
   for (int i = 0; i < count; ++i)
-    while (tx.try_send(who * block + i)) std::this_thread::yield();
+    while (tx.try_send(who * block + i).full()) std::this_thread::yield();
 }
 
 task<> send_all(int_sender tx, int who, int count) {
@@ -324,4 +324,120 @@ TEST(channel_threads, loops_that_end_under_waiting_sends_lose_nothing_that_was_a
     });
   });
   EXPECT_EQ(got, accepted);
+}
+
+// ------------------------------------------------------------------ threads that wait
+
+// "send_blocking(v[, timeout]) on a thread without a loop" waits for room like `send`.
+TEST(channel_threads, threads_that_wait_for_room_are_served_once_and_in_order) {
+  for (std::int64_t capacity : {1, 3}) {
+    constexpr int count = values / 10;
+    long got = 0;
+    std::vector<std::thread> threads;
+    weir::run([&]() -> task<> {
+      auto [tx, rx] = weir::channel<number>(capacity);
+      for (int who = 0; who < 3; ++who)
+        threads.emplace_back([mine = tx, who] {
+          for (int i = 0; i < count; ++i) mine.send_blocking(who * block + i);
+        });
+      threads.emplace_back(
+          [mine = tx]() mutable { weir::run(send_all(std::move(mine), 3, count)); });
+      tx = int_sender();
+      co_await take_to_the_end(rx, got);
+    });
+    for (auto& t : threads) t.join();
+    EXPECT_EQ(got, 4L * count);
+  }
+}
+
+// A bounded wait ends in time, sends nothing then, and leaves its place to those behind it.
+TEST(channel_threads, a_thread_that_waits_too_long_sends_nothing) {
+  auto [tx, rx] = weir::channel<number>(1);
+  tx.send_blocking(1);
+  EXPECT_THROW(tx.send_blocking(2, 1ms), weir::timeout_error);
+  EXPECT_THROW(tx.send_blocking(3, 0ms), weir::timeout_error);
+  EXPECT_EQ(tx.try_send(4), weir::errc::queue_full);
+  weir::run([&, &from = rx, &to = tx]() -> task<> {
+    auto first = co_await from.next();
+    EXPECT_EQ(first, 1);
+    EXPECT_TRUE(to.try_send(5).accepted());
+    auto second = co_await from.next();
+    EXPECT_EQ(second, 5);
+  });
+}
+
+// Whether it is let in or its time is over is decided once, whoever is first.
+TEST(channel_threads, a_limit_that_races_with_room_sends_once_or_not_at_all) {
+  long sent = 0;
+  long got = 0;
+  weir::run([&]() -> task<> {
+    auto [tx, rx] = weir::channel<number>(1);
+    std::jthread producer([&sent, mine = std::move(tx)] {
+      for (int i = 0; i < values / 10; ++i) {
+        try {
+          mine.send_blocking(i, std::chrono::microseconds(i % 50));
+          ++sent;
+        } catch (const weir::timeout_error&) {
+        }
+      }
+    });
+    co_await take_to_the_end(rx, got);
+  });
+  EXPECT_EQ(got, sent);
+}
+
+TEST(channel_threads, a_thread_that_waits_hears_of_the_end) {
+  for (const bool dropped : {false, true}) {
+    std::error_code code;
+    std::thread producer;
+    weir::run([&]() -> task<> {
+      auto [tx, rx0] = weir::channel<number>(1);
+      std::optional<int_receiver> rx(std::move(rx0));
+      std::atomic<int> begun = 0;
+      producer = std::thread([&code, &begun, mine = std::move(tx)] {
+        code = code_of(thrown_by([&] {
+          for (int i = 0;; ++i) {
+            begun = i;
+            mine.send_blocking(i);
+          }
+          return 0;
+        }));
+      });
+      while (begun < 1) co_await weir::sleep(1ms);
+      dropped ? rx.reset() : rx->close();
+    });
+    producer.join();
+    EXPECT_EQ(code, weir::errc::queue_closed);
+  }
+}
+
+TEST(channel_threads, a_thread_of_a_loop_does_not_block) {
+  weir::run([]() -> task<> {
+    auto [tx, rx] = weir::channel<number>(1);
+    const std::exception_ptr error = thrown_by([&to = tx] { return to.send_blocking(1), 0; });
+    EXPECT_EQ(code_of(error), weir::errc::would_deadlock);
+    EXPECT_NE(weir::describe(error).find("co_await send(v)"), std::string::npos);
+    EXPECT_EQ(rx.try_next(), std::nullopt);
+    co_return;
+  });
+}
+
+// The producer of the page ends when the receiver has closed: closed is not full.
+TEST(channel_threads, a_thread_that_tries_again_while_it_is_full_ends_with_the_channel) {
+  std::thread producer;
+  std::error_code last;
+  weir::run([&]() -> task<> {
+    auto [tx, rx] = weir::channel<number>(1);
+    producer = std::thread([&last, mine = std::move(tx)] {
+      const int_sender& out = mine;  // try_send is const
+      for (int i = 0; !last; ++i) {
+        while (out.try_send(i).full()) std::this_thread::yield();
+        last = out.closed() ? out.try_send(i).code() : std::error_code();
+      }
+    });
+    for (int i = 0; i < 3; ++i) (void)co_await rx.next();
+    rx.close();
+  });
+  producer.join();
+  EXPECT_EQ(last, weir::errc::queue_closed);
 }

@@ -111,6 +111,51 @@ TEST(stream_error, an_item_resets_the_count_of_retry_stream) {
   });
 }
 
+// "a delivered item resets the count unless `.reset_on_item = false`"
+TEST(stream_error, without_reset_on_item_retry_stream_counts_all_attempts) {
+  in_every_order([]() -> task<> {
+    int made = 0;
+    auto flaky = [&]() -> weir::stream<int> {
+      co_yield ++made;
+      throw boom(made);
+    };
+    auto counted = weir::retry_stream(
+        flaky, {.attempts = 3, .base = 1ms, .jitter = weir::jitter::none, .reset_on_item = false});
+    numbers seen;
+    const std::exception_ptr error =
+        co_await attempt([&]() -> task<> { co_await take_all(counted, seen); });
+    EXPECT_EQ(seen, (numbers{1, 2, 3}));
+    EXPECT_EQ(boom_of(error), 3);
+  });
+}
+
+// "`.when` as in `retry`"
+TEST(stream_error, retry_stream_asks_its_predicate_what_is_worth_another_attempt) {
+  in_every_order([]() -> task<> {
+    int made = 0;
+    int asked = 0;
+    auto flaky = [&]() -> weir::stream<int> {
+      if (++made < 5) throw boom(made);
+      co_yield made;
+    };
+    auto twice = [&](const std::exception_ptr& error) {
+      ++asked;
+      return boom_of(error) < 2;
+    };
+    auto some = weir::retry_stream(flaky, {.attempts = 9, .base = 1ms}).when(twice);
+    const std::exception_ptr error = co_await attempt([&] { return some.next(); });
+    EXPECT_EQ(boom_of(error), 2);
+    EXPECT_EQ(asked, 2);
+    made = 0;
+    const auto start = weir::now();
+    auto after = [](const std::exception_ptr&) { return weir::retry_decision::retry_after(7ms); };
+    auto all = co_await (weir::retry_stream(flaky, {.attempts = 9}).when(after) |
+                         weir::map([](int n) { return n * 2; }) | weir::to_vector());
+    EXPECT_EQ(all, numbers{10});
+    EXPECT_EQ(ms_since(start), 28);
+  });
+}
+
 TEST(stream_error, retry_stream_keeps_the_time_of_its_pause_if_a_pull_is_given_up) {
   in_every_order([]() -> task<> {
     const auto start = weir::now();

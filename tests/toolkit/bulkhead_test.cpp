@@ -181,7 +181,41 @@ TEST(bulkhead, a_closed_governor_rejects) {
 TEST(bulkhead, a_number_that_lets_nothing_run_is_refused) {
   expect_invalid(thrown_by([] { (void)weir::bulkhead(0); }), "bulkhead");
   expect_invalid(thrown_by([] { (void)weir::bulkhead(-1); }), "bulkhead");
-  expect_invalid(thrown_by([] { (void)weir::rate_limit(0); }), "rate_limit");
+  expect_invalid(thrown_by([] { (void)weir::rate_limit(0, 1s); }), "rate_limit");
+  expect_invalid(thrown_by([] { (void)weir::rate_limit(5, 0s); }), "rate_limit");
+}
+
+// "`rate_limit(n, per)` such as `rate_limit(5, 1s)`": five at once, then five in each second.
+TEST(rate_limit, a_number_and_a_time_let_so_many_run_in_that_time) {
+  simulate([]() -> task<> {
+    const auto begun = weir::now();
+    std::vector<long> started;
+    auto o = weir::op([&]() -> task<> {
+               started.push_back((weir::now() - begun) / 1ms);
+               co_return;
+             }) |
+             weir::rate_limit(5, 1s);
+    co_await weir::with_scope([&](weir::scope& s) -> task<> {
+      for (int i = 0; i < 10; ++i) s.spawn(o);
+      co_await s.join();
+    });
+    EXPECT_EQ(started, (std::vector<long>{0, 0, 0, 0, 0, 200, 400, 600, 800, 1000}));
+  });
+}
+
+// "every operation it is applied to shares it", copies too.
+TEST(rate_limit, everything_that_the_policy_is_applied_to_shares_its_rate) {
+  simulate([]() -> task<> {
+    const auto begun = weir::now();
+    const auto slowly = weir::rate_limit(1, 10ms);
+    auto a = weir::op([] { return ready(1); }) | slowly;
+    auto b = weir::op([] { return ready(2); }) | slowly;
+    auto c = a;
+    (void)co_await a();
+    (void)co_await b();
+    (void)co_await c();
+    EXPECT_EQ((weir::now() - begun) / 1ms, 20);
+  });
 }
 
 // L004

@@ -344,8 +344,9 @@ class agent_core : public polite_service {
   agent_extras& parts() const noexcept { return *extras_.load(std::memory_order_acquire); }
   bool counts_places() const noexcept;
   bool reserve() noexcept;
-  room offer_here(envelope& e) noexcept;
-  room offer_away(envelope& e) noexcept;
+  /// `oldest`: what falls out of the mailbox for that.
+  room offer_here(envelope& e, envelope*& oldest) noexcept;
+  room offer_away(envelope& e, envelope*& oldest) noexcept;
   void ask_to_crash() noexcept;
   bool post(envelope& e) noexcept;
   void append(envelope& e) noexcept;
@@ -356,7 +357,8 @@ class agent_core : public polite_service {
   envelope* take() noexcept;
   envelope* unlink_head() noexcept;
   void count_high() noexcept;
-  void evict_oldest() noexcept;
+  envelope* oldest_in_excess() noexcept;
+  void evict(envelope& oldest) noexcept;
   void admit_line() noexcept;
   void enter_line_here(envelope& e) noexcept;
   void sweep_line() noexcept;

@@ -110,6 +110,7 @@ class pack_wait : public arms_wait {
   using result = typename pack_result<R, typename Ws::result...>::type;
 
   explicit pack_wait(args&& a) : arms_(std::integral_constant<std::size_t, 0>{}, a) {
+    asks_again_ = R == rule::all;
     for (std::size_t i = 0; i < count; ++i) {
       links_[i].owner = this;
       links_[i].index = static_cast<std::uint32_t>(i);
@@ -118,7 +119,7 @@ class pack_wait : public arms_wait {
   bool try_now() { return try_arms(); }
   void arm() noexcept { arm_rest(); }
   bool failed() const noexcept {
-    return R != rule::select && const_cast<pack_wait*>(this)->arm_failed(winner());
+    return broken() || (R != rule::select && const_cast<pack_wait*>(this)->arm_failed(winner()));
   }
   void describe(dump_line& line) const override {
     line.add(rule_name(R)).add(" of ").add(count);
@@ -134,6 +135,7 @@ class pack_wait : public arms_wait {
     line.add(")");
   }
   result take() {
+    rethrow_problem();
     if constexpr (R == rule::select) {
       return winner();
     } else if constexpr (R == rule::all) {
@@ -247,6 +249,7 @@ class range_wait : public arms_wait {
   using result = typename range_result<R, typename W::result>::type;
 
   explicit range_wait(args&& a) : count_(a.size()), arms_(new storage[a.size()]) {
+    asks_again_ = R == rule::all;
     for (std::size_t i = 0; i < count_; ++i) {
       new (static_cast<void*>(&arms_[i].arm)) held_wait(std::move(a[i]));
       arms_[i].link.owner = this;
@@ -261,10 +264,11 @@ class range_wait : public arms_wait {
   void arm() noexcept { arm_rest(); }
   bool failed() const noexcept {
     if (count_ == 0) return R != rule::all;
-    return R != rule::select && arms_[winner()].arm.failed();
+    return broken() || (R != rule::select && arms_[winner()].arm.failed());
   }
   void describe(dump_line& line) const override { line.add(rule_name(R)).add(" of ").add(count_); }
   result take() {
+    rethrow_problem();
     if (count_ == 0 && R != rule::all)
       raise(errc::empty_input, std::string(rule_name(R)) + " of an empty range");
     if constexpr (R == rule::select) {

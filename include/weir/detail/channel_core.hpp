@@ -24,6 +24,7 @@
 
 #include <weir/detail/home.hpp>
 #include <weir/detail/wait_list.hpp>
+#include <weir/duration.hpp>
 #include <weir/name.hpp>
 
 namespace weir {
@@ -36,13 +37,24 @@ namespace detail {
 
 class channel_core;
 class send_wait_base;
+class send_envelope;
+struct blocked_thread;
 struct envelope_message;
+
+/// Says that a thread waits, and no wait of a loop.
+struct this_thread_t {};
+/// Waits until `e` is let in, which takes it over; throws if it is refused, or after `limit`.
+void wait_for_room(send_envelope& e, duration limit);
+[[noreturn]] void raise_send_closed(const channel_core* channel);
+/// errc::would_deadlock if a loop runs on this thread.
+void require_no_loop(const char* what, const char* instead);
 
 /// Shared by a sender that waits (its wait is in a coroutine frame and may end first) and by the
 /// channel or the message that carries the answer. The wait is touched on its own loop only.
 class send_envelope {
  public:
   send_envelope(channel_core& to, send_wait_base& from);
+  send_envelope(channel_core& to, this_thread_t);
   send_envelope(const send_envelope&) = delete;
   send_envelope& operator=(const send_envelope&) = delete;
   virtual ~send_envelope();
@@ -51,6 +63,7 @@ class send_envelope {
   friend class channel_core;
   friend class send_wait_base;
   friend struct envelope_message;
+  friend void wait_for_room(send_envelope& e, duration limit);
   void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
@@ -59,6 +72,7 @@ class send_envelope {
   channel_core* channel_;
   send_wait_base* wait_;                       // null: it has ended
   std::unique_ptr<envelope_message> message_;  // with the door of its loop
+  std::unique_ptr<blocked_thread> thread_;     // instead of a wait and its message
   bool refused_ = false;                       // the answer; written before it is sent
   std::exception_ptr error_;                   // its value could not be moved
   bool linked_ = false;                        // the rest: behind the channel's lock
@@ -168,6 +182,7 @@ class channel_core {
  private:
   friend class send_wait_base;
   friend class send_envelope;
+  friend void wait_for_room(send_envelope& e, duration limit);
   struct call_message;
   struct shared;
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <string_view>
 
 #include <weir/cancel_reason.hpp>
@@ -30,6 +31,8 @@ void emit_discarded(std::string_view object) noexcept;
 /// 2. When the composite is complete, no arm is armed, leaving or confirming.
 /// 3. It answers `done` only if every arm can be started again, or has its result.
 /// 4. `complete` is called once per start (`ended_`), by the outermost call only (`busy_`).
+/// 5. If all arms must complete, each is asked again right before it is armed: those before it may
+///    be what it waits for. Alternatives do not meet like that.
 class arms_wait : public composite {
  public:
   bool poll() override { return try_arms(); }
@@ -60,9 +63,17 @@ class arms_wait : public composite {
   /// The arm that decided.
   std::size_t winner() const noexcept { return winner_; }
   std::size_t completed() const noexcept { return completed_; }
+  bool asks_again_ = false;  // all arms must complete: see the fifth invariant
+  /// An arm could not even be asked: that ends the whole, whatever its rule.
+  bool broken() const noexcept { return problem_ != nullptr; }
+  void rethrow_problem() const {
+    if (broken()) [[unlikely]]
+      std::rethrow_exception(problem_);
+  }
 
  private:
   void note_completed(arm_link& arm) noexcept;
+  bool ask_again(std::size_t i) noexcept;
   enum class by : std::uint8_t { cancelling, pausing };
   bool withdraw_armed(by how) noexcept;
   void arm_again() noexcept;
@@ -73,6 +84,7 @@ class arms_wait : public composite {
   std::size_t leaving_ = 0;    // arms that are leaving or confirming
   arm_link* asked_ = nullptr;  // the arm whose withdraw() is running
   scope* children_ = nullptr;  // of the combinator: cancelled as soon as it is decided
+  std::exception_ptr problem_;
   bool decided_ = false;
   bool spent_ = false;      // an arm answered `later`: it cannot be started again
   bool cancelled_ = false;  // asked to end: complete when no arm is leaving any more

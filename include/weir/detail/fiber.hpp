@@ -41,7 +41,9 @@ struct future_core {
 
   void retain() noexcept { ++refs; }
   void release() noexcept {
-    if (--refs == 0) dispose();
+    if (--refs != 0) return;
+    refs = 1;  // the destructor of the value may use it once more, which must not end it twice
+    dispose();
   }
   bool done() const noexcept { return settled; }
   /// The outcome is final: wakes everybody who waits for it, in order of arrival.

@@ -41,8 +41,9 @@ class signal_leaf {
 /// The state that a stage and its child share; it lives as long as either of them.
 ///
 /// The child is hidden (it does not count in size()) and isolated (its errors go only to the
-/// stream), and progresses without polling. Whoever drops the stage cancels the child, and the
-/// scope joins it.
+/// stream), and progresses without polling. It is a service of the child that first pulls the
+/// stream, or a child of the scope whose body does; there it is cancelled at the latest, and
+/// joined. Whoever drops the stage cancels it.
 class pump_base {
  public:
   pump_base() = default;
@@ -51,8 +52,9 @@ class pump_base {
 
   bool started() const noexcept { return child_.get() != nullptr; }
   bool ended() const noexcept { return started() && child_.get()->done(); }
-  /// Starts `work` as a child of the scope around the running code.
-  void start(task<> work);
+  enum class begun : std::uint8_t { by_pull, ahead };
+  /// Starts `work` for the running code.
+  void start(task<> work, begun when);
   void cancel() noexcept;
   /// A task that waits for its end, however it ends.
   task<> join() const;
@@ -118,8 +120,8 @@ class pump_stage {
   ~pump_stage() {
     if (state_ != nullptr) state_->cancel();
   }
-  void start() {
-    if (!state_->started()) state_->start(work_(state_));
+  void start(pump_base::begun when = pump_base::begun::by_pull) {
+    if (!state_->started()) state_->start(work_(state_), when);
   }
   pull poll(std::optional<value_type>& out, composite& owner) {
     start();

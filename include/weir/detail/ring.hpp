@@ -11,25 +11,23 @@ namespace weir::detail {
 
 /// A circular buffer that doubles when it is full. Elements are constructed in place and never
 /// moved except when it grows; if that throws, nothing has changed.
+///
+/// The destructor of an element may use the ring that it was in, or destroy it: an element is out
+/// before it is destroyed, and its slot is used again only when that has ended. So the slots right
+/// before `head_` may be taken by elements that are being destroyed, one inside the destructor of
+/// the other; `limit_` is what is left of `room_` for others.
 template <class T>
 class ring {
  public:
   ring() noexcept = default;
-  ring(ring&& other) noexcept
-      : slots_(std::exchange(other.slots_, nullptr)),
-        room_(std::exchange(other.room_, 0)),
-        head_(std::exchange(other.head_, 0)),
-        size_(std::exchange(other.size_, 0)) {}
+  ring(ring&& other) noexcept { swap(other); }
   ring& operator=(ring&& other) noexcept {
-    std::swap(slots_, other.slots_);
-    std::swap(room_, other.room_);
-    std::swap(head_, other.head_);
-    std::swap(size_, other.size_);
+    swap(other);
     return *this;
   }
   ~ring() {
-    clear();
-    free_slots(slots_, room_);
+    while (size_ > 0) clear();
+    leave_slots();
   }
 
   bool empty() const noexcept { return size_ == 0; }
@@ -40,60 +38,124 @@ class ring {
 
   template <class U>
   void push_back(U&& value) {
-    if (size_ == room_) [[unlikely]]
-      grow();
+    if (size_ == limit_) [[unlikely]]
+      return push_growing(size_, std::forward<U>(value));
     ::new (static_cast<void*>(slots_ + ((head_ + size_) & (room_ - 1)))) T(std::forward<U>(value));
     ++size_;
   }
   template <class U>
   void push_front(U&& value) {
-    if (size_ == room_) grow();
+    if (size_ == limit_ || leaving_ != nullptr) return push_growing(0, std::forward<U>(value));
     const std::size_t at = (head_ + room_ - 1) & (room_ - 1);
     ::new (static_cast<void*>(slots_ + at)) T(std::forward<U>(value));
     head_ = at;
     ++size_;
   }
   void pop_front() noexcept {
-    slots_[head_].~T();
+    T& gone = slots_[head_];
     head_ = (head_ + 1) & (room_ - 1);
     --size_;
+    if constexpr (!std::is_trivially_destructible_v<T>) destroy(gone);
+  }
+  /// Grows now if the next push_back would; true: it did, and destructors of elements have run.
+  bool make_room() {
+    if (size_ < limit_) return false;
+    ring made;
+    made.make_larger_than(*this);
+    made.move_all_from(*this);
+    swap(made);
+    return true;
+  }
+  /// The first element, out of the ring.
+  T take_front() noexcept(std::is_nothrow_move_constructible_v<T>) {
+    T taken(std::move(front()));
+    pop_front();
+    return taken;
   }
   void clear() noexcept {
-    while (size_ > 0) pop_front();
+    ring gone(std::move(*this));
+    while (gone.size_ > 0) gone.pop_front();
   }
 
  private:
+  /// The outermost pop that is at work on an array of slots. If the ring has left that array
+  /// meanwhile (`of` is null), the array goes with the pop.
+  struct leaving {
+    ring* of;
+    T* slots;
+    std::size_t room;
+    ~leaving() {
+      if (of == nullptr) {
+        free_slots(slots, room);
+      } else {
+        of->leaving_ = nullptr;
+        of->limit_ = of->room_;
+      }
+    }
+  };
+
+  void destroy(T& gone) noexcept {
+    --limit_;
+    if (leaving_ != nullptr) return gone.~T();  // inside the destructor of another one
+    leaving mine{this, slots_, room_};
+    leaving_ = &mine;
+    gone.~T();
+  }
+  void swap(ring& other) noexcept {
+    std::swap(slots_, other.slots_);
+    std::swap(room_, other.room_);
+    std::swap(limit_, other.limit_);
+    std::swap(head_, other.head_);
+    std::swap(size_, other.size_);
+    std::swap(leaving_, other.leaving_);
+    if (leaving_ != nullptr) leaving_->of = this;
+    if (other.leaving_ != nullptr) other.leaving_->of = &other;
+  }
   static T* make_slots(std::size_t count) {
     return static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t(alignof(T))));
   }
   static void free_slots(T* slots, std::size_t count) noexcept {
     if (slots != nullptr) ::operator delete(slots, count * sizeof(T), std::align_val_t(alignof(T)));
   }
-  void grow() {
-    const std::size_t room = room_ == 0 ? 4 : room_ * 2;
-    T* const slots = make_slots(room);
-    std::size_t moved = 0;
-    try {
-      for (; moved < size_; ++moved)
-        ::new (static_cast<void*>(slots + moved)) T(std::move_if_noexcept((*this)[moved]));
-    } catch (...) {
-      std::destroy_n(slots, moved);
-      free_slots(slots, room);
-      throw;
+  void leave_slots() noexcept {
+    if (leaving_ != nullptr) {
+      leaving_->of = nullptr;
+    } else {
+      free_slots(slots_, room_);
     }
-    const std::size_t count = size_;
-    clear();
-    free_slots(slots_, room_);
-    slots_ = slots;
-    room_ = room;
-    head_ = 0;
-    size_ = count;
+  }
+  void make_larger_than(const ring& other) {
+    room_ = limit_ = other.room_ == 0 ? 4 : other.room_ * 2;
+    slots_ = make_slots(room_);
+  }
+  void move_all_from(ring& other) {
+    for (; size_ < other.size_; ++size_)
+      ::new (static_cast<void*>(slots_ + head_ + size_)) T(std::move_if_noexcept(other[size_]));
+  }
+  /// Moves to a larger array, with a new element at `at`, which is 0 or size(). Whatever may throw
+  /// comes before anything changes. What is left of the old elements is destroyed last: their
+  /// destructors find everything in its place.
+  template <class U>
+  void push_growing(std::size_t at, U&& value) {
+    constexpr bool moves = std::is_nothrow_move_constructible_v<T>;
+    ring made;
+    made.make_larger_than(*this);
+    made.head_ = at == 0 ? 1 : 0;
+    void* const place = made.slots_ + at;
+    if constexpr (moves) ::new (place) T(std::forward<U>(value));
+    made.move_all_from(*this);
+    if constexpr (!moves) ::new (place) T(std::forward<U>(value));
+    made.head_ = 0;
+    ++made.size_;
+    swap(made);
   }
 
   T* slots_ = nullptr;
-  std::size_t room_ = 0;  // 0 or a power of two
+  std::size_t room_ = 0;   // 0 or a power of two
+  std::size_t limit_ = 0;  // how many elements fit
   std::size_t head_ = 0;
   std::size_t size_ = 0;
+  leaving* leaving_ = nullptr;
 };
 
 }  // namespace weir::detail

@@ -58,7 +58,8 @@ class wait {
 
   /// Tries to complete at once, without arming.
   virtual bool poll() = 0;
-  /// Arms, after poll() said no; may complete at once.
+  /// Arms, after poll() said no; looks again, as starting others may have changed that. May
+  /// complete at once.
   virtual void link() = 0;
   virtual cancel_result withdraw() noexcept = 0;
   /// Whether it can be withdrawn without effect, and started again: nothing outside of this loop
