@@ -50,15 +50,21 @@ exchange_plan make_exchange_plan(std::uint64_t seed) {
   // A channel has one receiver.
   const bool one_taker = plan.what == container::channel || plan.what == container::remote_channel;
   const int takers = one_taker ? 1 : d.between(1, 3);
-  const bool any_mix = plan.what == container::broadcast;
-  const bool all_both = plan.what != container::remote_channel && d.percent(30);
+  // Who puts and takes an item at once waits for ever if another takes the item and puts none, or
+  // fills the room that the item needs.
+  const bool both = plan.what != container::remote_channel && d.percent(30);
   for (int i = 0; i < takers; ++i) {
-    const bool both = any_mix ? d.percent(35) : all_both;
-    plan.actors.push_back(any_actor(d, both ? role::both : role::consumer));
+    const bool first_only = plan.what == container::broadcast && i > 0;
+    plan.actors.push_back(any_actor(d, both && !first_only ? role::both : role::consumer));
   }
-  // Who puts and takes an item at once waits for ever if another takes the item and puts none.
-  if (all_both && !any_mix) return plan;
-  for (int i = d.between(0, 3); i > 0; --i) plan.actors.push_back(any_actor(d, role::producer));
+  const int producers = both ? 0 : d.between(0, 3);
+  for (int i = 0; i < producers; ++i) plan.actors.push_back(any_actor(d, role::producer));
+  // A subscription has one next() at a time.
+  if (plan.what != container::broadcast) return plan;
+  for (actor& who : plan.actors) {
+    for (act& a : who.acts)
+      if (who.as != role::producer && a.by >= way::race_twice) a.by = way::plain;
+  }
   return plan;
 }
 

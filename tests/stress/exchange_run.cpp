@@ -34,7 +34,6 @@ bool uses(const exchange_plan& plan, way first, way last) {
 
 task<> whole_exchange(exchange& x) {
   auto body = [&](weir::scope& s) -> task<> {
-    x.home = &s;
     // They keep virtual time going, so they are there only if somebody races with them: whatever
     // else hangs is then a deadlock, and not a livelock.
     if (uses(x.plan, way::race_number, way::any_number)) (void)s.background(push_numbers(x));

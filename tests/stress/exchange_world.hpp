@@ -44,7 +44,6 @@ class exchange {
   std::vector<std::vector<int>> taken;  // by consumer
   int producing = 0;                    // actors that still put
   bool over = false;
-  weir::scope* home = nullptr;
   std::string problems;
 
  private:
@@ -93,11 +92,12 @@ class putter {
       }
       case way::in_cancelled_child: {
         bool done = false;
-        auto child = x_.home->spawn(put_in_child(done));
-        co_await weir::sleep(millis(a.ms));
-        child.cancel("given up");
-        auto how = co_await weir::settle(child);
-        if (how.is_error()) how.value();
+        auto body = [&](weir::scope& s) -> task<> {
+          auto child = s.spawn(put_in_child(done));
+          co_await weir::sleep(millis(a.ms));
+          child.cancel("given up");
+        };
+        co_await weir::with_scope(body);
         co_return done ? fate::accepted : fate::refused;
       }
       default:
@@ -203,11 +203,12 @@ class taker {
         break;
       }
       case way::in_cancelled_child: {
-        auto child = x_.home->spawn(take_in_child());
-        co_await weir::sleep(millis(a.ms));
-        child.cancel("given up");
-        auto how = co_await weir::settle(child);
-        if (how.is_error()) how.value();
+        auto body = [&](weir::scope& s) -> task<> {
+          auto child = s.spawn(take_in_child());
+          co_await weir::sleep(millis(a.ms));
+          child.cancel("given up");
+        };
+        co_await weir::with_scope(body);
         break;
       }
       default: {

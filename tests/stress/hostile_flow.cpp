@@ -4,6 +4,7 @@
 #include <list>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "stress/hostile_targets.hpp"
 
@@ -188,7 +189,8 @@ class oneshot_target final : public target {
   void act(int n) override {
     switch (n % 8) {
       case 0:
-        if (!fresh_used_) fresh_.emplace();
+        // In its place first: the old one may have a hostile item.
+        if (!fresh_used_) (void)std::exchange(fresh_, std::make_unique<weir::oneshot<item>>());
         return;
       case 1:
         (void)o_.fail(std::make_exception_ptr(boom(3)));
@@ -216,7 +218,7 @@ class oneshot_target final : public target {
 
  private:
   weir::oneshot<item> o_;
-  std::optional<weir::oneshot<item>> fresh_;
+  std::unique_ptr<weir::oneshot<item>> fresh_;
   bool fresh_used_ = false;
 };
 
