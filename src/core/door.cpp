@@ -75,7 +75,7 @@ void door::sleep(std::int64_t nanoseconds) noexcept {
 
 namespace {
 
-struct table {
+struct open_doors {
   std::mutex mutex;
   std::vector<door_ref> doors;
   std::unordered_map<std::uint32_t, door_ref> inner;  // the hosts of inner loops
@@ -88,8 +88,8 @@ struct table {
   }
 };
 
-table& doors() {
-  static table* const instance = new table;  // never destroyed: threads may outlive main
+open_doors& all_doors() {
+  static open_doors* const instance = new open_doors;  // never destroyed: threads may outlive main
   return *instance;
 }
 
@@ -97,7 +97,7 @@ table& doors() {
 
 door_ref door_table::add(std::string name, bool simulated, const void* clock,
                          std::uint32_t& index) {
-  table& t = doors();
+  open_doors& t = all_doors();
   const std::lock_guard lock(t.mutex);
   auto made = std::make_shared<door>(std::move(name), t.new_serial(), simulated, clock);
   for (index = 0; index < t.doors.size(); ++index) {
@@ -111,20 +111,20 @@ door_ref door_table::add(std::string name, bool simulated, const void* clock,
 }
 
 void door_table::remove(std::uint32_t index) noexcept {
-  table& t = doors();
+  open_doors& t = all_doors();
   const std::lock_guard lock(t.mutex);
   t.doors[index] = nullptr;
 }
 
 door_ref door_table::find(std::uint32_t index, std::uint32_t serial) noexcept {
-  table& t = doors();
+  open_doors& t = all_doors();
   const std::lock_guard lock(t.mutex);
   if (index >= t.doors.size() || t.doors[index] == nullptr) return nullptr;
   return t.doors[index]->serial() == serial ? t.doors[index] : nullptr;
 }
 
 door_ref door_table::find_serial(std::uint32_t serial) noexcept {
-  table& t = doors();
+  open_doors& t = all_doors();
   const std::lock_guard lock(t.mutex);
   for (const door_ref& d : t.doors)
     if (d != nullptr && d->serial() == serial) return d;
@@ -133,7 +133,7 @@ door_ref door_table::find_serial(std::uint32_t serial) noexcept {
 }
 
 std::uint32_t door_table::add_inner(const door_ref& host) {
-  table& t = doors();
+  open_doors& t = all_doors();
   const std::lock_guard lock(t.mutex);
   const std::uint32_t serial = t.new_serial();
   t.inner.emplace(serial, host);
@@ -141,19 +141,19 @@ std::uint32_t door_table::add_inner(const door_ref& host) {
 }
 
 void door_table::remove_inner(std::uint32_t serial) noexcept {
-  table& t = doors();
+  open_doors& t = all_doors();
   const std::lock_guard lock(t.mutex);
   t.inner.erase(serial);
 }
 
 bool door_table::is_inner(std::uint32_t serial) noexcept {
-  table& t = doors();
+  open_doors& t = all_doors();
   const std::lock_guard lock(t.mutex);
   return t.inner.contains(serial);
 }
 
 std::vector<door_ref> door_table::all() {
-  table& t = doors();
+  open_doors& t = all_doors();
   const std::lock_guard lock(t.mutex);
   std::vector<door_ref> found;
   for (const door_ref& d : t.doors)

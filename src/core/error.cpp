@@ -139,7 +139,7 @@ void raise_no_current_fiber(const char* what) {
         std::string(what) + " called outside a fiber; call it from code that weir::run runs");
 }
 void raise_cancelled(const cancel_reason& reason) { throw cancelled_error(reason); }
-void raise_empty_job() {
+[[noreturn]] void raise_empty_job() {
   raise(errc::empty_job,
         "empty callable given as an operation; give a function that can be called");
 }

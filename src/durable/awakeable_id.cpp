@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t id_bytes = 24;
 constexpr std::size_t signed_bytes = 16;
-constexpr std::string_view digits =
+constexpr std::string_view id_digits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 using id_block = std::array<unsigned char, id_bytes>;
@@ -51,7 +51,7 @@ std::string awakeable_id(const awakeable_ref& of, const std::array<unsigned char
   for (std::size_t i = 0; i < id_bytes; i += 3) {
     const std::uint32_t n = static_cast<std::uint32_t>(block[i]) << 16 |
                             static_cast<std::uint32_t>(block[i + 1]) << 8 | block[i + 2];
-    for (int shift = 18; shift >= 0; shift -= 6) id.push_back(digits[n >> shift & 63U]);
+    for (int shift = 18; shift >= 0; shift -= 6) id.push_back(id_digits[n >> shift & 63U]);
   }
   return id;
 }
@@ -63,7 +63,7 @@ std::optional<awakeable_ref> parse_awakeable_id(std::string_view id,
   for (std::size_t i = 0; i < id.size(); i += 4) {
     std::uint32_t n = 0;
     for (std::size_t k = 0; k < 4; ++k) {
-      const std::size_t digit = digits.find(id[i + k]);
+      const std::size_t digit = id_digits.find(id[i + k]);
       if (digit == std::string_view::npos) return std::nullopt;
       n = n << 6 | static_cast<std::uint32_t>(digit);
     }

@@ -17,7 +17,7 @@ constexpr std::uint64_t lost_epochs = std::uint64_t{1} << 16;
 
 /// How many zeros `bytes` begins with, in steps of eight. Most of a journal's last segment is zero,
 /// so that eight words are looked at together.
-std::size_t zero_bytes(std::span<const std::byte> bytes) noexcept {
+std::size_t leading_zeros(std::span<const std::byte> bytes) noexcept {
   constexpr std::size_t word = 8;
   constexpr std::size_t block = 8 * word;
   std::size_t i = 0;
@@ -254,7 +254,7 @@ recovery::remains recovery::examine(const segment& s, std::uint64_t from) {
   for (std::uint64_t offset = from;;) {
     const auto bytes = window_.at(offset, at_once);
     if (bytes.empty()) return found;
-    const std::size_t i = zero_bytes(bytes);
+    const std::size_t i = leading_zeros(bytes);
     offset += i;
     if (i == bytes.size()) continue;
     found.used_end = offset + 8;

@@ -20,7 +20,7 @@ namespace weir::detail {
 
 namespace {
 
-constexpr std::int64_t attempts_max = 1000;
+constexpr std::int64_t hedges_max = 1000;
 constexpr std::int64_t samples_max = 100'000;
 constexpr std::int64_t samples_kept = 1000;
 
@@ -84,7 +84,7 @@ void hedge_samples::add(duration length) {
 hedge_rules::hedge_rules(const hedge_options& given)
     : options(given), budget(core_of(given.budget)) {
   require_option(given.after >= duration::zero(), "hedge", "after is negative; give 0 or more");
-  require_option(given.max >= 1 && given.max <= attempts_max, "hedge",
+  require_option(given.max >= 1 && given.max <= hedges_max, "hedge",
                  "max is not in 1..1000; it counts all attempts, the first one too");
   require_option(given.quantile >= 0 && given.quantile <= 1, "hedge", "quantile is not in 0..1");
   require_option(given.min_samples >= 0 && given.min_samples <= samples_max, "hedge",
