@@ -141,15 +141,15 @@ class all_tables {
   std::vector<table*> idle_;
 };
 
-constinit thread_local table* own = nullptr;
+constinit thread_local table* own_counts = nullptr;
 
 /// Gives the table of a thread back when the thread ends.
 struct lease {
-  lease() : taken(all_tables::instance().lease()) { own = taken; }
+  lease() : taken(all_tables::instance().lease()) { own_counts = taken; }
   lease(const lease&) = delete;
   lease& operator=(const lease&) = delete;
   ~lease() {
-    own = nullptr;
+    own_counts = nullptr;
     all_tables::instance().give_back(taken);
   }
   table* taken;
@@ -157,11 +157,11 @@ struct lease {
 
 /// The table of this thread; null if there is no memory for it, or at the very end of the thread.
 table* own_table() noexcept {
-  if (own != nullptr) [[likely]]
-    return own;
+  if (own_counts != nullptr) [[likely]]
+    return own_counts;
   try {
     static thread_local lease mine;
-    return own;
+    return own_counts;
   } catch (...) {
     return nullptr;
   }

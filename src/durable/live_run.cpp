@@ -80,7 +80,7 @@ void durable_run::fiber_ended(fiber& f) noexcept {
 
 namespace {
 
-std::string text_of(command_kind kind, std::string_view name) {
+std::string name_of(command_kind kind, std::string_view name) {
   std::string text(to_string(kind));
   if (!name.empty()) text.append(" '").append(name).append("'");
   return text;
@@ -105,7 +105,7 @@ bool durable_run::matches(const run_history::command& was, command_kind kind, st
   std::string text("the code does not match the journal: command ");
   text.append(std::to_string(index_of_key(key)));
   text.append(fiber_of_key(key) == root_fiber ? " of the handler was " : " of a child was ");
-  text.append(text_of(was.kind, was.name)).append(" and is ").append(text_of(kind, name));
+  text.append(name_of(was.kind, was.name)).append(" and is ").append(name_of(kind, name));
   if (was.kind == kind && was.name == name) text.append(" with another input");
   text.append(" now, at ").append(place_of(site));
   block(text.append(old_code));
@@ -179,7 +179,7 @@ bool durable_run::give(command_wait& w, const command_answer& answer) {
   } catch (...) {
     const command_setup& setup = w.setup();
     std::string text("the value of ");
-    text.append(text_of(setup.kind, setup.name)).append(" cannot be read as the type that the ");
+    text.append(name_of(setup.kind, setup.name)).append(" cannot be read as the type that the ");
     text.append("code expects at ").append(place_of(setup.site)).append(": ");
     block(text.append(message_of(std::current_exception())).append(old_code));
     return false;
@@ -213,7 +213,7 @@ void require_fits(answer_check type, command_kind kind, std::string_view name, s
   try {
     type(value);
   } catch (...) {
-    std::string text(text_of(kind, name));
+    std::string text(name_of(kind, name));
     text.append(" of durable run '").append(run).append("' is awaited as another type: ");
     raise(errc::bad_data, text.append(message_of(std::current_exception())));
   }
