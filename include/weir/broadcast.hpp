@@ -401,6 +401,7 @@ class emit_wait : public simple_wait<emit_wait<T>, linked_wait> {
   }
   void describe(dump_line& line) const override { describe_broadcast(line, "emit to"); }
   bool failed() const noexcept { return fate_ != fate::waiting || error_ != nullptr; }
+  void poll_failed(std::exception_ptr e) noexcept { error_ = std::move(e); }
   void take() const {
     if (fate_ == fate::closed) raise_emit_closed();
     if (fate_ == fate::full) raise_emitter_full();

@@ -272,6 +272,7 @@ class receive_wait : public simple_wait<receive_wait<T>, linked_wait> {
   }
   void describe(dump_line& line) const override { channel_->describe(line, "next of"); }
   bool failed() const noexcept { return error_ != nullptr; }
+  void poll_failed(std::exception_ptr e) noexcept { error_ = std::move(e); }
   std::optional<T> take() {
     if (error_ != nullptr) [[unlikely]]
       std::rethrow_exception(std::exchange(error_, nullptr));

@@ -39,7 +39,7 @@ class acquire_wait : public simple_wait<acquire_wait, linked_wait> {
   using result = permit;
 
   explicit acquire_wait(args&& a) noexcept : governor_(a.of), weight_(a.weight) {}
-  bool try_now();
+  bool try_now() noexcept;
   void arm() noexcept;
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
@@ -168,7 +168,7 @@ class counting_governor : private detail::permit_source {
   std::vector<std::unique_ptr<idle_listener>> listeners_;
 };
 
-inline bool detail::acquire_wait::try_now() {
+inline bool detail::acquire_wait::try_now() noexcept {
   if (!governor_->waiters_.empty() || governor_->free_ < weight_ || governor_->closed_)
     return false;
   governor_->free_ -= weight_;

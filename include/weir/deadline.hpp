@@ -85,8 +85,9 @@ class timed_wait : public arms_wait {
     if constexpr (requires { inner_.limit_to(limit_.at()); }) inner_.limit_to(limit_.at());
     return limit_.passed() && !refused() ? give_up() : try_arms();
   }
-  bool failed() const noexcept { return !has_result() || inner_.failed(); }
+  bool failed() const noexcept { return broken() || !has_result() || inner_.failed(); }
   result take() {
+    rethrow_problem();
     if (!has_result()) std::rethrow_exception(timeout_of(limit_.limit()));
     if (links_[1].state == arm_link::phase::completed) emit_late(limit_.limit(), inner_.failed());
     return inner_.take();

@@ -41,8 +41,11 @@ class next_for_wait : public timed_wait<next_wait_of<S>> {
  public:
   using result = next_result<value_of<S>>;
   using timed_wait<next_wait_of<S>>::timed_wait;
-  bool failed() const noexcept { return this->has_result() && this->inner().failed(); }
+  bool failed() const noexcept {
+    return this->broken() || (this->has_result() && this->inner().failed());
+  }
   result take() {
+    this->rethrow_problem();
     if (!this->has_result()) return result(std::nullopt, true);
     return result(timed_wait<next_wait_of<S>>::take(), false);
   }

@@ -100,6 +100,7 @@ class next_wait : public simple_wait<next_wait<T>, linked_wait> {
     queue_->describe(line, "next of", queue_->size());
   }
   bool failed() const noexcept { return error_ != nullptr; }
+  void poll_failed(std::exception_ptr e) noexcept { error_ = std::move(e); }
   std::optional<T> take() {
     if (error_ != nullptr) [[unlikely]]
       std::rethrow_exception(std::exchange(error_, nullptr));
@@ -152,6 +153,7 @@ class push_wait : public simple_wait<push_wait<T>, linked_wait> {
     queue_->describe(line, "push to", queue_->size());
   }
   bool failed() const noexcept { return refused_ || error_ != nullptr; }
+  void poll_failed(std::exception_ptr e) noexcept { error_ = std::move(e); }
   void take() {
     if (refused_) [[unlikely]]
       queue_->raise_closed();

@@ -54,7 +54,7 @@ class checkpoint_wait : public simple_wait<checkpoint_wait> {
   struct args {};
   using result = void;
   explicit checkpoint_wait(args&&) noexcept {}
-  bool try_now();
+  bool try_now() noexcept;
   void arm() noexcept { complete(); }
   cancel_result withdraw() noexcept override { return cancel_result::done; }
   void describe(dump_line& line) const override;

@@ -50,18 +50,7 @@ void generator_base::run_slowly() {
   wait& w = *std::exchange(paused_, nullptr);
   enter();
   leaf = std::exchange(paused_at_, nullptr);
-  bool complete = false;
-  try {
-    complete = w.poll();
-  } catch (...) {
-    // The wait keeps its own errors for the frame; what is thrown here is the frame's as well.
-    current = consumer_;
-    phase_ = phase::paused;
-    paused_ = &w;
-    paused_at_ = leaf;
-    throw;
-  }
-  if (complete) {
+  if (w.poll()) {
     leaf->handle().resume();
   } else {
     w.belongs_to(*this);
@@ -365,6 +354,10 @@ void generator_base::destroy_frames() noexcept {
   if (outer != nullptr) {
     if (!reason_) reason_ = region::why_destroying();
     parent_ = outer->top;
+    current = this;
+  } else if (loop* const here = loop::here()) {
+    // By no strand: at the end of its own turn, inside its carrier; or by a message.
+    if (!dropped_) parent_ = here->root_scope();
     current = this;
   }
   destroying = true;

@@ -52,7 +52,7 @@ void fire_sleep(timer_node& due) noexcept { static_cast<sleep_wait&>(due).fired(
 void yield_wait::describe(dump_line& line) const { line.add("yield"); }
 void checkpoint_wait::describe(dump_line& line) const { line.add("checkpoint"); }
 
-bool checkpoint_wait::try_now() {
+bool checkpoint_wait::try_now() noexcept {
   strand& s = *current;
   region::expire_passed(s);
   if (!region::cancelled(s)) return true;

@@ -95,9 +95,7 @@ bool arms_wait::ask_again(std::size_t i) noexcept {
   try {
     return arm_at(i).poll();
   } catch (...) {
-    problem_ = std::current_exception();
-    decided_ = true;
-    winner_ = i;
+    poll_failed(std::current_exception());
     return false;
   }
 }
@@ -185,8 +183,10 @@ void arms_wait::arm_again() noexcept {
       link.state = arm_link::phase::armed;
     } else if (link.state == arm_link::phase::idle) {
       link.state = arm_link::phase::armed;
-      if (arm_at(i).poll()) {
+      if (ask_again(i)) {
         note_completed(link);
+      } else if (broken()) {
+        link.state = arm_link::phase::idle;
       } else {
         arm_at(i).link();
       }

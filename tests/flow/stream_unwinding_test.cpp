@@ -201,6 +201,65 @@ TEST(stream_unwinding, in_flight_and_destroyed_it_is_abandoned) {
   });
 }
 
+namespace {
+
+task<> naps(weir::duration length) { co_await weir::sleep(length); }
+
+/// Its second row comes behind something that must finish first.
+weir::stream<int> rows_behind_a_shield(transaction& t) {
+  const witness seen(t);
+  const auto commit = weir::scope_success([&] { ++t.committed; });
+  const auto roll_back = weir::scope_failure([&] { ++t.rolled_back; });
+  const auto end = weir::scope_exit([&] { ++t.ended; });
+  co_yield 0;
+  co_await weir::shield(naps(5ms));
+  co_yield 1;
+}
+
+/// The same for a limit around something that is shielded.
+weir::stream<int> rows_within_a_limit(transaction& t) {
+  const witness seen(t);
+  const auto commit = weir::scope_success([&] { ++t.committed; });
+  const auto roll_back = weir::scope_failure([&] { ++t.rolled_back; });
+  const auto end = weir::scope_exit([&] { ++t.ended; });
+  co_yield 0;
+  co_await weir::with_timeout(1h, weir::shield(naps(5ms)));
+  co_yield 1;
+}
+
+template <class S>
+task<> pull_until_in_flight(S& s) {
+  for (int i = 0; i < 3; ++i) (void)co_await s.next();
+}
+
+}  // namespace
+
+// A co_yield behind a shield, when the stream is gone, is no end of the body.
+TEST(stream_unwinding, in_flight_in_a_shield_and_destroyed_it_is_abandoned_at_its_next_yield) {
+  for (auto* make : {rows_behind_a_shield, rows_within_a_limit}) {
+    in_every_order([make]() -> task<> {
+      transaction t;
+      co_await weir::with_scope([&](weir::scope&) -> task<> {
+        auto s = weir::merge(make(t), weir::once(7), weir::once(8));
+        co_await pull_until_in_flight(s);
+      });
+      is_rolled_back(t, cancel_kind::abandoned);
+    });
+  }
+}
+
+TEST(stream_unwinding, in_flight_in_a_shield_and_closed_it_is_abandoned_at_its_next_yield) {
+  for (auto* make : {rows_behind_a_shield, rows_within_a_limit}) {
+    in_every_order([make]() -> task<> {
+      transaction t;
+      auto s = weir::merge(make(t), weir::once(7), weir::once(8));
+      co_await pull_until_in_flight(s);
+      co_await s.close();
+      is_rolled_back(t, cancel_kind::abandoned);
+    });
+  }
+}
+
 TEST(stream_unwinding, generators_inside_generators_all_roll_back) {
   in_every_order([]() -> task<> {
     transaction inner, outer;

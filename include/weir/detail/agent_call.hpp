@@ -256,6 +256,7 @@ class mail_send_wait : public wait {
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;
   bool failed() const noexcept { return error_ != nullptr; }
+  void poll_failed(std::exception_ptr e) noexcept { error_ = std::move(e); }
   void take() {
     if (error_ != nullptr) std::rethrow_exception(error_);
   }

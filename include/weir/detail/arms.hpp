@@ -248,17 +248,16 @@ class range_wait : public arms_wait {
   using args = std::vector<typename W::args>;
   using result = typename range_result<R, typename W::result>::type;
 
-  explicit range_wait(args&& a) : count_(a.size()), arms_(new storage[a.size()]) {
+  explicit range_wait(args&& a) : arms_(new storage[a.size()]) {
     asks_again_ = R == rule::all;
-    for (std::size_t i = 0; i < count_; ++i) {
-      new (static_cast<void*>(&arms_[i].arm)) held_wait(std::move(a[i]));
-      arms_[i].link.owner = this;
-      arms_[i].link.index = static_cast<std::uint32_t>(i);
+    try {
+      for (; count_ < a.size(); ++count_) make_arm(std::move(a[count_]));
+    } catch (...) {  // a value's move
+      destroy_arms();
+      throw;
     }
   }
-  ~range_wait() {
-    for (std::size_t i = 0; i < count_; ++i) arms_[i].arm.~held_wait();
-  }
+  ~range_wait() { destroy_arms(); }
   bool try_now() { return count_ == 0 || try_arms(); }
   bool poll() override { return try_now(); }
   void arm() noexcept { arm_rest(); }
@@ -297,6 +296,15 @@ class range_wait : public arms_wait {
       held_wait arm;
     };
   };
+  void make_arm(typename W::args&& a) {
+    storage& next = arms_[count_];
+    new (static_cast<void*>(&next.arm)) held_wait(std::move(a));
+    next.link.owner = this;
+    next.link.index = static_cast<std::uint32_t>(count_);
+  }
+  void destroy_arms() noexcept {
+    for (std::size_t i = 0; i < count_; ++i) arms_[i].arm.~held_wait();
+  }
   std::size_t arm_count() const noexcept override { return count_; }
   bool delivers_after_cancel() const noexcept override {
     return R == rule::race || R == rule::select;
@@ -335,7 +343,7 @@ class range_wait : public arms_wait {
     throw error_group(std::move(errors));
   }
 
-  std::size_t count_;
+  std::size_t count_ = 0;
   std::unique_ptr<storage[]> arms_;
 };
 

@@ -86,6 +86,7 @@ class send_wait_base : public wait {
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   bool failed() const noexcept { return refused_ || error_ != nullptr; }
+  void poll_failed(std::exception_ptr e) noexcept { error_ = std::move(e); }
 
  protected:
   send_wait_base() noexcept = default;

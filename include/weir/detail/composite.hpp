@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <string_view>
+#include <utility>
 
 #include <weir/cancel_reason.hpp>
 #include <weir/detail/wait.hpp>
@@ -44,6 +45,11 @@ class arms_wait : public composite {
   void arm_completed(arm_link& arm) noexcept override;
   void blockers(blocker_list& list) const override;
   bool fits_run() const noexcept override { return true; }
+  /// An arm could not even be asked: that ends the whole, whatever its rule.
+  void poll_failed(std::exception_ptr e) noexcept {
+    problem_ = std::move(e);
+    decided_ = true;
+  }
 
  protected:
   ~arms_wait() = default;
@@ -64,7 +70,7 @@ class arms_wait : public composite {
   std::size_t winner() const noexcept { return winner_; }
   std::size_t completed() const noexcept { return completed_; }
   bool asks_again_ = false;  // all arms must complete: see the fifth invariant
-  /// An arm could not even be asked: that ends the whole, whatever its rule.
+  /// See poll_failed.
   bool broken() const noexcept { return problem_ != nullptr; }
   void rethrow_problem() const {
     if (broken()) [[unlikely]]

@@ -4,6 +4,7 @@
 
 #include <coroutine>
 #include <cstdint>
+#include <exception>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -56,7 +57,8 @@ class wait {
   wait(const wait&) = delete;
   wait& operator=(const wait&) = delete;
 
-  /// Tries to complete at once, without arming.
+  /// Tries to complete at once, without arming. What it throws is for who awaits it; of a wait that
+  /// a frame awaits nothing is thrown here, but by its `take()`.
   virtual bool poll() = 0;
   /// Arms, after poll() said no; looks again, as starting others may have changed that. May
   /// complete at once.
@@ -141,9 +143,35 @@ void cancel_if_asked(strand& s);
 /// The same for a wait that was armed although the strand may not have been allowed to park.
 void withdraw_if_asked(strand& s);
 
+/// Whether asking a wait that was put off can fail: a pull asks nobody before its own turn.
+template <class W>
+inline constexpr bool poll_throws =
+    !requires { W::parks_after_poll; } && !noexcept(std::declval<W&>().try_now());
+/// Whether it keeps that error itself, for its `take()`.
+template <class W>
+inline constexpr bool keeps_poll_error =
+    requires(W& w, std::exception_ptr e) { w.poll_failed(std::move(e)); };
+
+/// The error of a wait that was put off and could not be asked when its turn came.
+template <bool Needed>
+struct late_error {
+  void keep(std::exception_ptr) const noexcept {}
+  void raise() const noexcept {}
+};
+template <>
+struct late_error<true> {
+  void keep(std::exception_ptr e) noexcept { error = std::move(e); }
+  void raise() {
+    if (error != nullptr) [[unlikely]]
+      std::rethrow_exception(std::exchange(error, nullptr));
+  }
+  std::exception_ptr error;
+};
+
 /// The awaiter made of a wait: `W` with the coroutine's side added.
 /// `W` offers: `args` (movable, what users hold), `result`, `W(args&&)`, `bool try_now()`,
-/// `void arm()`, `result take()`, `bool failed() const`.
+/// `void arm()`, `result take()`, `bool failed() const`. If `try_now` may throw, then also `void
+/// poll_failed(std::exception_ptr)`, after which `take()` throws that; or it is kept here.
 template <class W>
 class await_wait final : public W {
  public:
@@ -170,7 +198,27 @@ class await_wait final : public W {
     if (s.budget <= 0) [[unlikely]]
       cancel_if_asked(s);
   }
-  typename W::result await_resume() { return W::take(); }
+  typename W::result await_resume() {
+    late_.raise();
+    return W::take();
+  }
+  /// On a later turn, when the frame cannot be thrown at: it gets the error when it goes on.
+  bool poll() override {
+    if constexpr (poll_throws<W>) {
+      try {
+        return W::poll();
+      } catch (...) {
+        if constexpr (keeps_poll_error<W>) {
+          W::poll_failed(std::current_exception());
+        } else {
+          late_.keep(std::current_exception());
+        }
+        return true;
+      }
+    } else {
+      return W::poll();
+    }
+  }
 
  private:
   // What was polled may be armed already, so this parks in any case; a strand that may not park is
@@ -181,6 +229,8 @@ class await_wait final : public W {
     W::arm();
     withdraw_if_asked(s);
   }
+
+  [[no_unique_address]] late_error<poll_throws<W> && !keeps_poll_error<W>> late_;
 };
 
 /// An operation that is a wait: not started, movable, no frame. This is what `sleep(d)` returns.
