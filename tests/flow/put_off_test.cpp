@@ -100,12 +100,38 @@ TEST(put_off, a_paused_generator_gets_the_error_of_its_wait) {
   });
 }
 
+namespace {
+
+/// As brittle, and counted.
+struct counted_brittle {
+  explicit counted_brittle(int n) : value(n) { ++alive; }
+  counted_brittle(const counted_brittle& other) : value(other.value) { ++alive; }
+  counted_brittle(counted_brittle&& other) : value(std::move(other.value)) { ++alive; }
+  counted_brittle& operator=(const counted_brittle&) = default;
+  counted_brittle& operator=(counted_brittle&&) = default;
+  ~counted_brittle() { --alive; }
+  brittle value;
+
+  static inline int alive = 0;
+};
+
+}  // namespace
+
 // A range of operations with values: one that cannot be made takes those before it along.
 TEST(put_off, whichever_move_into_a_range_of_pushes_throws_nothing_is_left_over) {
-  whichever_move_throws([]() -> task<> {
-    weir::queue<brittle> q(4);
-    std::vector<decltype(q.push(brittle(0)))> pushes;
-    for (int n = 1; n <= 3; ++n) pushes.push_back(q.push(brittle(n)));
-    (void)co_await weir::all(std::move(pushes));
-  });
+  counted_brittle::alive = 0;
+  for (int fuse = 1; fuse <= 30; ++fuse) {
+    in_order([&]() -> task<> {
+      weir::queue<counted_brittle> q(4);
+      std::vector<decltype(q.push(counted_brittle(0)))> pushes;
+      pushes.reserve(3);
+      for (int n = 1; n <= 3; ++n) pushes.push_back(q.push(counted_brittle(n)));
+      brittle::fuse = fuse;
+      auto make = [&] { return weir::all(std::move(pushes)); };
+      const std::exception_ptr error = co_await attempt(make);
+      EXPECT_EQ(error != nullptr, brittle::fuse == 0);
+      brittle::fuse = 0;
+    });
+    EXPECT_EQ(counted_brittle::alive, 0) << "move " << fuse;
+  }
 }

@@ -212,11 +212,11 @@ weir::stream<int> rows_behind_a_shield(transaction& t) {
   const auto roll_back = weir::scope_failure([&] { ++t.rolled_back; });
   const auto end = weir::scope_exit([&] { ++t.ended; });
   co_yield 0;
-  co_await weir::shield(naps(5ms));
+  co_await weir::shield(weir::sleep(5ms));
   co_yield 1;
 }
 
-/// The same for a limit around something that is shielded.
+/// The same with a task, inside a limit.
 weir::stream<int> rows_within_a_limit(transaction& t) {
   const witness seen(t);
   const auto commit = weir::scope_success([&] { ++t.committed; });
@@ -227,6 +227,11 @@ weir::stream<int> rows_within_a_limit(transaction& t) {
   co_yield 1;
 }
 
+/// Its own row first, then two ticks, while the generator is on its way to the second row.
+auto beside_a_clock(weir::stream<int> slow) {
+  return weir::merge(std::move(slow),
+                     weir::interval(1ms) | weir::map([](std::int64_t) { return 7; }));
+}
 template <class S>
 task<> pull_until_in_flight(S& s) {
   for (int i = 0; i < 3; ++i) (void)co_await s.next();
@@ -240,7 +245,7 @@ TEST(stream_unwinding, in_flight_in_a_shield_and_destroyed_it_is_abandoned_at_it
     in_every_order([make]() -> task<> {
       transaction t;
       co_await weir::with_scope([&](weir::scope&) -> task<> {
-        auto s = weir::merge(make(t), weir::once(7), weir::once(8));
+        auto s = beside_a_clock(make(t));
         co_await pull_until_in_flight(s);
       });
       is_rolled_back(t, cancel_kind::abandoned);
@@ -252,7 +257,7 @@ TEST(stream_unwinding, in_flight_in_a_shield_and_closed_it_is_abandoned_at_its_n
   for (auto* make : {rows_behind_a_shield, rows_within_a_limit}) {
     in_every_order([make]() -> task<> {
       transaction t;
-      auto s = weir::merge(make(t), weir::once(7), weir::once(8));
+      auto s = beside_a_clock(make(t));
       co_await pull_until_in_flight(s);
       co_await s.close();
       is_rolled_back(t, cancel_kind::abandoned);
