@@ -173,8 +173,8 @@ class broadcast_core {
   }
 
   std::uint64_t unread(const subscriber<T>& s) const noexcept {
-    const std::uint64_t kept = s.policy == overflow::drop_newest ? s.window.size() : behind(s);
-    return kept + (s.returned.item ? 1 : 0);
+    const std::uint64_t buffered = s.policy == overflow::drop_newest ? s.window.size() : behind(s);
+    return buffered + (s.returned.item ? 1 : 0);
   }
   /// Whether `next` has something to say: an item, the end, an error.
   bool has_news(const subscriber<T>& s) const noexcept {
