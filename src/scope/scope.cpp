@@ -459,7 +459,8 @@ void body_ended(scope& s, outcome_base& out) {
 }
 
 task<> region::end(scope& s, outcome_base& out) {
-  if (s.live_ > 0) co_await quiet_wait_op<join_wait>({&s, join_wait::use::end});
+  // A service may spawn between the end of the last child and this strand's turn.
+  while (s.live_ > 0) co_await quiet_wait_op<join_wait>({&s, join_wait::use::end});
   s.closed_ = true;
   if (region::entries(s) == nullptr) co_return;
   // What defers are told: the error of the scope, whoever it came from, or how the body ended.

@@ -411,3 +411,36 @@ TEST(start, on_a_cancelled_scope_the_child_never_starts) {
     EXPECT_FALSE(ran);
   });
 }
+
+// "with_scope ... has joined every child": also one that a service spawns when the last of the
+// others has ended, but the body's strand has not had its turn yet.
+TEST(background, a_child_that_a_service_spawns_behind_the_last_one_is_joined) {
+  for_each_order([](weir::sim::world& w) {
+    int spawned = 0;
+    int joined = 0;
+    w.run([&]() -> weir::task<> {
+      weir::resumer<void> wake;
+      co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
+        s.background([&]() -> weir::task<> {
+          co_await weir::suspend<void>([&](weir::resumer<void> r) { wake = std::move(r); });
+          try {
+            s.spawn([&]() -> weir::task<> {
+              co_await weir::sleep(1ms);
+              ++joined;
+            });
+            ++spawned;
+          } catch (const weir::error& e) {
+            EXPECT_EQ(e.code(), weir::errc::scope_closed);
+          }
+          co_await weir::sleep(1000h);
+        });
+        co_await weir::sleep(1ms);
+        s.spawn([&]() -> weir::task<> {
+          co_await weir::sleep(1ms);
+          wake.complete();
+        });
+      });
+    });
+    EXPECT_EQ(joined, spawned);
+  });
+}

@@ -221,6 +221,9 @@ class modeller {
         if (e.must_fail) e.how = weaken_to_prefix(e.how);
         return e;
       case op::switch_map:
+        e.interruptible = true;
+        e.how = weaken_to_sequence(e.how);
+        return e;
       case op::sliding:
       case op::buffer_drop_oldest:
       case op::buffer_drop_newest:

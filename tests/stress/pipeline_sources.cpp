@@ -155,7 +155,7 @@ items callback_source(world& w, const node& n) {
 items retried_source(world& w, const node& n) {
   auto again = [&w, &n, life = 0]() mutable {
     const int now = life++;
-    return mortal(w, n.a + 10 * now, n.b, now == n.c);
+    return mortal(w, n.a + 10 * now, n.b, now >= n.c);
   };
   weir::retry_options options;
   options.attempts = n.c + 1;
