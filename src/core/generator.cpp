@@ -194,6 +194,16 @@ unsigned generator_base::leave_pull(pull_end why) noexcept {
   return 1;
 }
 
+bool generator_base::stop_if_ready() noexcept {
+  const bool is_ready = parked == nullptr || needs_start;
+  if (!is_in_flight() || dropped_ || !queued || !is_ready || inner_ != nullptr || reason_)
+    return false;
+  if (link_.state != arm_link::phase::idle) return false;  // a pull is pending
+  phase_ = phase::stopped;
+  end_flight();
+  return true;
+}
+
 // Keeps the wait that was withdrawn.
 bool generator_base::withdrawn() noexcept {
   paused_ = std::exchange(parked, nullptr);

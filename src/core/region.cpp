@@ -177,6 +177,9 @@ bool region::mark(context& c, const reason_ref& why, bool force) {
 }
 
 bool region::mark_below(context& c, bool force) {
+  // What arrived before the cancellation is not lost: it is kept for the next pull.
+  if (c.kind_ == region_kind::stream && !force && static_cast<generator_base&>(c).stop_if_ready())
+    return false;
   if (c.shield_ && !force) {
     if (c.kind_ == region_kind::shield)
       static_cast<limited_region&>(static_cast<scope&>(c)).start_shield_limit();

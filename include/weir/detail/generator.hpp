@@ -156,6 +156,8 @@ struct generator_base : special_strand, context {
   void carry() noexcept;
   void end_flight() noexcept;
   unsigned leave_pull(pull_end why) noexcept;
+  /// Its scope ends while it is in flight, ready, and not pulled: it stops where it is.
+  bool stop_if_ready() noexcept;
   void stand_down_later(pull_end why) noexcept;
   bool quiet_after_turn() noexcept;
   void quiet_after_stop() noexcept;
