@@ -288,14 +288,15 @@ std::shared_ptr<dump_request> ask_for_dump(door& other) {
   return request;
 }
 
-std::string answer_of(dump_request& request, const door& other,
+/// `here`: the loop of this thread, if there is one; not that of a run in it, which has no inbox.
+std::string answer_of(dump_request& request, const door& other, loop* here,
                       std::chrono::steady_clock::time_point until) {
   std::unique_lock lock(request.mutex);
   while (!request.done && std::chrono::steady_clock::now() < until) {
     // While it waits, a loop answers others who ask it, so that two that ask each other both get
     // their answer.
     lock.unlock();
-    if (loop* here = loop::here()) here->answer_dumps();
+    if (here != nullptr) here->answer_dumps();
     lock.lock();
     request.answered.wait_for(lock, std::chrono::milliseconds(5), [&] { return request.done; });
   }
@@ -342,7 +343,7 @@ std::string dump_all() {
   std::string out;
   for (std::size_t i = 0; i < doors.size(); ++i) {
     if (asked[i] != nullptr) {
-      out.append(answer_of(*asked[i], *doors[i], until));
+      out.append(answer_of(*asked[i], *doors[i], here, until));
     } else if (here != nullptr && doors[i]->serial() == here->serial()) {
       out.append(here->env().dump(*here));
     } else {

@@ -36,7 +36,8 @@ struct exception_header {
 
 struct kept_notes {
   bool left_a_frame = false;
-  void (*destroy)(void*) = nullptr;  // the exception's own destructor; may be null
+  const char* own_function = nullptr;  // the last one of weir itself that it left
+  void (*destroy)(void*) = nullptr;    // the exception's own destructor; may be null
   std::vector<error_note> notes;
   std::shared_ptr<takedown> why;
 };
@@ -99,12 +100,17 @@ void add(const std::exception_ptr& error, error_note note) noexcept {
     kept_notes& kept = entry_of(object);
     if (note.kind == error_note::sort::frame) {
       note.thrown = !std::exchange(kept.left_a_frame, true);
-      if (is_own_function(note.function.function_name())) return;
+      if (note.function.function_name() == kept.own_function) return;
     }
     if (kept.notes.size() >= max_error_notes) return;
     const auto known = [&](const error_note& n) { return same_place(n, note); };
-    if (std::none_of(kept.notes.begin(), kept.notes.end(), known))
-      kept.notes.push_back(std::move(note));
+    if (std::any_of(kept.notes.begin(), kept.notes.end(), known)) return;
+    // Reading a name takes as long as all the rest, so it is done last.
+    if (note.kind == error_note::sort::frame && is_own_function(note.function.function_name())) {
+      kept.own_function = note.function.function_name();
+      return;
+    }
+    kept.notes.push_back(std::move(note));
   } catch (...) {  // NOLINT(bugprone-empty-catch)
     // No memory for a note: the error itself is what matters.
   }

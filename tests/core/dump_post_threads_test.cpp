@@ -2,9 +2,7 @@
 // A loop that waits for the dump of another one looks into its inbox meanwhile: what else it finds
 // there is put off, not lost, and keeps its order.
 #include <atomic>
-#include <ostream>
-#include <streambuf>
-#include <string>
+#include <sstream>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,23 +14,6 @@ using namespace aid;
 using weir::task;
 
 namespace {
-
-/// A stream that tells when the first part of the dump is written.
-class watched_stream : private std::streambuf, public std::ostream {
- public:
-  explicit watched_stream(std::atomic<bool>& begun) : std::ostream(this), begun_(begun) {}
-
- private:
-  std::streamsize xsputn(const char*, std::streamsize n) override {
-    begun_ = true;
-    return n;
-  }
-  int overflow(int c) override {
-    begun_ = true;
-    return std::char_traits<char>::not_eof(c);
-  }
-  std::atomic<bool>& begun_;
-};
 
 /// Counts the destruction of the function it is captured by, once however often that was moved.
 class last_breath {
@@ -65,8 +46,9 @@ class dump_and_post {
       silent = std::thread([&] { be_silent(); });
       wait_for(other_runs_);
       poster = std::thread([&, posts] { post(posts); });
-      watched_stream out(begun_);
+      std::ostringstream out;
       weir::dump(out);
+      dumped_ = true;
       EXPECT_TRUE(called_.empty()) << "called in the middle of a step";
       co_await after(*this);
     });
@@ -80,13 +62,16 @@ class dump_and_post {
  private:
   void be_silent() {
     weir::run([&]() -> task<> {
+      other_ = weir::this_loop();
       other_runs_ = true;
       wait_for(seen_);
       co_return;
     });
   }
   void post(int posts) {
-    wait_for(begun_);  // home has written its own part and asks the silent loop next
+    // The question in the inbox of the silent loop tells that home is inside of dump.
+    const auto asked = weir::detail::door_table::find(other_.index(), other_.serial());
+    while (!asked->messages.has_messages()) std::this_thread::yield();
     for (int i = 0; i < posts; ++i) {
       const bool accepted =
           home_.post([this, i, breath = last_breath(destroyed_)] { called_.push_back(i); });
@@ -94,12 +79,12 @@ class dump_and_post {
     }
     // The silent loop may answer only when home has taken the posts out of its inbox.
     const auto door = weir::detail::door_table::find(home_.index(), home_.serial());
-    while (door->messages.has_messages()) std::this_thread::yield();
+    while (!dumped_ && door->messages.has_messages()) std::this_thread::yield();
     seen_ = true;
   }
 
-  weir::loop_ref home_;
-  std::atomic<bool> other_runs_{false}, begun_{false}, seen_{false};
+  weir::loop_ref home_, other_;
+  std::atomic<bool> other_runs_{false}, seen_{false}, dumped_{false};
   std::atomic<int> destroyed_{0};
   std::vector<int> called_;  // home only
 };

@@ -2,6 +2,7 @@
 // Every frame, callable, argument, result, error and reason is destroyed exactly once, whichever
 // way its fiber ends. A ledger knows the address of each living object, so that an object that is
 // destroyed twice, never, or used after its end is found.
+#include <algorithm>
 #include <set>
 
 #include "scope_support.hpp"
@@ -263,7 +264,19 @@ TEST(destruction, a_result_that_was_taken_belongs_to_who_took_it) {
   });
 }
 
-// E021: after handling, nobody but the handler holds the error.
+namespace {
+
+/// The errors in the ring of events, which lives as long as the loop.
+std::size_t errors_of_events() {
+  const weir::event_log log = weir::recent_events();
+  return static_cast<std::size_t>(std::count_if(log.events.begin(), log.events.end(),
+                                                [](const auto& e) { return e.error != nullptr; }));
+}
+
+}  // namespace
+
+// E021: after handling, nobody but the handler holds the error. One that was suppressed was not
+// delivered to anybody: its event has it, and nothing else.
 TEST(destruction, an_error_is_gone_when_its_handler_has_ended) {
   for_each_order([](weir::sim::world& w) {
     ledger book;
@@ -277,6 +290,33 @@ TEST(destruction, an_error_is_gone_when_its_handler_has_ended) {
           s.spawn(park_with(tracked(book)));
           co_await weir::sleep(1000h);
         });
+      } catch (const tracked_error& e) {
+        e.inside.use();
+        caught = true;
+      }
+      EXPECT_TRUE(caught);
+      EXPECT_EQ(book.alive(), errors_of_events());
+      EXPECT_LE(book.alive(), 1u);
+    });
+    EXPECT_EQ(book.alive(), 0u);
+  });
+}
+
+TEST(destruction, an_error_that_was_not_suppressed_is_in_no_event) {
+  for_each_order([](weir::sim::world& w) {
+    ledger book;
+    w.run([&]() -> weir::task<> {
+      weir::child<tracked>* self = nullptr;
+      auto fail = [&]() -> weir::task<> {
+        co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
+          s.spawn(travel(book, tracked(book), path::error_after_parking, self));
+          s.spawn(park_with(tracked(book)));
+          co_await weir::sleep(1000h);
+        });
+      };
+      bool caught = false;
+      try {
+        co_await fail();
       } catch (const tracked_error& e) {
         e.inside.use();
         caught = true;
