@@ -101,8 +101,9 @@ void engine_core::require_process(const char* what) const {
 
 void engine_core::require_here(const char* what) const {
   if (run_here != nullptr) refuse_in_run("a durable::engine");
+  if (ended_) return;  // in any process
   require_process(what);
-  if (ended_ || current_loop_serial() == host_serial_) return;
+  if (current_loop_serial() == host_serial_) return;
   raise(errc::wrong_loop, std::string(what) + ": the durable engine on '" + setup_.path +
                               "' belongs to loop '" + host_name_ + "'");
 }
