@@ -18,7 +18,8 @@ weir::stream<int> ticks(int first, int count, weir::duration every) {
 
 TEST(flat_map, items_of_several_streams_come_in_the_order_of_time) {
   in_order([]() -> task<> {
-    auto all = co_await (weir::from(numbers{10, 21, 32}) |
+    numbers firsts{10, 21, 32};
+    auto all = co_await (weir::from(std::move(firsts)) |
                          weir::flat_map(3, [](int n) { return ticks(n, 2, n * 1ms); }) |
                          weir::to_vector());
     EXPECT_EQ(all, (numbers{10, 11, 21, 32, 22, 33}));
