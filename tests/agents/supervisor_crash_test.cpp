@@ -218,7 +218,8 @@ TEST(supervisor_crash, the_cause_leaves_the_scope_when_agents_are_on_other_loops
     for_each_order([how](weir::sim::world& w) {
       const weir::loop_ref far = w.loop("far"), further = w.loop("further");
       w.run([&]() -> task<> {
-        const auto error = co_await give_up_beside_clients({weir::this_loop(), far, further}, how);
+        std::vector<weir::loop_ref> loops{weir::this_loop(), far, further};
+        const auto error = co_await give_up_beside_clients(std::move(loops), how);
         EXPECT_TRUE(is_limit(error)) << what_of(error);
       });
     });
