@@ -493,15 +493,17 @@ TEST(agent_threads, plain_threads_call_agents) {
   weir::run([&]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       auto ref = weir::spawn_agent<counter>(s, {.name = "counter"}, 0);
-      for (int who = 0; who < 3; ++who)
-        callers.emplace_back([&, ref] {
+      for (int who = 0; who < 3; ++who) {
+        auto slow = weir::spawn_agent<counter>(s, {.name = "slow"}, 0);
+        callers.emplace_back([&, ref, slow] {
           for (int i = 0; i < 50; ++i) sum += weir::run(ref.call(&counter::fetch_inc));
           EXPECT_EQ(boom_of(thrown_by([&] { return weir::run(ref.call(&counter::fail, 7)), 0; })),
                     7);
-          EXPECT_THROW(weir::run(weir::with_timeout(1ms, ref.call(&counter::get_after, 1h))),
+          EXPECT_THROW(weir::run(weir::with_timeout(1ms, slow.call(&counter::get_after, 1h))),
                        weir::timeout_error);
           ++ended;
         });
+      }
       co_await until([&] { return ended == 3; });
       s.cancel();
     });

@@ -268,8 +268,12 @@ TEST(supervisor_crash, the_cause_leaves_a_combinator_and_a_group) {
           co_await g.wait();
         };
         auto both = [&]() -> task<> { (void)co_await weir::all(sup.run(), client(a)); };
-        auto out = in_group ? co_await weir::settle(weir::with_group({}, jobs))
-                            : co_await weir::settle(both);
+        weir::outcome<void> out;
+        if (in_group) {
+          out = co_await weir::settle(weir::with_group({}, jobs));
+        } else {
+          out = co_await weir::settle(both);
+        }
         EXPECT_TRUE(out.is_error() && is_limit(out.error()))
             << in_group << (out.is_error() ? what_of(out.error()) : "no error");
       }

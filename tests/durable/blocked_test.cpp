@@ -83,7 +83,8 @@ TEST(durable_blocked, message_of_a_handler_that_ends_early_has_a_line_of_it) {
     co_await weir::step("one", [] { return 1; });
     co_return "wrong";
   };
-  expect_says(message_under(on, less), {"step 'two'", "ended", this_file(last)});
+  const std::string message = message_under(on, less);
+  expect_says(message, {"step 'two'", "ended", this_file(last)});
 }
 
 TEST(durable_blocked, message_of_a_handler_that_waits_for_something_else_has_the_line_of_the_wait) {

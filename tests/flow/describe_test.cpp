@@ -21,7 +21,8 @@ struct order {
 weir::stream<order> orders(int n) {
   for (int i = 0; i < n; ++i) {
     co_await weir::sleep(1ms);
-    co_yield order{i, "text"};
+    order next{i, "text"};
+    co_yield std::move(next);
   }
 }
 

@@ -126,8 +126,10 @@ class modeller {
         return e;
       case op::drop:
         return without_first(static_cast<std::size_t>(n.a), std::move(e));
-      case op::drop_while:
-        return without_first(leading(e.items, n.a), std::move(e));
+      case op::drop_while: {
+        const std::size_t dropped = leading(e.items, n.a);
+        return without_first(dropped, std::move(e));
+      }
       case op::take_last:
       case op::skip_last:
         return without_end(n, std::move(e));
