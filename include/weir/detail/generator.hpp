@@ -43,9 +43,8 @@ inline constinit thread_local frame_memory last_generator_frame;
 /// and the consumer is told when there is something to take.
 ///
 /// Invariants:
-/// 1. When no pull is pending it is *quiet* (at its start, at a yield, paused, stopped, or ended)
-/// or
-///    *in flight*.
+/// 1. When no pull is pending it is *quiet* (at its start, at a yield, paused, stopped, or ended),
+///    or it is *in flight*.
 /// 2. Paused: the wait it was parked on is withdrawn and kept; the next pull starts it again.
 ///    Stopped: it was ready to go on, and will when the next pull is there; its strand may still be
 ///    queued, but its turn does nothing.
