@@ -255,7 +255,7 @@ void journal::parts::commit(journal_batch& batch) {
 void journal::parts::close() {
   if (!layout_ || failed() || !is_here()) return;
   try {
-    writer_->note(durable_lsn_);
+    writer_->note_close(durable_lsn_);
   } catch (const std::system_error&) {
     throw error(journal_error(files_.directory, std::current_exception()));
   }

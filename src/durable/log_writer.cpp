@@ -52,6 +52,11 @@ void log_writer::note(std::uint64_t durable_lsn) {
   write_manifest(files_, at_.known);
 }
 
+void log_writer::note_close(std::uint64_t durable_lsn) {
+  at_.known.closed = true;
+  note(durable_lsn);
+}
+
 // It is proof of what is on the disk already, so a disk without space can do without it.
 void log_writer::note_segment(std::uint64_t durable_lsn) {
   try {

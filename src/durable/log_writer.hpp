@@ -41,10 +41,11 @@ class log_writer {
   /// `no_room`: there is no space for the next segment; the batch may be written again, all of it.
   /// After any other error nothing is known about the end of the log.
   void write(log_batch& batch);
-  /// Writes down what is durable and which segment is the last.
-  void note(std::uint64_t durable_lsn);
+  /// Writes down what is durable, which segment is the last, and that nothing follows.
+  void note_close(std::uint64_t durable_lsn);
 
  private:
+  void note(std::uint64_t durable_lsn);
   std::uint64_t last_known() const noexcept;
   void note_segment(std::uint64_t durable_lsn);
   void next_segment();

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view manifest_magic = "WEIRMAN1";
 constexpr std::size_t manifest_checksum_at = 76;
+constexpr std::uint32_t manifest_closed = 0x8000'0000;  // the highest bit of the field `begun`
 
 }  // namespace
 
@@ -28,7 +29,7 @@ void encode(const manifest& m, std::span<std::byte, manifest_bytes> into) noexce
   store(at + 40, m.durable_lsn);
   std::memcpy(at + 48, m.secret.data(), m.secret.size());
   store(at + 64, m.segment_bytes);
-  store(at + 72, m.begun);
+  store(at + 72, m.begun | (m.closed ? manifest_closed : 0));
   store(at + manifest_checksum_at, crc32c(into.first(manifest_checksum_at)));
 }
 
@@ -38,6 +39,7 @@ std::optional<manifest> decode_manifest(std::span<const std::byte> bytes) noexce
   if (std::memcmp(at, manifest_magic.data(), manifest_magic.size()) != 0) return std::nullopt;
   if (load<std::uint32_t>(at + manifest_checksum_at) != crc32c(bytes.first(manifest_checksum_at)))
     return std::nullopt;
+  const auto begun = load<std::uint32_t>(at + 72);
   manifest m{.version = load<std::uint32_t>(at + 8),
              .key_id = load<std::uint32_t>(at + 12),
              .epoch = load<std::uint64_t>(at + 16),
@@ -46,7 +48,8 @@ std::optional<manifest> decode_manifest(std::span<const std::byte> bytes) noexce
              .durable_lsn = load<std::uint64_t>(at + 40),
              .secret = {},
              .segment_bytes = load<std::uint64_t>(at + 64),
-             .begun = load<std::uint32_t>(at + 72)};
+             .begun = begun & ~manifest_closed,
+             .closed = (begun & manifest_closed) != 0};
   std::memcpy(m.secret.data(), at + 48, m.secret.size());
   return m;
 }

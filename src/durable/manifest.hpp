@@ -25,6 +25,7 @@ struct manifest {
   journal_secret secret{};
   std::uint64_t segment_bytes = 0;  // of the segments made since
   std::uint32_t begun = 0;          // segments that were begun, headers and all; 0: not known
+  bool closed = false;              // written by a clean close: nothing was appended after it
 };
 
 void encode(const manifest& m, std::span<std::byte, manifest_bytes> into) noexcept;

@@ -99,7 +99,7 @@ void recovery::check_segments() const {
     if (s.number != first + i)
       raise_corrupt(s.path, 0, "'" + segment_name(first + i) + "' is missing before it");
     const bool last = i + 1 == segments_.size();
-    check_size(s);
+    check_size(s, s.header && (last || !segments_[i + 1].header));
     if (s.header) {
       check_header(s);
     } else if (i < begun || (!last && (!s.blank || segments_[i + 1].header))) {
@@ -112,8 +112,9 @@ void recovery::check_segments() const {
 }
 
 /// A prepared segment has the size that the manifest says; without a manifest, at least the
-/// smallest one.
-void recovery::check_size(const segment& s) const {
+/// smallest one. After a crash the last one that was begun may be cut.
+void recovery::check_size(const segment& s, bool last_begun) const {
+  if (last_begun && !(manifest_ && manifest_->closed)) return;
   std::uint64_t made = segment_bytes_min;
   if (s.header) {
     made = s.header->bytes;
@@ -303,7 +304,9 @@ void recovery::repair() {
   const segment& last = segments_[begun_ - 1];
   const auto file = files_.disk->open(last.path, open_mode::read_write);
   rewrite(*file, unproven_, end_);
-  write_zeros(*file, end_, std::min(used_end_, last.size));
+  // A file that was cut gets its size back.
+  const bool was_cut = last.size < last.header->bytes;
+  write_zeros(*file, end_, was_cut ? last.header->bytes : std::min(used_end_, last.size));
   files_.sync_file(*file);
 }
 

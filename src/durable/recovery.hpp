@@ -9,9 +9,10 @@
 //   - an intact frame anywhere in its segment says so: each carries what was durable when it was
 //     made, and no frame ever says so of what a crash can still take away.
 // If the first LSN that is missing was durable, the journal is corrupt; else the tail is torn.
-// A file that is shorter than it was made is corrupt in any case: a segment has its whole size, on
-// the disk, before it has its name. So is one that is missing although the manifest says that it
-// was begun.
+// A segment has its whole size, on the disk, before it has its name, so a shorter file is corrupt.
+// The one exception is the last segment that was begun, if the journal was not closed: what is left
+// of it is judged by the evidence above, as everything that a crash leaves. A file that is missing
+// although the manifest says that it was begun is corrupt as well.
 //
 // Invariants: nothing is written before the whole log was read and found to be in order. What was
 // read but is not proven to be durable is written again and synced, because after a failed sync the
@@ -70,7 +71,7 @@ class recovery {
   segment look_at(std::uint64_t number);
   void check_version(const std::string& path, std::uint32_t version) const;
   void check_segments() const;
-  void check_size(const segment& s) const;
+  void check_size(const segment& s, bool last_begun) const;
   void check_header(const segment& s) const;
   void adopt();
 

@@ -186,12 +186,15 @@ TEST(journal_close, a_segment_that_was_begun_is_missed_without_a_close_too) {
   expect_refused(r.disk, "'" + segment(last) + "' at offset 0: the file is missing");
 }
 
-TEST(journal_close, a_segment_that_is_shorter_than_it_was_made_is_refused_without_a_close_too) {
+TEST(journal_close, a_segment_before_the_last_that_was_cut_is_refused_without_a_close_too) {
   rig r;
   fill(r.disk, false);
   const image whole = files(r.disk);
+  const std::uint64_t begun = manifest_of(r.disk).begun;
+  ASSERT_GT(begun, 1u);
   for (const auto& [name, content] : whole) {
-    if (!weir::detail::segment_number(name)) continue;
+    const auto number = weir::detail::segment_number(name);
+    if (!number || *number == begun) continue;
     for (const std::uint64_t size : boundaries(content)) {
       rig damaged;
       restore(damaged.disk, whole);
@@ -201,6 +204,42 @@ TEST(journal_close, a_segment_that_is_shorter_than_it_was_made_is_refused_withou
       ASSERT_FALSE(HasFailure()) << name << " cut to " << size;
     }
   }
+}
+
+// "After a crash the rule of evidence holds": the last frame proves those before it.
+TEST(journal_close, the_last_segment_that_was_cut_after_a_crash_loses_unproven_frames_only) {
+  rig r;
+  const texts expected = fill(r.disk, false);
+  const image whole = files(r.disk);
+  const std::string name = weir::detail::segment_name(manifest_of(r.disk).begun);
+  std::size_t opened_again = 0;
+  for (const std::uint64_t size : boundaries(whole.at(name))) {
+    rig damaged;
+    restore(damaged.disk, whole);
+    cut(damaged.disk, name, size);
+    collector seen;
+    journal j(on(damaged.disk));
+    if (disk_aid::text_of([&] { j.open(seen); }) != "no error") {
+      EXPECT_EQ(disk_aid::get(damaged.disk, "j/" + name).size(), size);
+      continue;
+    }
+    ++opened_again;
+    const texts found = seen.payloads();
+    ASSERT_LE(found.size(), expected.size());
+    EXPECT_TRUE(std::equal(found.begin(), found.end(), expected.begin()));
+    EXPECT_EQ(disk_aid::get(damaged.disk, "j/" + name).size(), whole.at(name).size());
+  }
+  EXPECT_GT(opened_again, 1u);
+}
+
+TEST(journal_close, the_last_segment_that_was_cut_after_a_close_is_refused_even_where_it_was_empty) {
+  rig r;
+  fill(r.disk, true);
+  const std::string name = weir::detail::segment_name(manifest_of(r.disk).begun);
+  const std::uint64_t size = disk_aid::get(r.disk, "j/" + name).size() - 1;
+  cut(r.disk, name, size);
+  expect_refused(r.disk,
+                 "'j/" + name + "' at offset " + std::to_string(size) + ": the file ends here");
 }
 
 TEST(journal_close, a_prepared_segment_that_was_cut_is_refused_with_and_without_a_manifest) {
