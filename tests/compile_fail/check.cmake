@@ -25,12 +25,19 @@ if(NOT errors_max)
   set(errors_max 1)
 endif()
 
+get_filename_component(compiler_name ${COMPILER} NAME)
+set(precompiled)
+if(HEADERS AND compiler_name MATCHES "^clang")
+  set(precompiled -include-pch ${HEADERS}/weir.pch)
+elseif(HEADERS)
+  set(precompiled -include ${HEADERS}/weir.hpp)
+endif()
 execute_process(
-  COMMAND ${COMPILER} -std=c++20 -fsyntax-only -fdiagnostics-color=never -I${INCLUDE} ${SOURCE}
+  COMMAND ${COMPILER} -std=c++20 -fsyntax-only -fdiagnostics-color=never ${precompiled}
+          -I${INCLUDE} ${SOURCE}
   RESULT_VARIABLE status
   OUTPUT_VARIABLE output
   ERROR_VARIABLE output)
-get_filename_component(compiler_name ${COMPILER} NAME)
 string(FIND "${compiler_name}" "${only}" place)
 if(only AND NOT place EQUAL 0)
   if(NOT status EQUAL 0)
