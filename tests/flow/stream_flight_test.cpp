@@ -132,7 +132,7 @@ TEST(stream_flight, destroyed_it_is_cancelled_at_once_and_joined_by_the_scope_of
   in_every_order([]() -> task<> {
     text_log log;
     auto make = [&]() -> weir::stream<int> {
-      const note left(log, "generator");
+      const end_note left(log, "generator");
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         s.defer([&]() -> task<> {
           co_await weir::sleep(3ms);
@@ -161,7 +161,7 @@ TEST(stream_flight, close_waits_for_what_is_in_flight) {
   in_every_order([]() -> task<> {
     text_log log;
     auto make = [&]() -> weir::stream<int> {
-      const note left(log, "generator");
+      const end_note left(log, "generator");
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         s.spawn(park(log, "child"));
         co_await weir::sleep(1h);
@@ -186,7 +186,7 @@ TEST(stream_flight, a_wait_that_confirms_at_once_is_destroyed_with_the_stream) {
     text_log log;
     held<int> asked;
     auto make = [&]() -> weir::stream<int> {
-      const note left(log, "generator");
+      const end_note left(log, "generator");
       int v = co_await asked_it_says<int>(weir::cancel_result::done, asked);
       co_yield v;
     };
@@ -253,7 +253,7 @@ TEST(stream_flight, a_pull_that_attached_to_it_and_is_cancelled_interrupts_it) {
   in_every_order([]() -> task<> {
     text_log log;
     auto make = [&]() -> weir::stream<int> {
-      const note left(log, "generator");
+      const end_note left(log, "generator");
       int v = co_await weir::with_timeout(1h, after(50ms, 1));
       co_yield v;
     };
@@ -312,7 +312,7 @@ TEST(stream_flight, a_cancelled_consumer_takes_it_along_between_two_pulls) {
   in_every_order([]() -> task<> {
     text_log log;
     auto make = [&]() -> weir::stream<int> {
-      const note left(log, "generator");
+      const end_note left(log, "generator");
       int v = co_await weir::with_timeout(1h, after(50ms, 1));
       co_yield v;
     };

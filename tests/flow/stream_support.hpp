@@ -56,6 +56,13 @@ inline weir::stream<int> feed(probe& p) {
   if (before == p.fails_behind) throw boom(7);
 }
 
+inline weir::stream<int> ticking(weir::duration every, int last) {
+  for (int i = 1; i <= last; ++i) {
+    co_await weir::sleep(every);
+    co_yield i;
+  }
+}
+
 /// The next item, or -1 at the end.
 template <class S>
 task<int> pull_one(S& from) {
@@ -104,5 +111,7 @@ task<std::exception_ptr> pull_error(S& from) {
   }
   co_return nullptr;
 }
+
+inline bool even(int n) { return n % 2 == 0; }
 
 }  // namespace weir_test
