@@ -35,6 +35,7 @@
 namespace durable_test {
 
 using namespace std::chrono_literals;
+using aid::code_after;
 using weir::errc;
 using weir::task;
 namespace durable = weir::durable;
@@ -45,7 +46,7 @@ using lines = std::vector<std::string>;
 /// When the first process of a test is born.
 inline const weir::wall_time day0 = std::chrono::sys_days(std::chrono::year(2030) / 1 / 1);
 /// The smallest that is allowed: every engine writes its first segment in full.
-inline constexpr std::int64_t segment = 64 * 1024;
+inline constexpr std::int64_t smallest_segment = 64 * 1024;
 
 class stage {
  public:
@@ -176,8 +177,16 @@ inline durable::engine_options options_for(const stage& on) {
   durable::engine_options options;
   options.path = on.journal();
   options.sync = durable::sync::never_for_tests;
-  options.segment_bytes = segment;
+  options.segment_bytes = smallest_segment;
   options.report_blocked = false;
+  return options;
+}
+
+inline durable::engine_options on_disk(sim::world& w) {
+  durable::engine_options options;
+  options.path = "/journal";
+  options.segment_bytes = smallest_segment;
+  options.disk = &w.disk();
   return options;
 }
 
@@ -211,6 +220,20 @@ template <class H>
 void session_of(const stage& on, H handler, user use, weir::duration later = 0ns) {
   session(on, as_h(handler), std::move(use), later);
 }
+
+/// A handler that asks for a text and gives it back; the ledger has the id of the question.
+inline task<std::string> asks(int) {
+  auto answer = weir::awakeable<std::string>("answer");
+  co_await weir::step("ask", [&] { note("id " + std::string(answer.id())); });
+  co_return co_await answer.wait();
+}
+
+inline task<int> twice(int n) {
+  const int v = co_await weir::step("double", [&] { return n * 2; });
+  co_return v;
+}
+
+inline task<int> gives_its_input(int n) { co_return n; }
 
 /// Waits (in virtual time) until something is true, at most about a virtual hour.
 inline task<> until(std::function<bool()> is_true) {
