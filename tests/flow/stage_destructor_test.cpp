@@ -274,21 +274,37 @@ std::vector<stage_under_test> stages_of_streams() {
 
 enum class ending { drained, closed, destroyed };
 
-/// How an operation on the stream ends, which is not dropped meanwhile.
-template <class Op>
-auto in_use(origin& from, Op op) -> task<weir::outcome<weir::detail::result_t<Op>>> {
-  from.pulled = true;
-  const auto done = weir::scope_exit([&] { from.pulled = false; });
-  co_return co_await weir::settle(std::move(op));
+/// While the stream is in use, it is not dropped.
+class in_use {
+ public:
+  explicit in_use(origin& of) : of_(of) { of_.pulled = true; }
+  in_use(const in_use&) = delete;
+  in_use& operator=(const in_use&) = delete;
+  ~in_use() { of_.pulled = false; }
+
+ private:
+  origin& of_;
+};
+
+/// One pull for a while; whether the end has come.
+task<bool> pull_to_the_end(origin& from) {
+  if (from.pipeline == nullptr) co_return true;  // dropped before this began
+  const in_use here(from);
+  const auto next = co_await weir::settle(weir::with_timeout(2ms, from.pipeline->next()));
+  co_return next.is_value() && !next.value();
 }
 
-/// Until the end, or until the stream was dropped.
-task<> pull_for_a_while(origin& from, int pulls) {
-  for (int i = 0; i < pulls && from.pipeline != nullptr; ++i) {
-    auto next = co_await in_use(from, weir::with_timeout(2ms, from.pipeline->next()));
-    if (next.is_value() && !next.value()) co_return;
+task<> use_stream(origin& from, ending how) {
+  for (int i = how == ending::drained ? 0 : 37; i < 40; ++i) {
+    if (co_await pull_to_the_end(from)) break;
     co_await weir::sleep(500us);  // children of the stream go on
   }
+  if (how == ending::closed && from.pipeline != nullptr) {
+    const in_use here(from);
+    co_await from.pipeline->close();
+  }
+  from.drop_stream();
+  co_await weir::sleep(3ms);
 }
 
 task<> give_all(origin& from, const std::function<void()>& act) {
@@ -301,14 +317,7 @@ task<> give_all(origin& from, const std::function<void()>& act) {
 task<> use_stage(weir::scope& s, origin& from, const stage_under_test& stage, ending how,
                  const std::function<void()>& act) {
   from.pipeline = std::make_unique<result>(stage.over(from.stream(s)));
-  auto consume = [&]() -> task<> {
-    co_await pull_for_a_while(from, how == ending::drained ? 40 : 3);
-    if (how == ending::closed && from.pipeline != nullptr)
-      (void)co_await in_use(from, from.pipeline->close());
-    from.drop_stream();
-    co_await weir::sleep(3ms);
-  };
-  from.consumer = s.spawn(consume);
+  from.consumer = s.spawn(use_stream(from, how));
   co_await weir::sleep(1ms);
   co_await give_all(from, act);
   if (how == ending::drained) from.close();
@@ -355,8 +364,8 @@ task<> use_sink(weir::scope& s, origin& from, const sink_under_test& sink,
 /// Runs `use(scope, origin, act)`; afterwards nothing is left.
 template <class Origin, class F>
 void one_program(const deed<origin>& d, F use) {
-  hostile::alive = 0;
-  in_order([&]() -> task<> {
+  const auto program = [&]() -> task<> {
+    hostile::alive = 0;
     std::function<void()> act;
     Origin from;
     act = [&] { d.does(from); };
@@ -369,8 +378,13 @@ void one_program(const deed<origin>& d, F use) {
     const auto end = co_await weir::settle(std::move(all));
     EXPECT_TRUE(!end.is_error() || holds<boom>(end.error()));  // of a share without subscribers
     act = nullptr;
-  });
-  EXPECT_EQ(hostile::alive, 0);
+  };
+  const weir::sim::explore_options orders[] = {{.runs = 1, .strategy = weir::sim::fifo},
+                                               {.runs = 2, .strategy = weir::sim::random}};
+  for (const auto& order : orders) {
+    if (!weir::testing::explore(order, program).ok()) return;
+    EXPECT_EQ(hostile::alive, 0);
+  }
 }
 
 template <class Origin>
