@@ -117,15 +117,17 @@ inline constexpr int crashed = 42;
 
 /// Where this process dies.
 struct crash_plan {
-  long at = -1;      // the number of the effect, counted from 0
-  std::string in{};  // or the effect of this name
-  long seen = 0;     // effects so far
+  long at = -1;                         // the number of the effect, counted from 0
+  std::string in{};                     // or the effect of this name
+  long seen = 0;                        // effects so far
+  std::vector<weir::duration> times{};  // of each of them, after day0
 };
 inline crash_plan plan;
 
 /// What a step does to the world: it is in the ledger; then, perhaps, the process dies.
 inline void effect(const std::string& what) {
   note(what);
+  plan.times.push_back(weir::wall_now() - day0);
   if (plan.seen++ == plan.at || plan.in == what) ::_exit(crashed);
 }
 
