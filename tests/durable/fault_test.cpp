@@ -10,14 +10,6 @@ using durable::run_state;
 
 namespace {
 
-durable::engine_options on_disk(sim::world& w) {
-  durable::engine_options options;
-  options.path = "/journal";
-  options.segment_bytes = segment;
-  options.disk = &w.disk();
-  return options;
-}
-
 task<int> twice(int n) {
   const int v = co_await weir::step("double", [&] { return n * 2; });
   co_return v;

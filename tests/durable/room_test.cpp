@@ -9,14 +9,6 @@ using durable::run_state;
 
 namespace {
 
-durable::engine_options on_disk(sim::world& w) {
-  durable::engine_options options;
-  options.path = "/journal";
-  options.segment_bytes = segment;
-  options.disk = &w.disk();
-  return options;
-}
-
 /// More than a quarter of a segment, so it gets a file of its own.
 const std::string large(20'000, 'x');
 

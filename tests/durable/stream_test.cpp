@@ -15,17 +15,9 @@ task<int> child(int n) {
 }
 
 template <class H>
-installer with_child(H handler) {
-  return [handler](durable::engine& e) {
-    e.add("h", handler);
-    e.add("child", child);
-  };
-}
-
-template <class H>
 void streams_survive(H handler, const std::string& want, const births& born = when_it_died,
                      steps kind = steps::one_at_a_time) {
-  all_crashes(with_child(handler), want, born, kind);
+  all_crashes(with_child(handler, child), want, born, kind);
 }
 
 /// The kinds of generators; each gives 0, 10, ... with the distance `each`.
@@ -206,6 +198,7 @@ TEST(durable_stream, a_run_that_was_evicted_in_flight_gives_the_same) {
     EXPECT_EQ(co_await one.result(), "1,0,2,0,3,10,4,10,20");
     EXPECT_EQ(co_await two.result(), "1,0,2,0,3,10,4,10,20");
   };
-  sim::run({.seed = 1, .start_time = day0}, with_open_engine(options, with_child(handler), use));
+  sim::run({.seed = 1, .start_time = day0},
+           with_open_engine(options, with_child(handler, child), use));
   EXPECT_EQ(times("seen 9"), 2);
 }

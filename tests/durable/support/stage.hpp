@@ -183,6 +183,15 @@ inline durable::engine_options options_for(const stage& on) {
   return options;
 }
 
+/// The same on the disk of a simulated machine.
+inline durable::engine_options on_disk(sim::world& w) {
+  durable::engine_options options;
+  options.path = "/journal";
+  options.segment_bytes = segment;
+  options.disk = &w.disk();
+  return options;
+}
+
 /// What adds the handlers of a test to an engine, and what uses it once it is open.
 using installer = std::function<void(durable::engine&)>;
 using user = std::function<task<>(durable::engine&)>;
@@ -206,6 +215,15 @@ inline void session(const stage& on, installer setup, user use, weir::duration l
 template <class H>
 installer as_h(H handler) {
   return [handler](durable::engine& e) { e.add("h", handler); };
+}
+
+/// The same, and another one as "child".
+template <class H, class C>
+installer with_child(H handler, C child) {
+  return [handler, child](durable::engine& e) {
+    e.add("h", handler);
+    e.add("child", child);
+  };
 }
 
 /// A session with one handler, "h".
@@ -258,6 +276,27 @@ inline std::string ending_of_h(const stage& on, const installer& setup, weir::du
 template <class H>
 std::string ending(const stage& on, H handler, weir::duration later = 0ns) {
   return ending_of_h(on, as_h(handler), later);
+}
+
+/// In a life with the wrong handlers run "r" is blocked, says all of this, and nothing more happens
+/// to it.
+inline void expect_blocked(const stage& on, const installer& wrong, const lines& says) {
+  const lines before = ledger();
+  whole_life([&] {
+    auto use = [&](durable::engine& e) -> task<> {
+      co_await weir::sleep(10h);
+      const auto info = e.get("r");
+      EXPECT_TRUE(info.has_value());
+      if (!info) co_return;
+      EXPECT_EQ(info->state, durable::run_state::blocked);
+      for (const std::string& part : says) {
+        EXPECT_TRUE(aid::contains(info->message, part)) << part << " in: " << info->message;
+      }
+      EXPECT_EQ(e.list({.state = durable::run_state::blocked}).size(), 1u);
+    };
+    session(on, wrong, use, 2h);
+  });
+  EXPECT_EQ(ledger(), before);
 }
 
 }  // namespace durable_test
