@@ -14,7 +14,7 @@ using namespace weir_test;
 
 namespace {
 
-constexpr int rounds = 200;
+constexpr int counted_rounds = 200;
 
 /// The allocations of `act(agent)`, many times, from the moment when everything is warm.
 template <class F>
@@ -25,7 +25,7 @@ long allocations_of(F act, weir::agent_options options = {}) {
       auto c = weir::spawn_agent<counter>(s, options);
       for (int i = 0; i < 50; ++i) co_await act(c);
       aid::begin_to_count();
-      for (int i = 0; i < rounds; ++i) co_await act(c);
+      for (int i = 0; i < counted_rounds; ++i) co_await act(c);
       taken = aid::end_count();
     });
   });
@@ -39,7 +39,7 @@ TEST(agent_allocation, the_counter_counts) {
     ::operator delete(::operator new(1));  // calls: a new expression may be optimised away
     co_return;
   };
-  EXPECT_EQ(allocations_of(asks), rounds);
+  EXPECT_EQ(allocations_of(asks), counted_rounds);
 }
 
 TEST(agent_allocation, a_cast_with_small_arguments_asks_for_nothing) {

@@ -11,9 +11,9 @@ using namespace weir_test;
 namespace {
 
 /// How calls ended: "7" for a value, "boom 1" for an error of the handler, else the code's text.
-using answers = std::map<std::string, int>;
+using answer_tally = std::map<std::string, int>;
 
-task<> ask(agent_ref<counter> to, answers& got) {
+task<> ask_for_count(agent_ref<counter> to, answer_tally& got) {
   std::string text;
   try {
     text = std::to_string(co_await to.call(&counter::get));
@@ -25,7 +25,7 @@ task<> ask(agent_ref<counter> to, answers& got) {
   ++got[text];
 }
 
-std::string text_of(errc code) { return std::error_code(code).message(); }
+std::string message_of_code(errc code) { return std::error_code(code).message(); }
 
 /// Notes that it has run.
 class noter {
@@ -49,61 +49,61 @@ class noter {
 // A2, A3, M5
 TEST(agent_call, a_thousand_queued_calls_all_fail_when_the_agent_crashes) {
   in_order([]() -> task<> {
-    answers got;
+    answer_tally got;
     co_await weir::with_scope([&](weir::scope& callers) -> task<> {
       auto body = [&](weir::scope& s) -> task<> {
         auto c = weir::spawn_agent<counter>(s, {.name = "c"});
         c.cast(&counter::fail_after, 10ms, 1);
-        for (int i = 0; i < 1000; ++i) callers.spawn(ask(c, got));
+        for (int i = 0; i < 1000; ++i) callers.spawn(ask_for_count(c, got));
         co_await weir::sleep(1h);
       };
       EXPECT_EQ(boom_of(co_await error_of_scope(body)), 1);
       co_await callers.join();
     });
-    EXPECT_EQ(got, (answers{{text_of(errc::agent_crashed), 1000}}));
+    EXPECT_EQ(got, (answer_tally{{message_of_code(errc::agent_crashed), 1000}}));
   });
 }
 
 TEST(agent_call, a_thousand_queued_calls_all_fail_when_the_grace_of_the_scope_is_over) {
   in_order([]() -> task<> {
-    answers got;
+    answer_tally got;
     co_await weir::with_scope([&](weir::scope& callers) -> task<> {
       co_await weir::with_scope(grace_of(10ms), [&](weir::scope& s) -> task<> {
         auto c = weir::spawn_agent<counter>(s, {.name = "c"});
         c.cast(&counter::nap, 1h);
-        for (int i = 0; i < 1000; ++i) callers.spawn(ask(c, got));
+        for (int i = 0; i < 1000; ++i) callers.spawn(ask_for_count(c, got));
         co_await settled();
       });
       co_await callers.join();
     });
-    EXPECT_EQ(got, (answers{{text_of(errc::agent_stopped), 1000}}));
+    EXPECT_EQ(got, (answer_tally{{message_of_code(errc::agent_stopped), 1000}}));
   });
 }
 
 TEST(agent_call, a_thousand_queued_calls_are_all_answered_before_a_stop) {
   in_order([]() -> task<> {
-    answers got;
+    answer_tally got;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       auto c = weir::spawn_agent<counter>(s, {.name = "c"}, 7);
       c.cast(&counter::nap, 10ms);
-      for (int i = 0; i < 1000; ++i) s.spawn(ask(c, got));
+      for (int i = 0; i < 1000; ++i) s.spawn(ask_for_count(c, got));
       co_await settled();
       c.stop();
-      for (int i = 0; i < 10; ++i) s.spawn(ask(c, got));
+      for (int i = 0; i < 10; ++i) s.spawn(ask_for_count(c, got));
       co_await s.join();
     });
-    EXPECT_EQ(got, (answers{{"7", 1000}, {text_of(errc::agent_stopped), 10}}));
+    EXPECT_EQ(got, (answer_tally{{"7", 1000}, {message_of_code(errc::agent_stopped), 10}}));
   });
 }
 
 TEST(agent_call, whatever_ends_the_agent_at_whatever_moment_each_call_has_one_answer) {
   in_every_order([]() -> task<> {
-    answers got;
+    answer_tally got;
     const auto how = weir::random() % 4;
     co_await weir::with_scope([&](weir::scope& callers) -> task<> {
       auto body = [&](weir::scope& s) -> task<> {
         auto c = weir::spawn_agent<counter>(s, {.name = "c"}, 7);
-        for (int i = 0; i < 6; ++i) callers.spawn(ask(c, got));
+        for (int i = 0; i < 6; ++i) callers.spawn(ask_for_count(c, got));
         for (auto i = weir::random() % 6; i > 0; --i) co_await weir::yield();
         if (how == 0) c.stop();
         if (how == 1) c.cast(&counter::fail, 1);
@@ -118,8 +118,8 @@ TEST(agent_call, whatever_ends_the_agent_at_whatever_moment_each_call_has_one_an
     int all = 0;
     for (const auto& [text, number] : got) {
       all += number;
-      const bool crashed = how == 1 && text == text_of(errc::agent_crashed);
-      EXPECT_TRUE(text == "7" || crashed || text == text_of(errc::agent_stopped)) << text;
+      const bool crashed = how == 1 && text == message_of_code(errc::agent_crashed);
+      EXPECT_TRUE(text == "7" || crashed || text == message_of_code(errc::agent_stopped)) << text;
     }
     EXPECT_EQ(all, 6);
   });

@@ -6,13 +6,6 @@ using namespace weir_test;
 
 namespace {
 
-weir::agent_options options_on(weir::loop_ref where, weir::name name) {
-  weir::agent_options options;
-  options.name = name;
-  options.on = where;
-  return options;
-}
-
 /// One call or send, which must end with a value or with the news that the agent is gone.
 task<> ask_or_tell(agent_ref<counter> to, bool asks, int& answers) {
   std::error_code code;

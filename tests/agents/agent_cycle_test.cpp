@@ -9,9 +9,9 @@ using namespace weir_test;
 
 namespace {
 
-using names = text_log;
+using agent_names = text_log;
 
-names chain_of(const std::exception_ptr& error) {
+agent_names chain_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const weir::agent_error& e) {
@@ -114,7 +114,7 @@ TEST(agent_cycle, a_long_circle_is_found) {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       constexpr int count = 100;
       std::vector<agent_ref<node>> all;
-      names through;
+      agent_names through;
       for (int i = 0; i < count; ++i) {
         through.push_back("n" + std::to_string(i));
         all.push_back(make(s, through.back(), i));

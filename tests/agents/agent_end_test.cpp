@@ -192,7 +192,7 @@ TEST(agent_end, cancellation_of_the_scope_lets_what_is_queued_be_handled) {
       a->cast(&scribe::note_after, 5ms, 1);
       a->cast(&scribe::note, 2);
       co_await settled();
-      const note ended(log, "body");
+      const end_note ended(log, "body");
       s.cancel("enough");
       co_await weir::sleep(1h);
     };

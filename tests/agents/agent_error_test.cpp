@@ -6,7 +6,7 @@ using namespace weir_test;
 
 namespace {
 
-weir::agent_options crashing(weir::name name) {
+weir::agent_options crashing_agent(weir::name name) {
   weir::agent_options options;
   options.name = name;
   options.on_error = weir::on_error::crash;
@@ -35,7 +35,7 @@ TEST(agent_error, in_a_call_also_crashes_an_agent_that_wants_it) {
     int told = -1;
     std::optional<agent_ref<counter>> c;
     auto body = [&](weir::scope& s) -> task<> {
-      c = weir::spawn_agent<counter>(s, crashing("c"));
+      c = weir::spawn_agent<counter>(s, crashing_agent("c"));
       told = boom_of(co_await weir::shield(error_of(c->call(&counter::fail, 7))));
       co_await weir::sleep(1000h);
     };

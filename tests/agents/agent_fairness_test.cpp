@@ -7,8 +7,8 @@ using namespace weir_test;
 
 namespace {
 
-constexpr long count = 1'000'000;
-constexpr long most = 1'024;  // messages that may be handled while a ready fiber waits
+constexpr long message_count = 1'000'000;
+constexpr long most_in_a_row = 1'024;  // messages that may be handled while a ready fiber waits
 
 /// Counts the turns of others between its messages.
 class glutton {
@@ -39,17 +39,17 @@ TEST(agent_fairness, a_million_queued_messages_do_not_starve_a_sibling) {
     long turns = 0;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       auto g = weir::spawn_agent<glutton>(s, {.name = "glutton"}, &turns);
-      for (long i = 0; i < count; ++i) g.cast(&glutton::eat);
+      for (long i = 0; i < message_count; ++i) g.cast(&glutton::eat);
       auto sibling = s.spawn([&]() -> task<> {
         for (;;) {
           ++turns;
           co_await weir::yield();
         }
       });
-      EXPECT_EQ(co_await g.call(&glutton::eaten), count);
+      EXPECT_EQ(co_await g.call(&glutton::eaten), message_count);
       sibling.cancel();
-      EXPECT_GE(turns, count / most);
-      EXPECT_LE(co_await g.call(&glutton::most), most);
+      EXPECT_GE(turns, message_count / most_in_a_row);
+      EXPECT_LE(co_await g.call(&glutton::most), most_in_a_row);
     });
   });
 }
@@ -60,7 +60,7 @@ TEST(agent_fairness, a_million_queued_messages_do_not_starve_another_agent_or_a_
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       auto g = weir::spawn_agent<glutton>(s, {.name = "glutton"}, &turns);
       auto c = weir::spawn_agent<counter>(s, {.name = "c"}, 7);
-      for (long i = 0; i < count; ++i) g.cast(&glutton::eat);
+      for (long i = 0; i < message_count; ++i) g.cast(&glutton::eat);
       EXPECT_EQ(co_await c.call(&counter::get), 7);
       EXPECT_GT(g.info().queued, 900'000U);
       co_await weir::with_timeout(1h, g.call(&glutton::eat));

@@ -25,13 +25,6 @@ void beside_two_loops(F body, std::source_location site = std::source_location::
   in_every_order(program, site);
 }
 
-weir::agent_options options_on(weir::loop_ref where, weir::name name) {
-  weir::agent_options options;
-  options.name = name;
-  options.on = where;
-  return options;
-}
-
 /// Notes on which loop each part of its life was.
 class traveller {
  public:

@@ -7,7 +7,7 @@ using namespace weir_test;
 namespace {
 
 /// What the members of a pool have in common.
-struct crew {
+struct pool_counts {
   int made = 0;
   int gone = 0;
   int busy = 0;
@@ -15,12 +15,12 @@ struct crew {
   numbers begun;
 };
 
-class worker {
+class pool_worker {
  public:
-  worker(crew* all, int first) : all_(all), count_(first) { ++all_->made; }
-  worker(const worker&) = delete;
-  worker& operator=(const worker&) = delete;
-  ~worker() { ++all_->gone; }
+  pool_worker(pool_counts* all, int first) : all_(all), count_(first) { ++all_->made; }
+  pool_worker(const pool_worker&) = delete;
+  pool_worker& operator=(const pool_worker&) = delete;
+  ~pool_worker() { ++all_->gone; }
 
   task<int> work(weir::duration d, int n) {
     all_->begun.push_back(n);
@@ -31,26 +31,26 @@ class worker {
   }
   int count() { return count_++; }
   void fail(int n) { throw boom(n); }
-  void leave_a_note() { weir::self<worker>().cast(&worker::note); }
+  void leave_a_note() { weir::self<pool_worker>().cast(&pool_worker::note); }
   void note() { all_->begun.push_back(-1); }
 
  private:
-  crew* all_;
+  pool_counts* all_;
   int count_;
 };
 
-using worker_pool = weir::agent_pool<worker>;
+using worker_pool = weir::agent_pool<pool_worker>;
 
 }  // namespace
 
 TEST(agent_pool, as_many_messages_are_handled_at_once_as_it_has_agents) {
   in_every_order([]() -> task<> {
-    crew all;
+    pool_counts all;
     const auto start = weir::now();
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       worker_pool p(s, 3, {.name = "crew"}, &all, 0);
-      for (int i = 1; i <= 7; ++i) EXPECT_EQ(p.cast(&worker::work, 10ms, i), sent::enqueued);
-      EXPECT_EQ(co_await p.call(&worker::work, 10ms, 8), 8);
+      for (int i = 1; i <= 7; ++i) EXPECT_EQ(p.cast(&pool_worker::work, 10ms, i), sent::enqueued);
+      EXPECT_EQ(co_await p.call(&pool_worker::work, 10ms, 8), 8);
       EXPECT_EQ(ms_since(start), 30);
       EXPECT_EQ(all.made, 3);
       EXPECT_EQ(all.most, 3);
@@ -62,10 +62,10 @@ TEST(agent_pool, as_many_messages_are_handled_at_once_as_it_has_agents) {
 
 TEST(agent_pool, messages_begin_in_the_order_of_their_sending) {
   in_order([]() -> task<> {
-    crew all;
+    pool_counts all;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       worker_pool p(s, 3, {.name = "crew"}, &all, 0);
-      for (int i = 1; i <= 20; ++i) p.cast(&worker::work, weir::duration(i * 1ms), i);
+      for (int i = 1; i <= 20; ++i) p.cast(&pool_worker::work, weir::duration(i * 1ms), i);
       co_return;
     });
     EXPECT_EQ(all.begun, from_to(1, 20));
@@ -74,12 +74,12 @@ TEST(agent_pool, messages_begin_in_the_order_of_their_sending) {
 
 TEST(agent_pool, of_one_is_an_agent) {
   in_every_order([]() -> task<> {
-    crew all;
+    pool_counts all;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       worker_pool p(s, 1, {}, &all, 5);
-      EXPECT_EQ(co_await p.call(&worker::count), 5);
-      EXPECT_EQ(co_await p.call(&worker::count), 6);
-      for (int i = 1; i <= 5; ++i) p.cast(&worker::work, 1ms, i);
+      EXPECT_EQ(co_await p.call(&pool_worker::count), 5);
+      EXPECT_EQ(co_await p.call(&pool_worker::count), 6);
+      for (int i = 1; i <= 5; ++i) p.cast(&pool_worker::work, 1ms, i);
     });
     EXPECT_EQ(all.begun, from_to(1, 5));
     EXPECT_EQ(all.most, 1);
@@ -112,14 +112,14 @@ TEST(agent_pool, each_agent_has_its_own_copy_of_the_arguments) {
 
 TEST(agent_pool, has_one_mailbox_with_one_capacity) {
   in_every_order([]() -> task<> {
-    crew all;
+    pool_counts all;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       worker_pool p(s, 2, {.name = "crew", .capacity = 2}, &all, 0);
-      for (int i = 1; i <= 2; ++i) EXPECT_EQ(p.cast(&worker::work, 10ms, i), sent::enqueued);
+      for (int i = 1; i <= 2; ++i) EXPECT_EQ(p.cast(&pool_worker::work, 10ms, i), sent::enqueued);
       co_await settled();
-      for (int i = 3; i <= 4; ++i) EXPECT_EQ(p.cast(&worker::work, 10ms, i), sent::enqueued);
-      EXPECT_EQ(p.cast(&worker::work, 10ms, 5), sent::full);
-      const auto error = co_await error_of(p.call(&worker::count));
+      for (int i = 3; i <= 4; ++i) EXPECT_EQ(p.cast(&pool_worker::work, 10ms, i), sent::enqueued);
+      EXPECT_EQ(p.cast(&pool_worker::work, 10ms, 5), sent::full);
+      const auto error = co_await error_of(p.call(&pool_worker::count));
       EXPECT_EQ(code_of(error), errc::mailbox_full);
     });
     EXPECT_EQ(sorted(all.begun), from_to(1, 4));
@@ -128,11 +128,11 @@ TEST(agent_pool, has_one_mailbox_with_one_capacity) {
 
 TEST(agent_pool, an_error_in_a_call_goes_to_the_caller) {
   in_every_order([]() -> task<> {
-    crew all;
+    pool_counts all;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       worker_pool p(s, 2, {}, &all, 0);
       for (int i = 1; i <= 4; ++i)
-        EXPECT_EQ(boom_of(co_await error_of(p.call(&worker::fail, i))), i);
+        EXPECT_EQ(boom_of(co_await error_of(p.call(&pool_worker::fail, i))), i);
       EXPECT_EQ(all.gone, 0);
     });
   });
@@ -140,11 +140,11 @@ TEST(agent_pool, an_error_in_a_call_goes_to_the_caller) {
 
 TEST(agent_pool, a_crash_fails_the_scope_and_every_call_is_answered_once) {
   in_every_order([]() -> task<> {
-    crew all;
+    pool_counts all;
     int answers = 0;
     std::optional<worker_pool> p;
     auto asks = [&](int i) -> task<> {
-      const auto error = co_await error_of(p->call(&worker::work, 1ms, i));
+      const auto error = co_await error_of(p->call(&pool_worker::work, 1ms, i));
       const std::error_code code = code_of(error);
       EXPECT_TRUE(error == nullptr || code == errc::agent_crashed || code == errc::agent_stopped)
           << what_of(error);
@@ -155,7 +155,7 @@ TEST(agent_pool, a_crash_fails_the_scope_and_every_call_is_answered_once) {
         p.emplace(s, 2, weir::agent_options{.name = "crew"}, &all, 0);
         for (int i = 0; i < 6; ++i) callers.spawn(asks(i));
         co_await weir::yield();
-        p->cast(&worker::fail, 9);
+        p->cast(&pool_worker::fail, 9);
         co_await weir::sleep(1h);
       };
       EXPECT_EQ(boom_of(co_await error_of_scope(grace_of(50ms), body)), 9);
@@ -168,10 +168,10 @@ TEST(agent_pool, a_crash_fails_the_scope_and_every_call_is_answered_once) {
 
 TEST(agent_pool, a_member_may_send_to_itself) {
   in_every_order([]() -> task<> {
-    crew all;
+    pool_counts all;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       worker_pool p(s, 2, {}, &all, 0);
-      co_await p.call(&worker::leave_a_note);
+      co_await p.call(&pool_worker::leave_a_note);
       co_await settled();
       EXPECT_EQ(all.begun, numbers{-1});
     });
@@ -199,7 +199,7 @@ TEST(agent_pool, a_call_of_the_own_pool_is_a_cycle_only_if_no_member_is_left_to_
 
 TEST(agent_pool, needs_at_least_one_agent) {
   in_order([]() -> task<> {
-    crew all;
+    pool_counts all;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       for (const int n : {0, -1}) {
         const auto make = [&] { return (worker_pool(s, n, {}, &all, 0), 0); };

@@ -19,9 +19,6 @@ using weir::agent_state;
 using weir::ending;
 using weir::sent;
 
-/// A step of virtual time: all messages have arrived, and everybody has done what can be done.
-inline auto settled() { return weir::sleep(1ms); }
-
 class counter {
  public:
   explicit counter(int start = 0) : count_(start) {}
@@ -112,6 +109,13 @@ task<std::exception_ptr> error_of_scope(F& body) {
 inline weir::scope_options grace_of(weir::duration d) {
   weir::scope_options options;
   options.grace = d;
+  return options;
+}
+
+inline weir::agent_options options_on(weir::loop_ref where, weir::name name) {
+  weir::agent_options options;
+  options.name = name;
+  options.on = where;
   return options;
 }
 

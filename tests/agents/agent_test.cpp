@@ -152,7 +152,7 @@ TEST(agent, a_call_that_is_not_awaited_sends_nothing) {
 
 namespace {
 
-class keeper {
+class text_keeper {
  public:
   void add(const std::string& text) { all_ += text; }
   void add_moved(std::string&& text) { all_ += std::move(text); }
@@ -184,22 +184,22 @@ class keeper {
 TEST(agent, arguments_are_converted_when_they_are_sent) {
   in_every_order([]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto k = weir::spawn_agent<keeper>(s, {});
+      auto k = weir::spawn_agent<text_keeper>(s, {});
       char text[] = "one ";
-      k.cast(&keeper::add, text);
+      k.cast(&text_keeper::add, text);
       text[0] = 'X';
       {
         const std::string gone = "two ";
-        k.cast(&keeper::add, gone);
+        k.cast(&text_keeper::add, gone);
         std::string moved = "three ";
-        k.cast(&keeper::add_moved, std::move(moved));
+        k.cast(&text_keeper::add_moved, std::move(moved));
       }
       const short small = 4;
-      k.cast(&keeper::add_number, small);
-      auto call = k.call(&keeper::add, text);
+      k.cast(&text_keeper::add_number, small);
+      auto call = k.call(&text_keeper::add, text);
       text[1] = '?';
       co_await std::move(call);
-      EXPECT_EQ(co_await k.call(&keeper::view), "one two three 4Xne ");
+      EXPECT_EQ(co_await k.call(&text_keeper::view), "one two three 4Xne ");
     });
   });
 }
@@ -207,16 +207,16 @@ TEST(agent, arguments_are_converted_when_they_are_sent) {
 TEST(agent, results_that_are_references_are_copied) {
   in_every_order([]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto k = weir::spawn_agent<keeper>(s, {});
-      co_await k.call(&keeper::add, "before");
-      auto seen = co_await k.call(&keeper::view);
-      auto edited = co_await k.call(&keeper::edit);
+      auto k = weir::spawn_agent<text_keeper>(s, {});
+      co_await k.call(&text_keeper::add, "before");
+      auto seen = co_await k.call(&text_keeper::view);
+      auto edited = co_await k.call(&text_keeper::edit);
       static_assert(std::is_same_v<decltype(seen), std::string>);
       static_assert(std::is_same_v<decltype(edited), std::string>);
       edited += "?";
-      co_await k.call(&keeper::add, " after");
+      co_await k.call(&text_keeper::add, " after");
       EXPECT_EQ(seen, "before");
-      EXPECT_EQ(co_await k.call(&keeper::view), "before after");
+      EXPECT_EQ(co_await k.call(&text_keeper::view), "before after");
     });
   });
 }
@@ -224,15 +224,15 @@ TEST(agent, results_that_are_references_are_copied) {
 TEST(agent, arguments_and_results_may_be_move_only) {
   in_every_order([]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto k = weir::spawn_agent<keeper>(s, {});
-      k.cast(&keeper::take, std::make_unique<int>(1));
+      auto k = weir::spawn_agent<text_keeper>(s, {});
+      k.cast(&text_keeper::take, std::make_unique<int>(1));
       auto two = std::make_unique<int>(2);
-      co_await k.send(&keeper::take_later, std::move(two));
+      co_await k.send(&text_keeper::take_later, std::move(two));
       auto three = std::make_unique<int>(3);
-      co_await k.call(&keeper::take_later, std::move(three));
-      std::unique_ptr<std::string> all = co_await k.call(&keeper::give);
+      co_await k.call(&text_keeper::take_later, std::move(three));
+      std::unique_ptr<std::string> all = co_await k.call(&text_keeper::give);
       EXPECT_EQ(*all, "123");
-      std::unique_ptr<std::string> later = co_await k.call(&keeper::give_later);
+      std::unique_ptr<std::string> later = co_await k.call(&text_keeper::give_later);
       EXPECT_EQ(*later, "123");
     });
   });
@@ -241,11 +241,11 @@ TEST(agent, arguments_and_results_may_be_move_only) {
 TEST(agent, handlers_may_be_const_and_noexcept) {
   in_every_order([]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto k = weir::spawn_agent<keeper>(s, {});
-      co_await k.call(&keeper::add, "four");
-      EXPECT_EQ(co_await k.call(&keeper::size), 4U);
-      EXPECT_EQ(co_await k.call(&keeper::size_later), 4U);
-      EXPECT_EQ(k.cast(&keeper::size), sent::enqueued);
+      auto k = weir::spawn_agent<text_keeper>(s, {});
+      co_await k.call(&text_keeper::add, "four");
+      EXPECT_EQ(co_await k.call(&text_keeper::size), 4U);
+      EXPECT_EQ(co_await k.call(&text_keeper::size_later), 4U);
+      EXPECT_EQ(k.cast(&text_keeper::size), sent::enqueued);
     });
   });
 }
@@ -255,15 +255,15 @@ TEST(agent, handlers_may_be_those_of_a_base_class) {
     virtual ~padding() = default;
     int unused = 0;
   };
-  struct shop : padding, keeper {
+  struct shop : padding, text_keeper {
     int sales() const { return 7; }
   };
   in_every_order([]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       auto a = weir::spawn_agent<shop>(s, {.name = "shop"});
-      a.cast(&keeper::add, "x");
+      a.cast(&text_keeper::add, "x");
       co_await a.send(&shop::add, "y");
-      EXPECT_EQ(co_await a.call(&keeper::view), "xy");
+      EXPECT_EQ(co_await a.call(&text_keeper::view), "xy");
       EXPECT_EQ(co_await a.call(&shop::sales), 7);
     });
   });
@@ -404,20 +404,20 @@ TEST(agent, self_is_refused_where_there_is_no_agent) {
 namespace {
 
 /// Has children of its own, which use it.
-class parent {
+class parent_with_service {
  public:
-  parent(weir::scope& own, text_log* log) : own_(own), log_(log) {
+  parent_with_service(weir::scope& own, text_log* log) : own_(own), log_(log) {
     own_.background([this]() -> task<> {
-      const note ended(*log_, "service ended");
+      const end_note ended(*log_, "service ended");
       for (;;) {
         co_await weir::sleep(1ms);
         ++beats_;
       }
     });
   }
-  parent(const parent&) = delete;
-  parent& operator=(const parent&) = delete;
-  ~parent() { log_->push_back("-parent"); }
+  parent_with_service(const parent_with_service&) = delete;
+  parent_with_service& operator=(const parent_with_service&) = delete;
+  ~parent_with_service() { log_->push_back("-parent"); }
   int beats() const { return beats_; }
   void start_child(weir::duration d) {
     own_.spawn([this, d]() -> task<> {
@@ -444,10 +444,10 @@ TEST(agent, a_constructor_that_takes_a_scope_gets_one_that_ends_before_the_agent
   in_every_order([]() -> task<> {
     text_log log;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto p = weir::spawn_agent<parent>(s, {.name = "p"}, &log);
+      auto p = weir::spawn_agent<parent_with_service>(s, {.name = "p"}, &log);
       co_await weir::sleep(5ms);
-      EXPECT_GE(co_await p.call(&parent::beats), 4);
-      co_await p.call(&parent::start_child, 3ms);
+      EXPECT_GE(co_await p.call(&parent_with_service::beats), 4);
+      co_await p.call(&parent_with_service::start_child, 3ms);
       co_await weir::sleep(5ms);
       EXPECT_EQ(joined(log), "child done");
       co_await p.stop();
@@ -459,11 +459,11 @@ TEST(agent, a_constructor_that_takes_a_scope_gets_one_that_ends_before_the_agent
 TEST(agent, a_failing_child_of_its_own_scope_is_a_crash) {
   in_every_order([]() -> task<> {
     text_log log;
-    std::optional<agent_ref<parent>> p;
+    std::optional<agent_ref<parent_with_service>> p;
     auto body = [&](weir::scope& s) -> task<> {
-      p = weir::spawn_agent<parent>(s, {.name = "p"}, &log);
-      p->cast(&parent::start_failing_child);
-      p->cast(&parent::start_child, 1h);
+      p = weir::spawn_agent<parent_with_service>(s, {.name = "p"}, &log);
+      p->cast(&parent_with_service::start_failing_child);
+      p->cast(&parent_with_service::start_child, 1h);
       co_await weir::sleep(1000h);
     };
     EXPECT_EQ(boom_of(co_await error_of_scope(body)), 3);

@@ -13,21 +13,8 @@ using namespace weir_test;
 namespace {
 
 constexpr int messages = aid::sanitized ? 1'000 : 10'000;
-constexpr int rounds = aid::sanitized ? 20 : 100;
+constexpr int agent_rounds = aid::sanitized ? 20 : 100;
 constexpr int casts = 10;
-
-/// Real time: waits until it holds, without blocking the loop; the watchdog ends what never does.
-template <class F>
-task<> until(F condition) {
-  while (!condition()) co_await weir::sleep(1ms);
-}
-
-weir::agent_options options_on(weir::loop_ref where, weir::name name) {
-  weir::agent_options options;
-  options.name = name;
-  options.on = where;
-  return options;
-}
 
 /// Runs `body(scope&, one, two)`; the loops outlive the scope.
 template <class F>
@@ -98,7 +85,7 @@ TEST(agent_threads, casts_of_plain_threads_arrive_once_and_in_order_per_thread) 
 
 TEST(agent_threads, what_a_thread_sent_before_it_ended_comes_before_what_is_sent_here) {
   beside_two_threads([](weir::scope& s, weir::loop_ref, weir::loop_ref two) -> task<> {
-    for (int round = 0; round < rounds; ++round) {
+    for (int round = 0; round < agent_rounds; ++round) {
       auto c = weir::spawn_agent<counter>(s, {.name = "c"});
       if (round % 2 == 0) co_await weir::yield();
       auto sends = [&]() -> task<> {
@@ -165,7 +152,7 @@ TEST(agent_threads, a_bounded_mailbox_is_waited_for_from_everywhere_and_loses_no
 
 // M5
 TEST(agent_threads, calls_that_race_with_a_stop_are_each_answered_once) {
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < agent_rounds; ++round) {
     std::atomic<int> values{0};
     std::atomic<int> refused{0};
     constexpr int calls = 200;
@@ -182,7 +169,7 @@ TEST(agent_threads, calls_that_race_with_a_stop_are_each_answered_once) {
       };
       auto a = s.spawn_on(one, hammer);
       auto b = s.spawn_on(two, hammer);
-      co_await until([&] { return values >= round; });
+      co_await wait_until([&] { return values >= round; });
       co_await c.stop();
       co_await a;
       co_await b;
@@ -202,7 +189,7 @@ TEST(agent_threads, calls_whose_callers_leave_at_any_moment_do_not_disturb_the_o
         ++values;
       }
     };
-    for (int round = 0; round < 3 * rounds; ++round) {
+    for (int round = 0; round < 3 * agent_rounds; ++round) {
       std::vector<weir::child<void>> all;
       for (int i = 0; i < 4; ++i)
         all.push_back(s.spawn_on(i % 2 == 0 ? two : weir::this_loop(), calls));
@@ -231,7 +218,7 @@ TEST(agent_threads, sends_whose_senders_leave_at_any_moment_take_no_room_for_eve
         ++accepted;
       }
     };
-    for (int round = 0; round < 2 * rounds; ++round) {
+    for (int round = 0; round < 2 * agent_rounds; ++round) {
       std::vector<weir::child<void>> all;
       for (int i = 0; i < 4; ++i)
         all.push_back(s.spawn_on(i % 2 == 0 ? two : weir::this_loop(), sends));
@@ -246,7 +233,7 @@ TEST(agent_threads, sends_whose_senders_leave_at_any_moment_take_no_room_for_eve
 // ------------------------------------------------------------------ ends
 
 TEST(agent_threads, a_crash_elsewhere_tells_the_owner_the_callers_and_the_monitors) {
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < agent_rounds; ++round) {
     std::atomic<int> told{0};
     beside_two_threads([&](weir::scope& outer, weir::loop_ref one, weir::loop_ref two) -> task<> {
       std::optional<agent_ref<counter>> c;
@@ -284,7 +271,7 @@ TEST(agent_threads, a_crash_elsewhere_tells_the_owner_the_callers_and_the_monito
 }
 
 TEST(agent_threads, calls_to_an_agent_whose_loop_ends_are_each_answered_once) {
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < agent_rounds; ++round) {
     std::atomic<int> answers{0};
     std::atomic<int> values{0};
     weir::run([&]() -> task<> {
@@ -306,7 +293,7 @@ TEST(agent_threads, calls_to_an_agent_whose_loop_ends_are_each_answered_once) {
             };
             callers.spawn(calls);
             callers.spawn_on(beside, calls);
-            co_await until([&] { return values >= round % 40; });
+            co_await wait_until([&] { return values >= round % 40; });
           };
           co_await weir::with_loop_thread(with_loop);
         };
@@ -322,7 +309,7 @@ TEST(agent_threads, calls_to_an_agent_whose_loop_ends_are_each_answered_once) {
 }
 
 TEST(agent_threads, casts_of_a_plain_thread_race_with_the_end_of_the_loop) {
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < agent_rounds; ++round) {
     std::thread plain;
     std::atomic<int> enqueued{0};
     std::atomic<bool> done{false};
@@ -335,7 +322,7 @@ TEST(agent_threads, casts_of_a_plain_thread_race_with_the_end_of_the_loop) {
           while (c.cast(&counter::inc, 1) == sent::enqueued) ++enqueued;
           done = true;
         });
-        co_await until([&] { return enqueued >= round; });
+        co_await wait_until([&] { return enqueued >= round; });
       });
     });
     plain.join();
@@ -404,7 +391,7 @@ TEST(agent_threads, names_are_added_and_found_on_many_threads) {
     }
     auto lives = [&](int n) -> task<> {
       const std::string name = "n" + std::to_string(n % agents);
-      for (int i = 0; i < rounds; ++i) {
+      for (int i = 0; i < agent_rounds; ++i) {
         co_await weir::with_scope([&](weir::scope& own) -> task<> {
           weir::agent_options options;
           options.name = name;
@@ -455,7 +442,7 @@ TEST(agent_threads, timers_are_armed_and_cancelled_on_other_loops_and_plain_thre
     auto c = weir::spawn_agent<counter>(s, options_on(one, "c"));
     auto arms = [&]() -> task<> {
       auto ref = c;
-      for (int i = 0; i < rounds; ++i) {
+      for (int i = 0; i < agent_rounds; ++i) {
         ref.cast_after(0ms, &counter::inc, 1);
         weir::timer_handle never = ref.cast_after(1h, &counter::inc, 1000);
         weir::timer_handle not_either = ref.cast_every(1h, &counter::inc, 1000);
@@ -467,7 +454,7 @@ TEST(agent_threads, timers_are_armed_and_cancelled_on_other_loops_and_plain_thre
     auto there = s.spawn_on(two, arms);
     auto here = s.spawn(arms);
     std::thread plain([ref = c]() mutable {
-      for (int i = 0; i < rounds; ++i) {
+      for (int i = 0; i < agent_rounds; ++i) {
         ref.cast_after(0ms, &counter::inc, 1);
         ref.cast_after(1h, &counter::inc, 1000).cancel();
       }
@@ -477,7 +464,7 @@ TEST(agent_threads, timers_are_armed_and_cancelled_on_other_loops_and_plain_thre
     for (;;) {
       const int n = co_await c.call(&counter::get);
       EXPECT_LT(n, 1000);
-      if (n == 3 * rounds) break;
+      if (n == 3 * agent_rounds) break;
       co_await weir::sleep(1ms);
     }
     plain.join();
@@ -504,7 +491,7 @@ TEST(agent_threads, plain_threads_call_agents) {
           ++ended;
         });
       }
-      co_await until([&] { return ended == 3; });
+      co_await wait_until([&] { return ended == 3; });
       s.cancel();
     });
   });

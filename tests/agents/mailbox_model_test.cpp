@@ -12,14 +12,14 @@ using weir::overflow;
 
 namespace {
 
-enum class way { cast, send, call };
+enum class message_kind { cast, send, call };
 
 /// The same rules, written down in the simplest way. What became of a message is a text.
-class model {
+class mailbox_model {
  public:
-  model(std::size_t most, overflow how) : capacity_(most), how_(how) {}
+  mailbox_model(std::size_t most, overflow how) : capacity_(most), how_(how) {}
 
-  void arrive(int id, way by) {
+  void arrive(int id, message_kind by) {
     if (!current) {
       begin(id, by);
       accept(id, by);
@@ -33,7 +33,8 @@ class model {
   /// The message that is being handled is done.
   void step() {
     if (!current) return;
-    if (current->by == way::call && !left_.contains(current->id)) ends[current->id] = "value";
+    if (current->by == message_kind::call && !left_.contains(current->id))
+      ends[current->id] = "value";
     current.reset();
     ++handled;
     while (!current && !buffer.empty()) {
@@ -65,18 +66,18 @@ class model {
   /// Those whose send or call has not ended.
   numbers pending() const {
     numbers all;
-    if (current && current->by == way::call && !left_.contains(current->id))
+    if (current && current->by == message_kind::call && !left_.contains(current->id))
       all.push_back(current->id);
     for (const message& m : waiters) all.push_back(m.id);
     if (capacity_ < unlimited) return all;  // whether who left takes room is nobody's business
     for (const message& m : buffer)
-      if (m.by == way::call && !left_.contains(m.id)) all.push_back(m.id);
+      if (m.by == message_kind::call && !left_.contains(m.id)) all.push_back(m.id);
     return all;
   }
 
   struct message {
     int id;
-    way by;
+    message_kind by;
   };
   static constexpr std::size_t unlimited = 1'000'000;
   std::optional<message> current;
@@ -88,16 +89,16 @@ class model {
   std::size_t skipped = 0;
 
  private:
-  void begin(int id, way by) {
+  void begin(int id, message_kind by) {
     current = message{id, by};
     begun.push_back(id);
   }
-  void accept(int id, way by) {
-    if (by != way::call) ends[id] = "enqueued";
+  void accept(int id, message_kind by) {
+    if (by != message_kind::call) ends[id] = "enqueued";
   }
-  void find_no_room(int id, way by) {
+  void find_no_room(int id, message_kind by) {
     if (how_ == overflow::wait) {
-      if (by == way::cast) {
+      if (by == message_kind::cast) {
         ends[id] = "full";
       } else {
         waiters.push_back({id, by});
@@ -105,11 +106,11 @@ class model {
     } else if (how_ == overflow::drop_oldest) {
       const message old = buffer.front();
       buffer.pop_front();
-      if (old.by == way::call) ends[old.id] = "mailbox_full";
+      if (old.by == message_kind::call) ends[old.id] = "mailbox_full";
       ++dropped;
       buffer.push_back({id, by});
       accept(id, by);
-    } else if (by != way::cast) {
+    } else if (by != message_kind::cast) {
       ends[id] = "mailbox_full";
     } else if (how_ == overflow::drop_newest) {
       ends[id] = "dropped";
@@ -139,13 +140,13 @@ class slow {
 };
 
 /// An agent beside the model; every message has a number.
-class comparison {
+class mailbox_comparison {
  public:
-  comparison(weir::scope& s, unsigned seed, std::size_t capacity, overflow how)
+  mailbox_comparison(weir::scope& s, unsigned seed, std::size_t capacity, overflow how)
       : scope_(s), random_(seed), model_(capacity, how), steps_(weir::unbounded) {
     weir::agent_options options;
     options.name = "slow";
-    if (capacity < model::unlimited) options.capacity = static_cast<std::int64_t>(capacity);
+    if (capacity < mailbox_model::unlimited) options.capacity = static_cast<std::int64_t>(capacity);
     options.overflow = how;
     agent_ = weir::spawn_agent<slow>(s, options, &begun_, &steps_);
   }
@@ -171,9 +172,9 @@ class comparison {
     if (choice < 25) {
       cast(id);
     } else if (choice < 45) {
-      start(id, way::send);
+      start(id, message_kind::send);
     } else if (choice < 65) {
-      start(id, way::call);
+      start(id, message_kind::call);
     } else if (choice < 85) {
       if (model_.current) {
         EXPECT_FALSE(steps_.try_push(0));
@@ -187,19 +188,19 @@ class comparison {
     const sent answer = agent_->cast(&slow::work, id);
     ends_[id] = answer == sent::enqueued ? "enqueued" : answer == sent::full ? "full" : "dropped";
     EXPECT_NE(answer, sent::stopped);
-    model_.arrive(id, way::cast);
+    model_.arrive(id, message_kind::cast);
   }
-  void start(int id, way by) {
+  void start(int id, message_kind by) {
     messages_.emplace(id, scope_.spawn(goes(id, by)));
     model_.arrive(id, by);
   }
-  task<> goes(int id, way by) {
+  task<> goes(int id, message_kind by) {
     bool told = false;
     const auto guard = weir::scope_exit([this, id, &told] {
       if (!told) ends_[id] = "cancelled";
     });
     std::error_code code;
-    if (by == way::call) {
+    if (by == message_kind::call) {
       code = co_await code_of_call(*agent_, &slow::work, id);
     } else {
       code = co_await code_of_send(*agent_, &slow::work, id);
@@ -207,7 +208,7 @@ class comparison {
     told = true;
     ends_[id] = code == errc::mailbox_full ? "mailbox_full"
                 : code                     ? code.message()
-                : by == way::call          ? "value"
+                : by == message_kind::call ? "value"
                                            : "enqueued";
   }
   void cancel_one() {
@@ -229,7 +230,7 @@ class comparison {
 
   weir::scope& scope_;
   std::mt19937 random_;
-  model model_;
+  mailbox_model model_;
   weir::queue<int> steps_;
   numbers begun_;
   std::optional<agent_ref<slow>> agent_;
@@ -238,7 +239,7 @@ class comparison {
 };
 
 task<> compare(unsigned seed, std::size_t capacity, overflow how, int actions) {
-  std::optional<comparison> both;  // outlives the agent, which uses it
+  std::optional<mailbox_comparison> both;  // outlives the agent, which uses it
   co_await weir::with_scope([&](weir::scope& s) -> task<> {
     both.emplace(s, seed, capacity, how);
     co_await both->run(actions);
@@ -273,7 +274,7 @@ TEST(mailbox_model, long_random_sequences_agree_with_it_in_the_order_of_producti
 TEST(mailbox_model, an_unbounded_one_agrees_with_it_also_when_queued_calls_leave) {
   for (unsigned seed = 1; seed <= 50; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    in_order([&] { return compare(seed, model::unlimited, overflow::reject, 200); });
+    in_order([&] { return compare(seed, mailbox_model::unlimited, overflow::reject, 200); });
   }
 }
 
@@ -282,9 +283,9 @@ TEST(mailbox_model, an_unbounded_one_agrees_with_it_also_when_queued_calls_leave
 namespace {
 
 /// Takes numbers, one at a time; a number is its sender times 1000 and a rising one.
-class clerk {
+class exclusive_clerk {
  public:
-  clerk(numbers* taken, int* inside) : taken_(taken), inside_(inside) {}
+  exclusive_clerk(numbers* taken, int* inside) : taken_(taken), inside_(inside) {}
   task<int> take(int n) {
     EXPECT_EQ(++*inside_, 1) << "two handlers at once";
     taken_->push_back(n);
@@ -308,9 +309,9 @@ class crowd {
   }
 
   task<> run(int senders, int messages) {
-    std::optional<agent_ref<clerk>> a;
+    std::optional<agent_ref<exclusive_clerk>> a;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      a = weir::spawn_agent<clerk>(s, options_, &taken_, &inside_);
+      a = weir::spawn_agent<exclusive_clerk>(s, options_, &taken_, &inside_);
       std::vector<weir::child<void>> all;
       for (int i = 1; i <= senders; ++i) all.push_back(s.spawn(sends(*a, i, messages)));
       for (int i = 0; i < 10; ++i) {
@@ -324,17 +325,17 @@ class crowd {
   }
 
  private:
-  task<> sends(agent_ref<clerk> to, int who, int messages) {
+  task<> sends(agent_ref<exclusive_clerk> to, int who, int messages) {
     for (int i = 1; i <= messages; ++i) {
       const int n = who * 1000 + i;
       if (weir::random() % 3 == 0) {
-        if (to.cast(&clerk::take, n) == sent::enqueued) accepted_.push_back(n);
+        if (to.cast(&exclusive_clerk::take, n) == sent::enqueued) accepted_.push_back(n);
       } else if (weir::random() % 2 == 0) {
-        const std::error_code code = co_await code_of_send(to, &clerk::take, n);
+        const std::error_code code = co_await code_of_send(to, &exclusive_clerk::take, n);
         if (!code) accepted_.push_back(n);
         EXPECT_TRUE(!code || code == errc::mailbox_full) << code.message();
       } else {
-        const std::error_code code = co_await code_of_call(to, &clerk::take, n);
+        const std::error_code code = co_await code_of_call(to, &exclusive_clerk::take, n);
         if (!code) accepted_.push_back(n);
         EXPECT_TRUE(!code || code == errc::mailbox_full) << code.message();
       }

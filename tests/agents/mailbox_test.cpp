@@ -22,7 +22,7 @@ class box {
   numbers* seen_;
 };
 
-weir::agent_options options_of(std::int64_t capacity, overflow how) {
+weir::agent_options mailbox_options(std::int64_t capacity, overflow how) {
   weir::agent_options options;
   options.name = "box";
   options.capacity = capacity;
@@ -32,7 +32,7 @@ weir::agent_options options_of(std::int64_t capacity, overflow how) {
 
 /// Makes a box whose handler is busy for 100 ms, so that what follows stays in the mailbox.
 task<agent_ref<box>> busy_box(weir::scope& s, std::int64_t capacity, overflow how, numbers& seen) {
-  auto b = weir::spawn_agent<box>(s, options_of(capacity, how), &seen);
+  auto b = weir::spawn_agent<box>(s, mailbox_options(capacity, how), &seen);
   EXPECT_EQ(b.cast(&box::nap, 100ms), sent::enqueued);
   co_await settled();
   co_return b;
@@ -128,7 +128,7 @@ TEST(mailbox, the_value_of_a_withdrawn_send_is_destroyed) {
   in_every_order([]() -> task<> {
     int alive = 0;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto a = weir::spawn_agent<sink>(s, options_of(1, overflow::wait));
+      auto a = weir::spawn_agent<sink>(s, mailbox_options(1, overflow::wait));
       a.cast(&sink::nap, 20ms);
       co_await settled();
       co_await a.send(&sink::take, counted_value(1, alive));
@@ -150,7 +150,7 @@ TEST(mailbox, those_who_wait_for_room_hear_of_the_end) {
     std::error_code sending, calling;
     co_await weir::with_scope([&](weir::scope& callers) -> task<> {
       auto body = [&](weir::scope& s) -> task<> {
-        auto b = weir::spawn_agent<box>(s, options_of(1, overflow::wait), &seen);
+        auto b = weir::spawn_agent<box>(s, mailbox_options(1, overflow::wait), &seen);
         b.cast(&box::nap, 5ms);
         co_await settled();
         EXPECT_EQ(b.cast(&box::fail, 1), sent::enqueued);
@@ -275,7 +275,7 @@ TEST(mailbox, stop_crashes_the_agent_when_there_is_no_room) {
       std::optional<agent_ref<box>> b;
       co_await weir::with_scope([&](weir::scope& callers) -> task<> {
         auto body = [&](weir::scope& s) -> task<> {
-          b = weir::spawn_agent<box>(s, options_of(1, overflow::stop), &seen);
+          b = weir::spawn_agent<box>(s, mailbox_options(1, overflow::stop), &seen);
           b->cast(&box::nap, 100ms);
           co_await settled();
           callers.spawn([&]() -> task<> { queued = co_await code_of_call(*b, &box::put, 1); });
@@ -314,7 +314,7 @@ TEST(mailbox, stop_crashes_the_agent_also_before_it_has_begun) {
       co_await weir::with_scope([&](weir::scope& outer) -> task<> {
         const weir::loop_thread t(outer, {.name = "there"});
         auto body = [&](weir::scope& s) -> task<> {
-          weir::agent_options options = options_of(1, overflow::stop);
+          weir::agent_options options = mailbox_options(1, overflow::stop);
           if (elsewhere) options.on = t;
           b = weir::spawn_agent<box>(s, options, &seen);
           EXPECT_EQ(b->cast(&box::put, 1), sent::enqueued);
@@ -353,7 +353,7 @@ TEST(mailbox, a_full_mailbox_of_one_blocks_neither_a_stop_nor_a_reply) {
     in_every_order([&]() -> task<> {
       numbers seen;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto b = weir::spawn_agent<box>(s, options_of(1, how), &seen);
+        auto b = weir::spawn_agent<box>(s, mailbox_options(1, how), &seen);
         const auto start = weir::now();
         auto slow = s.spawn(b.call(&box::nap, 50ms));
         co_await settled();
@@ -383,8 +383,8 @@ TEST(mailbox, two_agents_with_mailboxes_of_one_that_answer_each_other_do_not_blo
   in_every_order([]() -> task<> {
     int hits = 0;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto a = weir::spawn_agent<player>(s, options_of(1, overflow::wait), &hits);
-      auto b = weir::spawn_agent<player>(s, options_of(1, overflow::wait), &hits);
+      auto a = weir::spawn_agent<player>(s, mailbox_options(1, overflow::wait), &hits);
+      auto b = weir::spawn_agent<player>(s, mailbox_options(1, overflow::wait), &hits);
       a.cast(&player::play, b, 20);
       co_await weir::sleep(1s);
     });
@@ -430,7 +430,7 @@ class talker {
 TEST(mailbox, waiting_for_room_in_the_own_one_is_a_call_cycle) {
   in_every_order([]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto t = weir::spawn_agent<talker>(s, options_of(2, overflow::wait));
+      auto t = weir::spawn_agent<talker>(s, mailbox_options(2, overflow::wait));
       co_await t.call(&talker::fill_myself, 2);
       EXPECT_EQ(co_await t.call(&talker::code), std::error_code());
       EXPECT_EQ(co_await t.call(&talker::notes), 2);
@@ -444,7 +444,7 @@ TEST(mailbox, waiting_for_room_in_the_own_one_is_a_call_cycle) {
 TEST(mailbox, waiting_for_room_in_one_of_the_own_chain_is_a_call_cycle) {
   in_every_order([]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto a = weir::spawn_agent<talker>(s, options_of(1, overflow::wait));
+      auto a = weir::spawn_agent<talker>(s, mailbox_options(1, overflow::wait));
       auto b = weir::spawn_agent<talker>(s, {.name = "b"});
       co_await a.call(&talker::ask, b, false);
       EXPECT_EQ(co_await a.call(&talker::code), std::error_code());
@@ -486,7 +486,7 @@ TEST(mailbox, a_bounded_one_that_is_full_is_no_news) {
     const auto watch = count_events("mailbox_high", "box", high);
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       numbers seen;
-      auto b = weir::spawn_agent<box>(s, options_of(20'000, overflow::reject), &seen);
+      auto b = weir::spawn_agent<box>(s, mailbox_options(20'000, overflow::reject), &seen);
       for (int i = 0; i < 20'000; ++i) b.cast(&box::put, i);
       EXPECT_EQ(b.cast(&box::put, 1), sent::full);
       co_await b.stop();

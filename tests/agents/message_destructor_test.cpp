@@ -4,32 +4,13 @@
 #include <functional>
 
 #include "agent_support.hpp"
+#include "toolkit/hostile_support.hpp"
 
 using namespace weir_test;
 
 namespace {
 
-/// Does something when it is destroyed, also where others are moved from.
-class hostile {
- public:
-  explicit hostile(const std::function<void()>* act) noexcept : act_(act) { ++alive; }
-  hostile(const hostile& other) noexcept : act_(other.act_) { ++alive; }
-  hostile& operator=(const hostile& other) noexcept = default;
-  ~hostile() {
-    --alive;
-    if (!*act_ || depth == 3) return;
-    ++depth;
-    (*act_)();
-    --depth;
-  }
-  static inline int alive = 0;
-
- private:
-  static inline int depth = 0;
-  const std::function<void()>* act_;
-};
-
-class keeper {
+class hostile_keeper {
  public:
   void take(hostile) { ++taken_; }
   void plain(int) { ++taken_; }
@@ -53,17 +34,17 @@ TEST(message_destructor, sends_to_the_agent_whose_mailbox_drops_it) {
           weir::agent_options options;
           options.capacity = 3;
           options.overflow = policy;
-          auto ref = weir::spawn_agent<keeper>(s, options);
+          auto ref = weir::spawn_agent<hostile_keeper>(s, options);
           act = [&act, &left, stops, ref] {
             if (left-- <= 0) return;  // each would send the next for ever
-            (void)ref.cast(&keeper::plain, 1);
-            if (stops) (void)ref.cast(&keeper::take, hostile(&act));
+            (void)ref.cast(&hostile_keeper::plain, 1);
+            if (stops) (void)ref.cast(&hostile_keeper::take, hostile(&act));
           };
           for (int round = 0; round < 3; ++round) {
-            for (int i = 0; i < 9; ++i) (void)ref.cast(&keeper::take, hostile(&act));
+            for (int i = 0; i < 9; ++i) (void)ref.cast(&hostile_keeper::take, hostile(&act));
             co_await settled();
           }
-          for (int i = 0; i < 9; ++i) (void)ref.cast(&keeper::take, hostile(&act));
+          for (int i = 0; i < 9; ++i) (void)ref.cast(&hostile_keeper::take, hostile(&act));
           s.cancel();  // what is left is refused
         });
         act = nullptr;
@@ -81,12 +62,12 @@ TEST(message_destructor, does_not_fill_a_mailbox_above_its_capacity) {
       weir::agent_options options;
       options.capacity = 2;
       options.overflow = weir::overflow::drop_oldest;
-      auto ref = weir::spawn_agent<keeper>(s, options);
-      for (int i = 0; i < 2; ++i) (void)ref.cast(&keeper::take, hostile(&act));
-      act = [ref] { (void)ref.cast(&keeper::plain, 1); };
-      (void)ref.cast(&keeper::plain, 2);
+      auto ref = weir::spawn_agent<hostile_keeper>(s, options);
+      for (int i = 0; i < 2; ++i) (void)ref.cast(&hostile_keeper::take, hostile(&act));
+      act = [ref] { (void)ref.cast(&hostile_keeper::plain, 1); };
+      (void)ref.cast(&hostile_keeper::plain, 2);
       act = nullptr;
-      const int taken = co_await ref.call(&keeper::taken);
+      const int taken = co_await ref.call(&hostile_keeper::taken);
       EXPECT_LE(taken, 2);
       s.cancel();
     });

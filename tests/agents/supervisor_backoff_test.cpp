@@ -8,7 +8,7 @@ using namespace supervisor_test;
 
 namespace {
 
-using times = std::vector<long>;
+using start_times = std::vector<long>;
 
 weir::child_options with_backoff(std::string_view name, const weir::backoff& how) {
   auto o = kid(name);
@@ -17,9 +17,9 @@ weir::child_options with_backoff(std::string_view name, const weir::backoff& how
 }
 
 /// Runs a task that fails `lasting` after each start and gives its starts in milliseconds.
-times starts_of(const weir::backoff& how, weir::duration lasting, weir::duration observed,
-                const weir::supervisor_options& options = patient()) {
-  times starts;
+start_times starts_of(const weir::backoff& how, weir::duration lasting, weir::duration observed,
+                      const weir::supervisor_options& options = patient()) {
+  start_times starts;
   simulate(options, [&](rig& r) -> task<> {
     const auto begin = weir::now();
     r.sup.add_task(with_backoff("t", how), [&]() -> task<> {
@@ -38,24 +38,24 @@ times starts_of(const weir::backoff& how, weir::duration lasting, weir::duration
 // J6, S14
 TEST(supervisor_backoff, the_pauses_grow_by_the_factor_up_to_the_ceiling) {
   EXPECT_EQ(starts_of({.base = 10ms, .factor = 3, .ceiling = 200ms}, 0s, 550ms),
-            (times{0, 10, 40, 130, 330, 530}));
-  EXPECT_EQ(starts_of({.base = 100ms, .factor = 1}, 0s, 350ms), (times{0, 100, 200, 300}));
-  EXPECT_EQ(starts_of({.base = 100ms}, 50ms, 600ms), (times{0, 150, 400}));
+            (start_times{0, 10, 40, 130, 330, 530}));
+  EXPECT_EQ(starts_of({.base = 100ms, .factor = 1}, 0s, 350ms), (start_times{0, 100, 200, 300}));
+  EXPECT_EQ(starts_of({.base = 100ms}, 50ms, 600ms), (start_times{0, 150, 400}));
 }
 
 // J6
 TEST(supervisor_backoff, a_long_life_begins_again_at_the_base) {
   EXPECT_EQ(starts_of({.base = 100ms, .reset_after = 1s}, 1s, 3500ms),
-            (times{0, 1100, 2200, 3300}));
+            (start_times{0, 1100, 2200, 3300}));
   EXPECT_EQ(starts_of({.base = 100ms, .reset_after = 1s}, 1s - 1ms, 3600ms),
-            (times{0, 1099, 2298}));
+            (start_times{0, 1099, 2298}));
 }
 
 // J6, M8
 TEST(supervisor_backoff, jitter_spreads_the_restarts_of_many) {
   const weir::backoff full{.base = 1s, .factor = 1, .ceiling = 1s, .jitter = weir::jitter::full};
   simulate(patient(), [&](rig& r) -> task<> {
-    times starts;
+    start_times starts;
     const auto begin = weir::now();
     std::vector<int> lives(50);
     for (int& life : lives) {
@@ -80,7 +80,7 @@ TEST(supervisor_backoff, jitter_spreads_the_restarts_of_many) {
 // J6
 TEST(supervisor_backoff, equal_jitter_stays_in_the_upper_half) {
   const weir::backoff equal{.base = 1s, .factor = 1, .ceiling = 1s, .jitter = weir::jitter::equal};
-  const times starts = starts_of(equal, 0s, 30s);
+  const start_times starts = starts_of(equal, 0s, 30s);
   EXPECT_GE(starts.size(), 30u);
   for (std::size_t i = 1; i < starts.size(); ++i) {
     EXPECT_GE(starts[i] - starts[i - 1], 499);

@@ -11,7 +11,7 @@ using namespace supervisor_test;
 
 namespace {
 
-constexpr int rounds = aid::sanitized ? 30 : 200;
+constexpr int crash_rounds = aid::sanitized ? 30 : 200;
 
 struct fragile {
   void crash(int n) { throw boom(n); }
@@ -50,10 +50,10 @@ TEST(supervisor_cause_threads, the_cause_always_leaves_the_scope) {
   weir::run([]() -> task<> {
     co_await weir::with_scope([](weir::scope& s) -> task<> {
       weir::runtime threads(s, {.name = "threads", .threads = 3});
-      for (std::uint64_t i = 0; i < rounds; ++i) co_await one_round(threads, i);
+      for (std::uint64_t i = 0; i < crash_rounds; ++i) co_await one_round(threads, i);
     });
   });
-  EXPECT_EQ(crashes, rounds);
+  EXPECT_EQ(crashes, crash_rounds);
 }
 
 // The supervisor on another thread than the scope that waits for it.
@@ -61,7 +61,7 @@ TEST(supervisor_cause_threads, also_of_a_supervisor_on_another_thread) {
   weir::run([]() -> task<> {
     co_await weir::with_scope([](weir::scope& outer) -> task<> {
       weir::runtime threads(outer, {.name = "threads", .threads = 2});
-      for (int i = 0; i < rounds; ++i) {
+      for (int i = 0; i < crash_rounds; ++i) {
         auto out = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
           auto [out_end, in_end] = weir::channel<weir::agent_ref<fragile>>(1);
           auto services = [to = std::move(out_end), on = threads.at(1)]() mutable -> task<> {

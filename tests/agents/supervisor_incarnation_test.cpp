@@ -10,17 +10,17 @@ using namespace supervisor_test;
 namespace {
 
 /// Starts work of its own, whose cleanup takes a second; no two lives may overlap.
-class parent {
+class parent_of_slow_child {
  public:
-  parent(weir::scope& s, journal* log, int* alive) : log_(log), alive_(alive) {
+  parent_of_slow_child(weir::scope& s, journal* log, int* alive) : log_(log), alive_(alive) {
     EXPECT_EQ(*alive_, 0) << "an older life has not ended";
     log_->add("+p");
     ++*alive_;
     s.spawn([this]() -> task<> { co_await grandchild(); });
   }
-  parent(const parent&) = delete;
-  parent& operator=(const parent&) = delete;
-  ~parent() {
+  parent_of_slow_child(const parent_of_slow_child&) = delete;
+  parent_of_slow_child& operator=(const parent_of_slow_child&) = delete;
+  ~parent_of_slow_child() {
     log_->add("-p");
     --*alive_;
   }
@@ -49,7 +49,7 @@ weir::child_options slow_to_return(std::string_view name, weir::duration pause =
 }
 
 /// How calls were answered: "value" or the text of the error's code.
-class answers {
+class collected_answers {
  public:
   task<> ask(worker_ref whom) {
     std::string how = "value";
@@ -70,10 +70,10 @@ using tally = std::map<std::string, int>;
 TEST(supervisor_incarnation, what_a_life_had_started_is_gone_before_the_next_is_constructed) {
   in_every_order(patient(), [](rig& r) -> task<> {
     int alive = 0;
-    auto p = r.sup.add<parent>(kid("p"), &r.log, &alive);
+    auto p = r.sup.add<parent_of_slow_child>(kid("p"), &r.log, &alive);
     co_await r.start();
     EXPECT_EQ(alive, 2);
-    p.cast(&parent::crash);
+    p.cast(&parent_of_slow_child::crash);
     co_await weir::sleep(500ms);
     EXPECT_EQ(r.log.count("+p"), 1);
     co_await weir::sleep(600ms);
@@ -356,13 +356,13 @@ TEST(supervisor_incarnation, calls_queued_at_a_crash_fail_with_agent_restarted) 
       auto o = kid("a");
       o.on_restart = policy;
       auto a = r.add(o, "a");
-      answers got;
+      collected_answers got;
       co_await r.start();
       a.cast(&worker::nap, 10ms);
       a.cast(&worker::crash);
       for (int i = 0; i < 10; ++i) r.home->spawn(got.ask(a));
       co_await weir::sleep(1s);
-      EXPECT_EQ(got.all, (tally{{answers::text(errc::agent_restarted), 10}}));
+      EXPECT_EQ(got.all, (tally{{collected_answers::text(errc::agent_restarted), 10}}));
       EXPECT_EQ(co_await a.call(&worker::seen), 0);
     });
   }
@@ -374,7 +374,7 @@ TEST(supervisor_incarnation, calls_queued_at_other_ends_are_answered_once) {
     for (bool crash : {true, false}) {
       in_every_order(patient(), [&](rig& r) -> task<> {
         auto a = r.add("a", kind);
-        answers got;
+        collected_answers got;
         co_await r.start();
         a.cast(&worker::nap, 10ms);
         if (crash) a.cast(&worker::crash);
@@ -384,7 +384,7 @@ TEST(supervisor_incarnation, calls_queued_at_other_ends_are_answered_once) {
         co_await weir::sleep(1s);
         errc code = errc::agent_stopped;
         if (crash) code = kind == restart::temporary ? errc::agent_crashed : errc::agent_restarted;
-        EXPECT_EQ(got.all, (tally{{answers::text(code), 5}}));
+        EXPECT_EQ(got.all, (tally{{collected_answers::text(code), 5}}));
         EXPECT_EQ(got.count, 5);
       });
     }
@@ -427,7 +427,7 @@ TEST(supervisor_incarnation, calls_that_wait_for_the_next_life_are_answered_if_t
   for (bool stop : {true, false}) {
     in_every_order(patient(), [&](rig& r) -> task<> {
       auto a = r.add(slow_to_return("a", 1h), "a");
-      answers got;
+      collected_answers got;
       co_await r.start();
       a.cast(&worker::crash);
       co_await settle();

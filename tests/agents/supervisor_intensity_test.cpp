@@ -11,7 +11,7 @@ namespace {
 
 using booms = std::vector<int>;
 
-constexpr int lives = aid::sanitized ? 10'000 : 100'000;
+constexpr int lives_in_all = aid::sanitized ? 10'000 : 100'000;
 constexpr int sample = 1'000;
 
 /// Crashes the child with boom(1), boom(2), ... at these times from now on.
@@ -181,7 +181,7 @@ TEST(supervisor_intensity, a_hundred_thousand_restarts_cost_the_same_each) {
     auto a = r.sup.add<worker>(kid("a"), &ignored, std::string("a"));
     co_await r.start();
     long first = 0, last = 0;
-    for (int i = 0; i < lives; ++i) {
+    for (int i = 0; i < lives_in_all; ++i) {
       if (i % sample == 0) aid::begin_to_count();
       a.cast(&worker::crash);
       while (static_cast<int>(a.info().restarts) != i + 1) co_await weir::yield();
@@ -191,7 +191,7 @@ TEST(supervisor_intensity, a_hundred_thousand_restarts_cost_the_same_each) {
       if (first == 0) first = last;
     }
     EXPECT_LE(last, first + first / 20 + 8);  // the window may grow by doubling
-    EXPECT_EQ(restarts_of(r.sup, "a"), lives);
+    EXPECT_EQ(restarts_of(r.sup, "a"), lives_in_all);
     EXPECT_LE(static_cast<long>(weir::live().fibers), 10);
     EXPECT_LE(static_cast<long>(weir::live().timers), 4);
   });

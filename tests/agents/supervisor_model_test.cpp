@@ -35,7 +35,7 @@ class actor {
 };
 
 /// The rules of the page, written down in the simplest way.
-class model {
+class supervisor_model {
  public:
   struct child {
     std::string name;
@@ -44,7 +44,7 @@ class model {
     bool running;
   };
 
-  explicit model(const weir::supervisor_options& o) : options(o) {}
+  explicit supervisor_model(const weir::supervisor_options& o) : options(o) {}
 
   std::error_code add(const child& c) {
     const bool bad = c.significant && (options.auto_shutdown == auto_shutdown::never ||
@@ -195,9 +195,9 @@ class model {
 };
 
 /// A supervisor beside its model.
-class comparison {
+class supervisor_comparison {
  public:
-  comparison(rig& r, unsigned seed, const weir::supervisor_options& options)
+  supervisor_comparison(rig& r, unsigned seed, const weir::supervisor_options& options)
       : rig_(r), random_(seed), model_(options), failing_(r.keep<failing_starts>()) {}
 
   task<> run(int steps) {
@@ -244,7 +244,8 @@ class comparison {
   }
   std::string add() {
     const std::string name = any_name();
-    model::child c{name, all_kinds[below(3)], failing_[name] == 0 && below(3) == 0, false};
+    supervisor_model::child c{name, all_kinds[below(3)], failing_[name] == 0 && below(3) == 0,
+                              false};
     auto o = kid(name, c.kind);
     o.significant = c.significant;
     const auto error = thrown_by(
@@ -295,7 +296,7 @@ class comparison {
 
   rig& rig_;
   std::mt19937 random_;
-  model model_;
+  supervisor_model model_;
   failing_starts& failing_;
   std::map<std::string, weir::agent_ref<actor>> refs_;
 };
@@ -315,7 +316,7 @@ TEST(supervisor_model, random_programs_agree_with_a_simple_model) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const auto options = options_for(seed);
     simulate(options, [&](rig& r) -> task<> {
-      comparison both(r, seed, options);
+      supervisor_comparison both(r, seed, options);
       co_await both.run(60);
     });
     if (HasFailure()) return;
@@ -326,7 +327,7 @@ TEST(supervisor_model, random_programs_agree_with_it_in_every_order) {
   for (unsigned seed = 1; seed <= 8; ++seed) {
     const auto options = options_for(seed * 13);
     in_every_order(options, [&](rig& r) -> task<> {
-      comparison both(r, static_cast<unsigned>(weir::random()), options);
+      supervisor_comparison both(r, static_cast<unsigned>(weir::random()), options);
       co_await both.run(15);
     });
   }

@@ -16,7 +16,7 @@ static_assert(std::is_trivially_destructible_v<weir::child_options>);
 namespace {
 
 /// The code with which a supervisor of these options is refused, when it is made or run.
-std::error_code refusal(const weir::supervisor_options& options) {
+std::error_code code_when_made(const weir::supervisor_options& options) {
   return code_of(thrown_by([&] {
     weir::sim::run({.seed = 1}, [&]() -> task<> {
       journal log;
@@ -141,13 +141,14 @@ TEST(supervisor_options, a_supervisor_has_no_limit_to_stop) {
 
 // A4
 TEST(supervisor_options, bad_ones_are_refused_and_no_child_is_started) {
-  EXPECT_EQ(refusal({}), std::error_code());
-  EXPECT_EQ(refusal({.max_restarts = 0}), std::error_code());
-  EXPECT_EQ(refusal({.max_restarts = -1}), errc::invalid_argument);
-  EXPECT_EQ(refusal({.within = 0s}), errc::invalid_argument);
-  EXPECT_EQ(refusal({.within = -1s}), errc::invalid_argument);
-  EXPECT_EQ(refusal({.strategy = static_cast<strategy>(99)}), errc::invalid_argument);
-  EXPECT_EQ(refusal({.auto_shutdown = static_cast<auto_shutdown>(99)}), errc::invalid_argument);
+  EXPECT_EQ(code_when_made({}), std::error_code());
+  EXPECT_EQ(code_when_made({.max_restarts = 0}), std::error_code());
+  EXPECT_EQ(code_when_made({.max_restarts = -1}), errc::invalid_argument);
+  EXPECT_EQ(code_when_made({.within = 0s}), errc::invalid_argument);
+  EXPECT_EQ(code_when_made({.within = -1s}), errc::invalid_argument);
+  EXPECT_EQ(code_when_made({.strategy = static_cast<strategy>(99)}), errc::invalid_argument);
+  EXPECT_EQ(code_when_made({.auto_shutdown = static_cast<auto_shutdown>(99)}),
+            errc::invalid_argument);
 }
 
 // A6
@@ -283,9 +284,9 @@ TEST(supervisor_options, the_name_of_a_stopped_child_is_still_taken) {
 
 // A10
 TEST(supervisor_options, dynamic_has_no_auto_shutdown) {
-  EXPECT_EQ(refusal({.strategy = strategy::dynamic}), std::error_code());
+  EXPECT_EQ(code_when_made({.strategy = strategy::dynamic}), std::error_code());
   for (auto mode : {auto_shutdown::any_significant, auto_shutdown::all_significant})
-    EXPECT_EQ(refusal({.strategy = strategy::dynamic, .auto_shutdown = mode}),
+    EXPECT_EQ(code_when_made({.strategy = strategy::dynamic, .auto_shutdown = mode}),
               errc::invalid_argument);
 }
 

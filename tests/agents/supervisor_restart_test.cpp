@@ -9,53 +9,54 @@ using namespace supervisor_test;
 namespace {
 
 /// How a child ends by itself.
-enum class way { crash, crash_in_call, stop, leave };
-constexpr way all_ways[] = {way::crash, way::crash_in_call, way::stop, way::leave};
+enum class way_to_end { crash, crash_in_call, stop, leave };
+constexpr way_to_end all_ways[] = {way_to_end::crash, way_to_end::crash_in_call, way_to_end::stop,
+                                   way_to_end::leave};
 
-std::string text_of(way w) {
+std::string name_of_way(way_to_end w) {
   constexpr const char* names[] = {"crash", "crash_in_call", "stop", "leave"};
   return names[static_cast<int>(w)];
 }
-bool abnormal(way w) { return w == way::crash || w == way::crash_in_call; }
+bool abnormal(way_to_end w) { return w == way_to_end::crash || w == way_to_end::crash_in_call; }
 
-task<> end_it(worker_ref child, way how) {
-  if (how == way::crash) child.cast(&worker::crash);
-  if (how == way::leave) child.cast(&worker::leave);
-  if (how == way::stop) co_await child.stop();
-  if (how == way::crash_in_call) {
+task<> end_it(worker_ref child, way_to_end how) {
+  if (how == way_to_end::crash) child.cast(&worker::crash);
+  if (how == way_to_end::leave) child.cast(&worker::leave);
+  if (how == way_to_end::stop) co_await child.stop();
+  if (how == way_to_end::crash_in_call) {
     const auto error = co_await attempt([&] { return child.call(&worker::crash_with, 4); });
     EXPECT_EQ(boom_of(error), 4);
   }
   co_await settle();
 }
 
-bool restarted(restart kind, way how) {
+bool restarted(restart kind, way_to_end how) {
   return kind == restart::permanent || (kind == restart::transient && abnormal(how));
 }
 
 /// What the journal of a, b and c says after b ended; all are of one kind.
-std::string expected_log(strategy how, restart kind, way end) {
+std::string expected_log(strategy how, restart kind, way_to_end end) {
   if (!restarted(kind, end)) return "-b";
   if (how == strategy::one_for_all) return "-b -c -a +a +b +c";
   if (how == strategy::rest_for_one) return "-b -c +b +c";
   return "-b +b";
 }
-std::string expected_counts(strategy how, restart kind, way end) {
+std::string expected_counts(strategy how, restart kind, way_to_end end) {
   if (restarted(kind, end)) return "3 3 0 3";
   const bool kept = kind != restart::temporary && how != strategy::dynamic;
   return kept ? "3 2 0 3" : "2 2 0 2";
 }
 
-weir::child_options crashing(std::string_view name, restart kind) {
+weir::child_options crashing_child(std::string_view name, restart kind) {
   auto o = kid(name, kind);
   o.on_error = weir::on_error::crash;
   return o;
 }
 
 /// One cell of the table.
-task<> one_ending(rig& r, strategy how, restart kind, way end) {
+task<> one_ending(rig& r, strategy how, restart kind, way_to_end end) {
   std::vector<worker_ref> refs;
-  for (const char* name : {"a", "b", "c"}) refs.push_back(r.add(crashing(name, kind), name));
+  for (const char* name : {"a", "b", "c"}) refs.push_back(r.add(crashing_child(name, kind), name));
   co_await r.start();
   EXPECT_EQ(r.log.take(), "+a +b +c");
   co_await end_it(refs[1], end);
@@ -69,7 +70,7 @@ task<> one_ending(rig& r, strategy how, restart kind, way end) {
 }
 
 /// A task that ends in the given way at its first wake-up, once; its further lives last.
-auto mortal_task(journal& log, std::string name, way how, int& lives) {
+auto mortal_task(journal& log, std::string name, way_to_end how, int& lives) {
   return [&log, name, how, &lives]() -> task<> {
     log.add("+" + name);
     const auto at_the_end = weir::scope_exit([&] { log.add("-" + name); });
@@ -85,8 +86,8 @@ auto mortal_task(journal& log, std::string name, way how, int& lives) {
 TEST(supervisor_restart, restart_kind_way_to_end_and_strategy_decide_who_is_restarted) {
   for (strategy how : {strategy::one_for_one, strategy::one_for_all, strategy::rest_for_one}) {
     for (restart kind : all_kinds) {
-      for (way end : all_ways) {
-        SCOPED_TRACE(text_of(how) + ", " + text_of(kind) + ", " + text_of(end));
+      for (way_to_end end : all_ways) {
+        SCOPED_TRACE(text_of(how) + ", " + text_of(kind) + ", " + name_of_way(end));
         simulate(options_of(how, 2, 3600s),
                  [&](rig& r) -> task<> { co_await one_ending(r, how, kind, end); });
       }
@@ -98,7 +99,7 @@ TEST(supervisor_restart, restart_kind_way_to_end_and_strategy_decide_who_is_rest
 TEST(supervisor_restart, the_table_holds_in_every_order) {
   for (strategy how : static_strategies) {
     for (restart kind : all_kinds) {
-      for (way end : {way::crash, way::stop}) {
+      for (way_to_end end : {way_to_end::crash, way_to_end::stop}) {
         in_every_order(options_of(how, 2, 3600s),
                        [&](rig& r) -> task<> { co_await one_ending(r, how, kind, end); });
       }
@@ -109,11 +110,11 @@ TEST(supervisor_restart, the_table_holds_in_every_order) {
 // D1, D3, D4, F6
 TEST(supervisor_restart, in_dynamic_a_child_is_restarted_alone_or_forgotten) {
   for (restart kind : all_kinds) {
-    for (way end : all_ways) {
-      SCOPED_TRACE(text_of(kind) + ", " + text_of(end));
+    for (way_to_end end : all_ways) {
+      SCOPED_TRACE(text_of(kind) + ", " + name_of_way(end));
       simulate(options_of(strategy::dynamic, 2, 3600s), [&](rig& r) -> task<> {
-        auto a = r.add(crashing("a", kind), "a");
-        auto b = r.add(crashing("b", kind), "b");
+        auto a = r.add(crashing_child("a", kind), "a");
+        auto b = r.add(crashing_child("b", kind), "b");
         co_await r.start();
         co_await end_it(b, end);
         EXPECT_EQ(r.log.text(), restarted(kind, end) ? "+a +b -b +b" : "+a +b -b");
@@ -128,8 +129,8 @@ TEST(supervisor_restart, in_dynamic_a_child_is_restarted_alone_or_forgotten) {
 TEST(supervisor_restart, tasks_follow_the_same_rules) {
   for (strategy how : static_strategies) {
     for (restart kind : all_kinds) {
-      for (way end : {way::crash, way::leave}) {
-        SCOPED_TRACE(text_of(how) + ", " + text_of(kind) + ", " + text_of(end));
+      for (way_to_end end : {way_to_end::crash, way_to_end::leave}) {
+        SCOPED_TRACE(text_of(how) + ", " + text_of(kind) + ", " + name_of_way(end));
         simulate(options_of(how, 2, 3600s), [&](rig& r) -> task<> {
           int lives = 0;
           r.sup.add_task(kid("a", kind), sleeper(r.log, "a"));

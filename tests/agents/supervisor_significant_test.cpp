@@ -22,7 +22,7 @@ weir::child_options significant(std::string_view name, restart how) {
 }
 
 /// The child ends: by an error, as by stop(), or because the supervisor is asked to terminate it.
-task<> end_it(rig& r, worker_ref child, std::string name, int way) {
+task<> end_in_way(rig& r, worker_ref child, std::string name, int way) {
   if (way == 0) child.cast(&worker::crash);
   if (way == 1) co_await child.stop();
   if (way == 2) child.cast(&worker::leave);
@@ -42,7 +42,7 @@ TEST(supervisor_significant, other_children_never_end_it) {
           auto a = r.add("a", kind);
           r.add("b");
           co_await r.start();
-          co_await end_it(r, a, "a", way);
+          co_await end_in_way(r, a, "a", way);
           EXPECT_FALSE(r.result.ended);
           EXPECT_EQ(r.log.count("-b"), 0);
         });
@@ -60,7 +60,7 @@ TEST(supervisor_significant, any_end_of_a_temporary_one_ends_it_except_by_hand) 
         auto x = r.add(significant("x", restart::temporary), "x");
         r.add("b");
         co_await r.start();
-        co_await end_it(r, x, "x", way);
+        co_await end_in_way(r, x, "x", way);
         EXPECT_EQ(r.result.ended, way != 3);
         EXPECT_EQ(r.result.clean, way != 3);
         EXPECT_EQ(r.log.text(), way != 3 ? "+a +x +b -x -b -a" : "+a +x +b -x");
@@ -76,7 +76,7 @@ TEST(supervisor_significant, only_a_clean_end_of_a_transient_one_ends_it) {
       r.add("a");
       auto t = r.add(significant("t", restart::transient), "t");
       co_await r.start();
-      co_await end_it(r, t, "t", way);
+      co_await end_in_way(r, t, "t", way);
       const std::string expected[] = {"+a +t -t +t", "+a +t -t -a", "+a +t -t -a", "+a +t -t"};
       EXPECT_EQ(r.log.text(), expected[way]);
       const bool clean = way == 1 || way == 2;
@@ -110,10 +110,10 @@ TEST(supervisor_significant, with_all_significant_the_last_one_ends_it) {
         auto y = r.add(significant("y", restart::temporary), "y");
         r.add("b");
         co_await r.start();
-        co_await end_it(r, order == 0 ? x : y, "", 1);
+        co_await end_in_way(r, order == 0 ? x : y, "", 1);
         EXPECT_FALSE(r.result.ended);
         EXPECT_EQ(r.log.count("-b"), 0);
-        co_await end_it(r, order == 0 ? y : x, "", 1);
+        co_await end_in_way(r, order == 0 ? y : x, "", 1);
         EXPECT_TRUE(r.result.clean);
         EXPECT_EQ(r.log.count("-b"), 1);
       });

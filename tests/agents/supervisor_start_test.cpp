@@ -16,8 +16,8 @@ struct stillborn {
 };
 
 /// An agent whose constructor starts children of its own.
-struct parent {
-  parent(weir::scope& s, journal* log, std::string name) {
+struct parent_of_sleeper {
+  parent_of_sleeper(weir::scope& s, journal* log, std::string name) {
     log->add("+" + name);
     s.spawn(sleeper(*log, name + ".child"));
     s.defer([log, name]() -> task<> {
@@ -254,7 +254,7 @@ TEST(supervisor_start, the_error_of_a_task_is_a_crash_and_never_a_failed_start) 
 TEST(supervisor_start, children_of_all_kinds_start_in_the_order_in_which_they_were_added) {
   simulate(patient(), [](rig& r) -> task<> {
     r.sup.add_task(kid("t"), sleeper(r.log, "t"));
-    r.sup.add<parent>(kid("p"), &r.log, std::string("p"));
+    r.sup.add<parent_of_sleeper>(kid("p"), &r.log, std::string("p"));
     r.sup.add_supervisor({.name = "inner"}, weir::supervisor(patient()));
     co_await r.start();
     EXPECT_EQ(children_of(r.sup), "inner:running p:running t:running");

@@ -236,13 +236,6 @@ std::string children_of(Supervisor& sup) {
   return all;
 }
 
-/// The code of the error with which the awaited `make()` ends; empty if it ends well.
-template <class F>
-task<std::error_code> code_after(F make) {
-  const std::exception_ptr error = co_await attempt(make);
-  co_return code_of(error);
-}
-
 /// The numbers of the booms in an error group, -1 for anything else; empty for no group.
 inline std::vector<int> booms_in(const std::exception_ptr& error) {
   std::vector<int> all;
@@ -253,10 +246,6 @@ inline std::vector<int> booms_in(const std::exception_ptr& error) {
   } catch (...) {
   }
   return all;
-}
-
-inline long ms_since(weir::time_point start) {
-  return static_cast<long>((weir::now() - start) / 1ms);
 }
 
 /// Long enough for everything that can happen without time passing.

@@ -10,7 +10,7 @@ using namespace supervisor_test;
 
 namespace {
 
-constexpr int rounds = aid::sanitized ? 20 : 100;
+constexpr int supervisor_rounds = aid::sanitized ? 20 : 100;
 constexpr int calls = aid::sanitized ? 400 : 4'000;
 
 /// Runs `body(rig&, loops)` on real time; the first loop is the supervisor's, the others are those
@@ -62,7 +62,7 @@ task<> caller(const crew& hands, int from, int count, answer_counts& answers) {
 }  // namespace
 
 TEST(supervisor_threads, children_are_started_and_stopped_on_their_threads) {
-  for (int i = 0; i < rounds; ++i) {
+  for (int i = 0; i < supervisor_rounds; ++i) {
     on_threads(patient(), [](rig& r, const auto& loops) -> task<> {
       auto& book = r.keep<ledger>();
       const crew hands = add_crew(r.sup, book, loops);
@@ -80,12 +80,12 @@ TEST(supervisor_threads, a_child_that_crashes_again_and_again_is_restarted_each_
     auto& book = r.keep<ledger>();
     const crew hands = add_crew(r.sup, book, loops);
     co_await start_all(r, hands);
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < supervisor_rounds; ++i) {
       for (const hand_ref& ref : hands) ref.cast(&hand::crash);
       for (const hand_ref& ref : hands) (void)co_await wait_for_value(ref);
     }
     co_await quiet(r, hands);
-    EXPECT_EQ(book.all_crashes(), rounds * static_cast<int>(crew_size));
+    EXPECT_EQ(book.all_crashes(), supervisor_rounds * static_cast<int>(crew_size));
     check_book(r.sup, book, strategy::one_for_one);
   });
 }
@@ -116,7 +116,7 @@ TEST(supervisor_threads, every_call_is_answered_once_under_every_strategy) {
 
 // M5
 TEST(supervisor_threads, calls_that_race_with_the_stop_are_answered_once) {
-  for (int i = 0; i < rounds; ++i) {
+  for (int i = 0; i < supervisor_rounds; ++i) {
     const strategy how = all_strategies[static_cast<std::size_t>(i) % 4];
     on_threads(patient(how), [&](rig& r, const auto& loops) -> task<> {
       auto& book = r.keep<ledger>();
@@ -139,7 +139,7 @@ TEST(supervisor_threads, calls_that_race_with_the_stop_are_answered_once) {
 
 // G3
 TEST(supervisor_threads, too_many_crashes_end_it_and_everybody_on_every_thread) {
-  for (int i = 0; i < rounds / 5; ++i) {
+  for (int i = 0; i < supervisor_rounds / 5; ++i) {
     on_threads(options_of(strategy::one_for_all, 2, 3600s),
                [](rig& r, const auto& loops) -> task<> {
                  auto& book = r.keep<ledger>();
@@ -171,7 +171,7 @@ TEST(supervisor_threads, a_nested_supervisor_restarts_its_children_on_their_thre
     const crew hands = add_crew(inner, book, loops);
     r.sup.add_supervisor({.name = "inner"}, std::move(inner));
     co_await start_all(r, hands);
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < supervisor_rounds; ++i) {
       hands[static_cast<std::size_t>(i) % crew_size].cast(&hand::crash);
       for (const hand_ref& ref : hands) (void)co_await wait_for_value(ref);
     }
@@ -199,7 +199,7 @@ TEST(supervisor_threads, plain_threads_may_cast_while_the_child_is_restarted_and
         }
       });
     }
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < supervisor_rounds; ++i) {
       for (const hand_ref& ref : hands) ref.cast(&hand::crash);
       for (const hand_ref& ref : hands) (void)co_await wait_for_value(ref);
     }
@@ -216,7 +216,7 @@ TEST(supervisor_threads, administration_goes_on_while_children_crash_on_other_th
     auto& book = r.keep<ledger>();
     const crew hands = add_crew(r.sup, book, loops);
     co_await start_all(r, hands);
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < supervisor_rounds; ++i) {
       const std::string name = "hand" + std::to_string(static_cast<std::size_t>(i) % crew_size);
       for (const hand_ref& ref : hands) ref.cast(&hand::crash);
       co_await r.sup.terminate_child(name);
@@ -232,7 +232,7 @@ TEST(supervisor_threads, administration_goes_on_while_children_crash_on_other_th
 
 // M5, D5, J2
 TEST(supervisor_threads, whatever_is_done_to_a_tree_nobody_overlaps_or_is_left_behind) {
-  for (int i = 0; i < rounds; ++i) {
+  for (int i = 0; i < supervisor_rounds; ++i) {
     const auto n = static_cast<std::size_t>(i);
     const auto inner = options_of(static_strategies[n / 4 % 3], 5, 3600s);
     on_threads(

@@ -7,12 +7,12 @@
 
 #include <gtest/gtest.h>
 
-using namespace torture;
+using namespace std::chrono_literals;
 
 namespace {
 
 /// Every way in which a call can end, and every way to disturb it, must have happened.
-void expect_coverage(const tally& seen) {
+void expect_coverage(const torture::tally& seen) {
   EXPECT_GT(seen.values, 500);
   EXPECT_GT(seen.errors, 100);
   EXPECT_GT(seen.stopped, 0);
@@ -28,8 +28,8 @@ void expect_coverage(const tally& seen) {
 /// A shorter run in an order that an adversary chooses. It is not shrunk: that would take hours.
 void run_in_some_order(weir::sim::strategy strategy, std::uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
-  world w(seed, 3s, 10ms, true);
-  weir::sim::run({.seed = seed, .strategy = strategy}, [&] { return torture_all(w); });
+  torture::world w(seed, 3s, 10ms, true);
+  weir::sim::run({.seed = seed, .strategy = strategy}, [&] { return torture::torture_all(w); });
   EXPECT_EQ(w.problems(), "");
 }
 
@@ -38,8 +38,8 @@ constexpr std::uint64_t orders = aid::sanitized ? 2 : 4;
 }  // namespace
 
 TEST(torture, a_minute_of_crashes_and_stops_loses_nothing) {
-  world w(1, 60s, aid::sanitized ? 20ms : 10ms, true);
-  weir::sim::run({.seed = 1}, [&] { return torture_all(w); });
+  torture::world w(1, 60s, aid::sanitized ? 20ms : 10ms, true);
+  weir::sim::run({.seed = 1}, [&] { return torture::torture_all(w); });
   EXPECT_EQ(w.problems(), "");
   expect_coverage(w.seen);
 }

@@ -6,17 +6,17 @@
 
 #include <gtest/gtest.h>
 
-using namespace torture;
+using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto length = aid::sanitized ? 4s : 10s;
+constexpr auto torture_length = aid::sanitized ? 4s : 10s;
 
 }  // namespace
 
 TEST(torture_threads, four_loops_of_crashes_and_stops_lose_nothing) {
-  world w(1, length, 2ms, false);
-  weir::run([&] { return torture_all(w); });
+  torture::world w(1, torture_length, 2ms, false);
+  weir::run([&] { return torture::torture_all(w); });
   EXPECT_EQ(w.problems(), "");
   EXPECT_GT(w.seen.values, 0);
 }

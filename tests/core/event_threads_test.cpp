@@ -14,7 +14,7 @@ using weir::task;
 namespace {
 
 constexpr int events = aid::sanitized ? 200 : 2000;
-constexpr int threads = 3;
+constexpr int emitting_threads = 3;
 
 void make_event() {
   weir::permit broken([] { throw boom(1); });
@@ -24,7 +24,7 @@ void make_event() {
 template <class F>
 void on_threads(F body) {
   std::vector<std::thread> all;
-  for (int i = 0; i < threads; ++i)
+  for (int i = 0; i < emitting_threads; ++i)
     all.emplace_back([&] { weir::run([&]() -> task<> { co_await body(); }); });
   for (std::thread& t : all) t.join();
 }
@@ -48,7 +48,7 @@ TEST(event_threads, all_loops_sees_every_event_with_its_error_on_the_thread_wher
     if (here.events.empty() || here.events.back().name != "cleanup_failed") ++elsewhere;
   });
   on_threads(make_events);
-  EXPECT_EQ(seen, threads * events);
+  EXPECT_EQ(seen, emitting_threads * events);
   EXPECT_EQ(elsewhere, 0);
 }
 

@@ -39,12 +39,12 @@ void ring(const bell& b) {
   EXPECT_EQ(::write(b.number(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
 }
 
-class counted final : public fork_watch {
+class counted_watch final : public fork_watch {
  public:
-  counted() { watch(); }
-  counted(const counted&) = delete;
-  counted& operator=(const counted&) = delete;
-  ~counted() { unwatch(); }
+  counted_watch() { watch(); }
+  counted_watch(const counted_watch&) = delete;
+  counted_watch& operator=(const counted_watch&) = delete;
+  ~counted_watch() { unwatch(); }
   void in_child() noexcept override { ++given_up; }
   int given_up = 0;
 };
@@ -79,12 +79,12 @@ TEST(fork, a_bell_of_a_child_is_closed_on_exec_too) {
 }
 
 TEST(fork, everything_that_is_watched_is_given_up_once_and_only_in_the_child) {
-  counted first;
-  counted second;
+  counted_watch first;
+  counted_watch second;
   {
-    const counted gone;
+    const counted_watch gone;
   }
-  const counted third;
+  const counted_watch third;
   EXPECT_EQ(in_child([&] { return first.given_up + 4 * second.given_up + 16 * third.given_up; }),
             1 + 4 + 16);
   EXPECT_EQ(first.given_up, 0);

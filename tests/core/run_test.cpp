@@ -16,7 +16,7 @@ namespace {
 task<> deadlocked(text_log& log) {
   std::optional<weir::future<void>> left, right;
   auto wait_for = [&](std::optional<weir::future<void>>& other, std::string name) -> task<> {
-    note gone(log, name);
+    end_note gone(log, name);
     co_await weir::yield();
     co_await *other;
   };
@@ -165,7 +165,7 @@ TEST(run, the_error_of_the_root_comes_after_its_children_are_unwound) {
       w.run([&]() -> task<> {
         co_await weir::with_scope([&](weir::scope& s) -> task<> {
           s.spawn([&]() -> task<> {
-            note gone(log, "child");
+            end_note gone(log, "child");
             co_await weir::sleep(1h);
           });
           co_await weir::sleep(1ms);

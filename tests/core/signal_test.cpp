@@ -65,7 +65,7 @@ void second_signal() {
     co_await weir::with_scope({.grace = 1h}, [&](weir::scope& s) -> task<> {
       s.defer([&] { log.push_back("plain"); });
       s.defer([&]() -> task<> {
-        note gone(log, "cut short");
+        end_note gone(log, "cut short");
         send(SIGTERM);
         co_await weir::sleep(1h);
         log.push_back("NEVER");

@@ -33,7 +33,7 @@ struct foreign {
 
 /// Waits for the foreign interface and then at a checkpoint, writing down how far it came.
 task<> waiter(foreign& f, text_log& log) {
-  note gone(log, "gone");
+  end_note gone(log, "gone");
   try {
     int value = co_await weir::suspend<int>(f.start());
     log.push_back("got " + std::to_string(value));
@@ -362,7 +362,7 @@ TEST(suspend, a_confirmation_by_another_loop_unwinds_the_fiber) {
       auto peer = w.loop("peer");
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         auto child = s.spawn([&]() -> task<> {
-          note gone(log, "gone");
+          end_note gone(log, "gone");
           (void)co_await weir::suspend<int>([&](weir::resumer<int> r) {
             return [&, r] {
               log.push_back("asked");

@@ -162,11 +162,11 @@ TEST(task, an_error_passes_through_every_frame_and_can_be_caught_in_any) {
   weir::sim::run({.seed = 1}, []() -> task<> {
     text_log log;
     auto inner = [&]() -> task<int> {
-      note gone(log, "inner");
+      end_note gone(log, "inner");
       co_return co_await fails_after(1ms, 3);
     };
     auto middle = [&]() -> task<int> {
-      note gone(log, "middle");
+      end_note gone(log, "middle");
       co_return co_await inner();
     };
     int caught = 0;
@@ -187,11 +187,11 @@ TEST(task, a_parked_frame_that_is_cancelled_is_destroyed_innermost_first) {
     text_log log;
     w.run([&]() -> task<> {
       auto inner = [&]() -> task<> {
-        note gone(log, "inner");
+        end_note gone(log, "inner");
         co_await weir::sleep(1h);
       };
       auto outer = [&]() -> task<> {
-        note gone(log, "outer");
+        end_note gone(log, "outer");
         try {
           co_await inner();
         } catch (...) {

@@ -7,7 +7,7 @@ using namespace durable_test;
 namespace {
 
 /// Hands out the id of an awakeable in a step and waits for the answer.
-task<std::string> asks(int) {
+task<std::string> asks_for_approval(int) {
   auto answer = weir::awakeable<std::string>("approval");
   co_await weir::step("publish", [&] { note("id " + std::string(answer.id())); });
   const std::string v = co_await answer.wait();
@@ -40,7 +40,7 @@ task<std::error_code> code_of_resolve(durable::engine& e, std::string id) {
 
 TEST(durable_awakeable, gives_the_answer_and_tells_who_was_first) {
   const stage on;
-  session_of(on, asks, [](durable::engine& e) -> task<> {
+  session_of(on, asks_for_approval, [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
     const std::string id = co_await last_noted("id ");
     EXPECT_TRUE(co_await e.resolve(id, std::string("yes")));
@@ -75,7 +75,7 @@ TEST(durable_awakeable, has_the_same_id_in_every_life) {
 TEST(durable_awakeable, an_acknowledged_answer_survives_the_death_of_the_process) {
   const stage on;
   EXPECT_EQ(life([&] {
-              session_of(on, asks, [](durable::engine& e) -> task<> {
+              session_of(on, asks_for_approval, [](durable::engine& e) -> task<> {
                 (void)co_await e.start<std::string>("h", {.id = "r"}, 1);
                 const std::string id = co_await last_noted("id ");
                 EXPECT_TRUE(co_await e.resolve(id, std::string("kept")));
@@ -83,13 +83,13 @@ TEST(durable_awakeable, an_acknowledged_answer_survives_the_death_of_the_process
               });
             }),
             crashed);
-  whole_life([&] { EXPECT_EQ(ending(on, asks), "kept"); });
+  whole_life([&] { EXPECT_EQ(ending(on, asks_for_approval), "kept"); });
 }
 
 TEST(durable_awakeable, the_answer_is_the_same_after_crashes_behind_it) {
   const stage on;
   life_that_dies_in("after", [&] {
-    session_of(on, asks, [](durable::engine& e) -> task<> {
+    session_of(on, asks_for_approval, [](durable::engine& e) -> task<> {
       auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
       const std::string id = co_await last_noted("id ");
       EXPECT_TRUE(co_await e.resolve(id, std::string("once")));
@@ -97,7 +97,7 @@ TEST(durable_awakeable, the_answer_is_the_same_after_crashes_behind_it) {
     });
   });
   whole_life([&] {
-    session_of(on, asks, [](durable::engine& e) -> task<> {
+    session_of(on, asks_for_approval, [](durable::engine& e) -> task<> {
       auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
       const std::string id = noted("id ").front();
       EXPECT_FALSE(co_await e.resolve(id, std::string("again")));
@@ -143,7 +143,7 @@ TEST(durable_awakeable, a_rejection_is_a_terminal_error) {
 
 TEST(durable_awakeable, of_an_ended_run_takes_no_answer) {
   const stage on;
-  session_of(on, asks, [](durable::engine& e) -> task<> {
+  session_of(on, asks_for_approval, [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
     const std::string id = co_await last_noted("id ");
     run.cancel();
@@ -151,7 +151,7 @@ TEST(durable_awakeable, of_an_ended_run_takes_no_answer) {
     EXPECT_FALSE(co_await e.resolve(id, std::string("late")));
     EXPECT_FALSE(co_await e.reject(id, "late"));
   });
-  session_of(on, asks, [](durable::engine& e) -> task<> {
+  session_of(on, asks_for_approval, [](durable::engine& e) -> task<> {
     const std::string id = noted("id ").front();
     EXPECT_FALSE(co_await e.resolve(id, std::string("very late")));
   });
@@ -159,7 +159,7 @@ TEST(durable_awakeable, of_an_ended_run_takes_no_answer) {
 
 TEST(durable_awakeable, ids_that_were_not_given_out_are_refused) {
   const stage on;
-  session_of(on, asks, [](durable::engine& e) -> task<> {
+  session_of(on, asks_for_approval, [](durable::engine& e) -> task<> {
     (void)co_await e.start<std::string>("h", {.id = "r"}, 1);
     const std::string id = co_await last_noted("id ");
     for (std::size_t at = 0; at + 1 < id.size(); ++at) {
@@ -190,10 +190,10 @@ TEST(durable_awakeable, ids_of_another_journal_are_refused) {
       foreign = co_await last_noted("id ");
     };
     sim::run({.seed = 2, .start_time = day0},
-             with_open_engine(options_for(other), as_h(asks), asks_there));
+             with_open_engine(options_for(other), as_h(asks_for_approval), asks_there));
   }
   const stage on;
-  session_of(on, asks, [&](durable::engine& e) -> task<> {
+  session_of(on, asks_for_approval, [&](durable::engine& e) -> task<> {
     (void)co_await e.start<std::string>("h", {.id = "r"}, 1);
     const std::string id = co_await last_noted("id ");
     EXPECT_NE(id, foreign);

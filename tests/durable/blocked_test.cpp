@@ -16,7 +16,7 @@ int line_of_sleep = 0;
 std::string this_file(int line) { return "blocked_test.cpp:" + std::to_string(line); }
 
 /// The code that wrote the journal; it dies in "last".
-task<std::string> right(int) {
+task<std::string> right_with_cleanup(int) {
   auto body = [](weir::scope& s) -> task<> {
     s.defer([]() -> task<> { (void)co_await give("cleanup", 0); });
     (void)co_await give("one", 1);
@@ -34,7 +34,7 @@ task<int> throws() {
   throw std::runtime_error("the new code fails");
 }
 
-/// A journal with a run of `right` that is not finished.
+/// A journal with a run of `right_with_cleanup` that is not finished.
 template <class H>
 void leave_unfinished(const stage& on, H handler) {
   life_that_dies_in("last", [&] { (void)ending(on, handler); });
@@ -61,7 +61,7 @@ void expect_says(const std::string& message, const lines& parts) {
 
 TEST(durable_blocked, message_has_the_exception_of_the_new_code_its_line_and_what_was_not_found) {
   const stage on;
-  leave_unfinished(on, right);
+  leave_unfinished(on, right_with_cleanup);
   auto wrong = [](int) -> task<std::string> {
     (void)co_await give("one", 1);
     co_return std::to_string(co_await throws());
@@ -73,7 +73,7 @@ TEST(durable_blocked, message_has_the_exception_of_the_new_code_its_line_and_wha
 
 TEST(durable_blocked, message_of_a_handler_that_ends_early_has_a_line_of_it) {
   const stage on;
-  leave_unfinished(on, right);
+  leave_unfinished(on, right_with_cleanup);
   auto nothing = [](int) -> task<std::string> { co_return "wrong"; };
   const int line = __LINE__ - 1;
   expect_says(message_under(on, nothing), {"step 'one'", "ended", this_file(line)});
@@ -89,7 +89,7 @@ TEST(durable_blocked, message_of_a_handler_that_ends_early_has_a_line_of_it) {
 
 TEST(durable_blocked, message_of_a_handler_that_waits_for_something_else_has_the_line_of_the_wait) {
   const stage on;
-  leave_unfinished(on, right);
+  leave_unfinished(on, right_with_cleanup);
   auto waits = [](int) -> task<std::string> {
     (void)co_await give("one", 1);
     auto p = weir::promise<int>("p");
@@ -102,7 +102,7 @@ TEST(durable_blocked, message_of_a_handler_that_waits_for_something_else_has_the
 
 TEST(durable_blocked, message_names_the_line_of_timers_and_of_what_is_inside_policies) {
   const stage on;
-  leave_unfinished(on, right);
+  leave_unfinished(on, right_with_cleanup);
   auto sleeps = [](int) -> task<std::string> {
     (void)co_await give("one", 1);
     line_of_sleep = __LINE__ + 1;
@@ -147,7 +147,7 @@ TEST(durable_blocked, message_of_a_missing_command_of_a_child_names_where_the_co
 
 TEST(durable_blocked, run_is_an_event_and_a_line_on_stderr_unless_that_is_turned_off) {
   const stage on;
-  leave_unfinished(on, right);
+  leave_unfinished(on, right_with_cleanup);
   auto wrong = [](int) -> task<std::string> { co_return "wrong"; };
   for (const bool report : {true, false}) {
     auto options = options_for(on);
@@ -178,7 +178,7 @@ TEST(durable_blocked, run_is_an_event_and_a_line_on_stderr_unless_that_is_turned
 
 TEST(durable_blocked, run_that_is_cancelled_ends_without_its_cleanup_and_says_so) {
   const stage on;
-  leave_unfinished(on, right);
+  leave_unfinished(on, right_with_cleanup);
   auto wrong = [](int) -> task<std::string> { co_return "wrong"; };
   whole_life([&] {
     session_of(on, wrong, [](durable::engine& e) -> task<> {
@@ -192,7 +192,7 @@ TEST(durable_blocked, run_that_is_cancelled_ends_without_its_cleanup_and_says_so
     });
   });
   whole_life([&] {  // and stays so, whatever the code is
-    session_of(on, right, [](durable::engine& e) -> task<> {
+    session_of(on, right_with_cleanup, [](durable::engine& e) -> task<> {
       auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
       EXPECT_EQ(co_await ending_of(run), "cancelled");
       expect_says(e.get("r")->message, {"blocked", "cleanup"});
@@ -203,7 +203,7 @@ TEST(durable_blocked, run_that_is_cancelled_ends_without_its_cleanup_and_says_so
 
 TEST(durable_blocked, run_without_a_handler_is_ended_by_cancel_too) {
   const stage on;
-  leave_unfinished(on, right);
+  leave_unfinished(on, right_with_cleanup);
   auto none = [](durable::engine&) {};
   session(on, none, [](durable::engine& e) -> task<> {
     co_await until([&] { return e.get("r")->state == run_state::blocked; });

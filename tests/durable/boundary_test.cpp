@@ -4,7 +4,6 @@
 // whose result was recorded must not run again.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -16,27 +15,17 @@
 
 #include "durable/journal.hpp"
 #include "durable/run_record.hpp"
+#include "durable/support/temporary_directory.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
 using weir::task;
 using weir::detail::record_head;
+using weir_test::temporary_directory;
 namespace durable = weir::durable;
 
 constexpr std::int64_t segment_bytes = 64 * 1024;
-
-struct directory {
-  directory() {
-    char name[] = "/tmp/weir-boundary-XXXXXX";
-    root = mkdtemp(name);
-  }
-  directory(const directory&) = delete;
-  directory& operator=(const directory&) = delete;
-  ~directory() { std::filesystem::remove_all(root); }
-  std::string journal() const { return root + "/journal"; }
-  std::string root;
-};
 
 struct kept_record {
   record_head head;
@@ -51,9 +40,9 @@ struct keeper final : weir::detail::record_reader {
   std::vector<kept_record> all;
 };
 
-using secret = std::array<unsigned char, 16>;
+using secret_bytes = std::array<unsigned char, 16>;
 
-std::vector<kept_record> records_of(const std::string& path, secret& of) {
+std::vector<kept_record> records_of(const std::string& path, secret_bytes& of) {
   weir::detail::journal from({.path = path, .segment_bytes = segment_bytes});
   keeper found;
   from.open(found);
@@ -63,7 +52,7 @@ std::vector<kept_record> records_of(const std::string& path, secret& of) {
 
 /// A journal of the first records of another one.
 void write_cut(const std::string& path, const std::vector<kept_record>& all, std::size_t count,
-               const secret& of) {
+               const secret_bytes& of) {
   weir::detail::journal_options options;
   options.path = path;
   options.segment_bytes = segment_bytes;
@@ -80,12 +69,12 @@ void write_cut(const std::string& path, const std::vector<kept_record>& all, std
 }
 
 /// How often each step ran in this life, and what was handed out.
-std::map<std::string, int> ran;
+std::map<std::string, int> times_run;
 std::string published;
 
 task<int> did(std::string name, int value) {
   co_return co_await weir::step(name, [&] {
-    ++ran[name];
+    ++times_run[name];
     return value;
   });
 }
@@ -99,7 +88,7 @@ task<std::string> in_a_row(int n) {
   co_return "row " + std::to_string(sum);
 }
 
-task<int> after(weir::duration d, int value) {
+task<int> does_after(weir::duration d, int value) {
   co_await weir::sleep(d);
   co_return co_await did("after" + std::to_string(value), value);
 }
@@ -107,15 +96,15 @@ task<int> after(weir::duration d, int value) {
 task<std::string> at_the_same_time(int) {
   std::string out;
   co_await weir::with_scope([&](weir::scope& s) -> task<> {
-    auto slow = s.spawn(after(30ms, 1));
-    auto fast = s.spawn(after(3ms, 2));
+    auto slow = s.spawn(does_after(30ms, 1));
+    auto fast = s.spawn(does_after(3ms, 2));
     const auto first = co_await weir::select(slow, fast);
     out += "select" + std::to_string(first);
     out += " " + std::to_string(co_await slow);
   });
   std::vector<task<int>> racing;
-  racing.push_back(after(20ms, 3));
-  racing.push_back(after(5ms, 4));
+  racing.push_back(does_after(20ms, 3));
+  racing.push_back(does_after(5ms, 4));
   out += " race" + std::to_string(co_await weir::race(std::move(racing)));
   co_return out;
 }
@@ -123,7 +112,7 @@ task<std::string> at_the_same_time(int) {
 task<std::string> limits_and_chance(int) {
   std::string out = std::to_string(weir::random() % 1000) + weir::uuid();
   try {
-    co_await weir::with_timeout(5ms, after(50ms, 5));
+    co_await weir::with_timeout(5ms, does_after(50ms, 5));
   } catch (const weir::timeout_error&) {
     out += " late";
   }
@@ -132,10 +121,10 @@ task<std::string> limits_and_chance(int) {
   co_return out;
 }
 
-task<std::string> asks(int) {
+task<std::string> asks_for_an_hour(int) {
   auto question = weir::awakeable<std::string>("question");
   co_await weir::step("publish", [&] {
-    ++ran["publish"];
+    ++times_run["publish"];
     published = question.id();
     return 0;
   });
@@ -145,27 +134,27 @@ task<std::string> asks(int) {
   co_return answer + std::to_string(told);
 }
 
-task<int> child_of(int n) {
+task<int> doubles_its_input(int n) {
   const int v = co_await did("child" + std::to_string(n), n * 2);
   co_await weir::sleep(5ms);
   co_return v;
 }
 
-task<std::string> calls(int n) {
+task<std::string> calls_and_sends(int n) {
   const int a = co_await weir::call<int>("child", n);
   const std::string id = co_await weir::send("child", n + 1, {.id = "sent"});
   const int b = co_await weir::call<int>("child", n + 2);
   co_return id + std::to_string(a + b);
 }
 
-task<std::string> cleans_up(int) {
+task<std::string> undoes_after_failure(int) {
   std::string out;
   try {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       s.defer([&]() -> task<> { out += " undone" + std::to_string(co_await did("undo", 1)); });
       co_await did("do", 1);
       co_await weir::step("fails", [&]() -> int {
-        ++ran["fails"];
+        ++times_run["fails"];
         throw weir::terminal_error("no");
       });
     });
@@ -193,11 +182,11 @@ struct play {
 
 std::string live_through(const std::string& path, const play& p) {
   std::string result;
-  ran.clear();
+  times_run.clear();
   auto app = [&]() -> task<> {
     auto body = [&](durable::engine& e) -> task<> {
       e.add("h", p.handler);
-      e.add("child", child_of);
+      e.add("child", doubles_its_input);
       co_await e.open();
       auto run = co_await e.start<std::string>("h", {.id = "r"}, 7);
       co_await weir::sleep(1s);
@@ -226,23 +215,23 @@ std::map<std::string, int> recorded_steps(const std::vector<kept_record>& all, s
 }
 
 void cut_everywhere(const play& p) {
-  const directory first;
-  const std::string want = live_through(first.journal(), p);
-  const std::map<std::string, int> straight = ran;
-  secret of{};
-  const std::vector<kept_record> all = records_of(first.journal(), of);
+  const temporary_directory first;
+  const std::string want = live_through(first / "journal", p);
+  const std::map<std::string, int> straight = times_run;
+  secret_bytes of{};
+  const std::vector<kept_record> all = records_of(first / "journal", of);
   ASSERT_GT(all.size(), 2U);
   for (std::size_t count = 1; count <= all.size(); ++count) {
     SCOPED_TRACE("cut behind record " + std::to_string(count) + " of " +
                  std::to_string(all.size()));
-    const directory cut;
-    write_cut(cut.journal(), all, count, of);
-    EXPECT_EQ(live_through(cut.journal(), p), want);
+    const temporary_directory cut;
+    write_cut(cut / "journal", all, count, of);
+    EXPECT_EQ(live_through(cut / "journal", p), want);
     const std::map<std::string, int> done = recorded_steps(all, count);
     for (const auto& [name, times] : straight) {
       const auto before = done.find(name);
       if (before == done.end()) continue;
-      EXPECT_EQ(ran[name], times - before->second) << name;
+      EXPECT_EQ(times_run[name], times - before->second) << name;
     }
     if (testing::Test::HasFailure()) return;
   }
@@ -251,19 +240,20 @@ void cut_everywhere(const play& p) {
 TEST(boundary, steps_in_a_row) { cut_everywhere({.handler = in_a_row}); }
 TEST(boundary, fibers_at_the_same_time) { cut_everywhere({.handler = at_the_same_time}); }
 TEST(boundary, limits_and_random_numbers) { cut_everywhere({.handler = limits_and_chance}); }
-TEST(boundary, calls_and_sends) { cut_everywhere({.handler = calls}); }
-TEST(boundary, errors_and_cleanup) { cut_everywhere({.handler = cleans_up}); }
+TEST(boundary, calls_and_sends) { cut_everywhere({.handler = calls_and_sends}); }
+TEST(boundary, errors_and_cleanup) { cut_everywhere({.handler = undoes_after_failure}); }
 TEST(boundary, awakeables_and_signals) {
-  cut_everywhere({.handler = asks, .act = [](durable::engine& e, const std::string& id) -> task<> {
-                    const std::string to = published;
-                    (void)co_await e.resolve(to, "yes");
-                    (void)co_await e.signal(id, "told", 5);
-                  }});
+  cut_everywhere(
+      {.handler = asks_for_an_hour, .act = [](durable::engine& e, const std::string& id) -> task<> {
+         const std::string to = published;
+         (void)co_await e.resolve(to, "yes");
+         (void)co_await e.signal(id, "told", 5);
+       }});
 }
 TEST(boundary, an_absorbed_cancellation) {
   cut_everywhere(
       {.handler = absorbs, .act = [](durable::engine& e, const std::string& id) -> task<> {
-         if (ran["went on"] == 0) (void)e.cancel(id);
+         if (times_run["went on"] == 0) (void)e.cancel(id);
          co_return;
        }});
 }

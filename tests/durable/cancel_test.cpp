@@ -36,7 +36,7 @@ std::string ending_after_crash_in(const stage& on, const std::string& at, H hand
 }
 
 /// A handler that is ready and then sleeps, with cleanup of two steps.
-task<std::string> cleans_up(int) {
+task<std::string> cleans_up_twice(int) {
   co_await weir::with_scope([](weir::scope& s) -> task<> {
     s.defer([]() -> task<> { (void)co_await give("last cleanup", 0); });
     s.defer([]() -> task<> {
@@ -148,7 +148,7 @@ TEST(durable_cancel, is_not_swallowed_by_settle_all_settled_any_or_catch) {
 
 TEST(durable_cancel, runs_defers_in_reverse_order_and_to_their_ends) {
   const stage on;
-  EXPECT_EQ(cancelled_ending(on, cleans_up), "cancelled");
+  EXPECT_EQ(cancelled_ending(on, cleans_up_twice), "cancelled");
   EXPECT_EQ(ledger(), (lines{"ready", "first cleanup", "second cleanup", "last cleanup"}));
 }
 
@@ -156,7 +156,7 @@ TEST(durable_cancel, a_crash_in_the_cleanup_goes_on_with_the_cleanup) {
   for (const std::string at : {"first cleanup", "second cleanup", "last cleanup"}) {
     SCOPED_TRACE(at);
     const stage on;
-    EXPECT_EQ(ending_after_crash_in(on, at, cleans_up), "cancelled");
+    EXPECT_EQ(ending_after_crash_in(on, at, cleans_up_twice), "cancelled");
     for (const std::string name : {"first cleanup", "second cleanup", "last cleanup"}) {
       EXPECT_EQ(times(name), name == at ? 2 : 1) << name;
     }
@@ -219,7 +219,7 @@ TEST(durable_cancel, cleanup_that_fails_does_not_change_the_ending) {
 TEST(durable_cancel, of_a_run_that_is_parked_in_a_later_life) {
   const stage on;
   EXPECT_EQ(life([&] {
-              session_of(on, cleans_up, [](durable::engine& e) -> task<> {
+              session_of(on, cleans_up_twice, [](durable::engine& e) -> task<> {
                 (void)co_await e.start<std::string>("h", {.id = "r"}, 1);
                 co_await until_noted("ready");
                 ::_exit(crashed);
@@ -227,7 +227,7 @@ TEST(durable_cancel, of_a_run_that_is_parked_in_a_later_life) {
             }),
             crashed);
   whole_life([&] {
-    session_of(on, cleans_up, [](durable::engine& e) -> task<> {
+    session_of(on, cleans_up_twice, [](durable::engine& e) -> task<> {
       auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
       run.cancel();
       EXPECT_EQ(co_await ending_of(run), "cancelled");

@@ -25,8 +25,8 @@ TEST(durable_closed, gives_the_journal_up_while_the_engine_and_its_handles_live)
     EXPECT_TRUE(co_await second.signal("parked", "x", 3));
     auto again = co_await second.start<std::string>("hears", {.id = "parked"}, 1);
     EXPECT_EQ(co_await again.result(), "3");
-    EXPECT_EQ(co_await code_of_call([&] { return parked.result(); }), errc::not_open);
-    EXPECT_EQ(co_await code_of_call([&] { return ended.result(); }), errc::not_open);
+    EXPECT_EQ(co_await code_after([&] { return parked.result(); }), errc::not_open);
+    EXPECT_EQ(co_await code_after([&] { return ended.result(); }), errc::not_open);
     co_await second.close();
   };
   sim::run({.seed = 1, .start_time = day0}, weir::with_scope(body));
@@ -41,7 +41,7 @@ TEST(durable_closed, by_the_end_of_with_engine_gives_the_journal_up_while_a_hand
     });
     co_await with_open_engine(options_for(on), add_waiting, [&](durable::engine& e) -> task<> {
       EXPECT_TRUE(co_await e.signal("r", "x", 4));
-      EXPECT_EQ(co_await code_of_call([&] { return kept->result(); }), errc::not_open);
+      EXPECT_EQ(co_await code_after([&] { return kept->result(); }), errc::not_open);
     });
   };
   sim::run({.seed = 1, .start_time = day0}, app());
@@ -54,7 +54,7 @@ TEST(durable_closed, is_said_by_a_handle_whose_loop_has_ended) {
     kept = co_await e.start<std::string>("hears", {.id = "r"}, 1);
   });
   auto later = [&]() -> task<> {
-    EXPECT_EQ(co_await code_of_call([&] { return kept->result(); }), errc::not_open);
+    EXPECT_EQ(co_await code_after([&] { return kept->result(); }), errc::not_open);
     EXPECT_EQ(code_of_plain([&] { return kept->cancel(); }), errc::not_open);
   };
   sim::run({.seed = 1}, later());
@@ -68,14 +68,14 @@ TEST(durable_closed, is_not_opened_again) {
     durable::engine unused(s, options_for(on));
     add_waiting(unused);
     co_await unused.close();
-    EXPECT_EQ(co_await code_of_call([&] { return unused.open(); }), errc::not_open);
+    EXPECT_EQ(co_await code_after([&] { return unused.open(); }), errc::not_open);
     durable::engine used(s, options_for(on));
     add_waiting(used);
     co_await used.open();
     co_await used.close();
-    EXPECT_EQ(co_await code_of_call([&] { return used.open(); }), errc::not_open);
+    EXPECT_EQ(co_await code_after([&] { return used.open(); }), errc::not_open);
     auto starts = [&] { return used.start<std::string>("at once", {.id = "r"}, 1); };
-    EXPECT_EQ(co_await code_of_call(starts), errc::not_open);
+    EXPECT_EQ(co_await code_after(starts), errc::not_open);
   };
   sim::run({.seed = 1, .start_time = day0}, weir::with_scope(body));
 }
@@ -152,7 +152,7 @@ TEST(durable_guard, another_loop_is_the_wrong_one) {
                   return 0;
                 }),
                 errc::wrong_loop);
-      EXPECT_EQ(co_await code_of_call([&] { return run.result(); }), errc::wrong_loop);
+      EXPECT_EQ(co_await code_after([&] { return run.result(); }), errc::wrong_loop);
     });
     EXPECT_EQ(e.get("r")->state, run_state::running);
   };

@@ -132,7 +132,7 @@ TEST(durable_corner, a_run_that_never_rests_does_not_stop_the_timers_of_others_i
 
 namespace {
 
-const weir::local<int> number(1);
+const weir::local<int> number_of_run(1);
 
 }  // namespace
 
@@ -142,10 +142,10 @@ TEST(durable_corner, the_body_of_a_step_sees_the_locals_of_the_code_around_it) {
         auto inside = []() -> task<int> {
           co_return co_await weir::step("look", [] {
             effect("look");
-            return number.get();
+            return number_of_run.get();
           });
         };
-        const int bound = co_await weir::with_local(number, 7, inside);
+        const int bound = co_await weir::with_local(number_of_run, 7, inside);
         const int after = co_await inside();
         co_return row(bound, after);
       },
@@ -193,7 +193,7 @@ TEST(durable_corner, nobody_sees_a_run_whose_start_is_not_on_the_disk) {
       t.armed = true;
       auto inside = [&](weir::scope& s) -> task<> {
         auto starts = [&] {
-          return code_of_call([&] { return e.start<std::string>("at once", {.id = "lost"}, 1); });
+          return code_after([&] { return e.start<std::string>("at once", {.id = "lost"}, 1); });
         };
         auto lost = s.spawn(starts);
         while (!t.entered) co_await weir::yield();
@@ -279,7 +279,7 @@ TEST(durable_corner, values_of_another_type_are_told_with_the_name_of_whose_they
 
 namespace {
 
-task<std::string> cleans_up(int) {
+task<std::string> undoes_for_hours(int) {
   auto body = [](weir::scope& s) -> task<> {
     s.defer([]() -> task<> {
       (void)co_await give("undo", 1);
@@ -295,7 +295,7 @@ task<std::string> cleans_up(int) {
 /// Cancelled this long after an engine was opened whose clock is an hour behind.
 void cancel_with_the_clock_behind(weir::duration after) {
   const stage on;
-  session_of(on, cleans_up, [](durable::engine& e) -> task<> {
+  session_of(on, undoes_for_hours, [](durable::engine& e) -> task<> {
     (void)co_await e.start<std::string>("h", {.id = "r"}, 1);
     co_await weir::sleep(1min);
   });
@@ -305,12 +305,12 @@ void cancel_with_the_clock_behind(weir::duration after) {
     co_await weir::sleep(10min);
     EXPECT_EQ(ledger(), lines{"undo"}) << e.get("r")->message;
   };
-  session_of(on, cleans_up, cancels, -1h);
+  session_of(on, undoes_for_hours, cancels, -1h);
   auto expect_end = [](durable::engine& e) -> task<> {
     co_await weir::sleep(10h);
     EXPECT_EQ(e.get("r")->state, run_state::cancelled) << e.get("r")->message;
   };
-  session_of(on, cleans_up, expect_end);
+  session_of(on, undoes_for_hours, expect_end);
   EXPECT_EQ(ledger(), (lines{"undo", "undo more"}));
 }
 

@@ -15,7 +15,7 @@ namespace {
 task<> during_a_commit(durable::engine& e, trouble& t, std::function<task<>()> inside) {
   auto body = [&](weir::scope& s) -> task<> {
     auto starts = [&]() -> task<std::error_code> {
-      return code_of_call([&] { return e.start<std::string>("at once", {.id = "lost"}, 1); });
+      return code_after([&] { return e.start<std::string>("at once", {.id = "lost"}, 1); });
     };
     t.armed = true;
     auto lost = s.spawn(starts);
@@ -43,10 +43,10 @@ void ask_in_the_window(const stage& on, asking ask) {
       const std::string id = noted("id ").back();
       co_await during_a_commit(e, t, [&]() -> task<> {
         t.fail_behind_the_back_of_the_loop();
-        const std::error_code code = co_await code_of_call([&] { return ask(e, id); });
+        const std::error_code code = co_await code_after([&] { return ask(e, id); });
         EXPECT_EQ(code, errc::journal_failed) << code.message();
       });
-      EXPECT_EQ(co_await code_of_call([&] { return ask(e, id); }), errc::journal_failed);
+      EXPECT_EQ(co_await code_after([&] { return ask(e, id); }), errc::journal_failed);
     };
     weir::run(with_open_engine(options_with(on, disk), add_waiting, use));
   });
@@ -96,7 +96,7 @@ void go_on_in_the_window(const stage& on, H then) {
           auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
           co_return co_await run.result();
         };
-        EXPECT_EQ(co_await code_of_call(runs), errc::journal_failed);
+        EXPECT_EQ(co_await code_after(runs), errc::journal_failed);
       });
     };
     weir::run(with_open_engine(options_with(on, disk), setup, use));
@@ -218,10 +218,10 @@ TEST(durable_failed_journal, begins_no_second_attempt_of_a_step_once) {
     co_await weir::sleep(1s);
     t.no_sync = true;
     auto starts = [&] { return e.start<std::string>("at once", {.id = "o"}, 1); };
-    EXPECT_EQ(co_await code_of_call(starts), errc::journal_failed);
+    EXPECT_EQ(co_await code_after(starts), errc::journal_failed);
     co_await weir::sleep(1h);
     EXPECT_EQ(times("pay"), 1);
-    EXPECT_EQ(co_await code_of_call([&] { return run.result(); }), errc::journal_failed);
+    EXPECT_EQ(co_await code_after([&] { return run.result(); }), errc::journal_failed);
   };
   sim::run({.seed = 1, .start_time = day0}, with_open_engine(options_with(on, disk), setup, use));
   // That the first attempt failed is recorded: it is no attempt whose outcome is unknown.
@@ -237,10 +237,10 @@ TEST(durable_failed_journal, is_told_by_every_call) {
     auto run = co_await e.start<std::string>("hears", {.id = "hears"}, 1);
     t.no_sync = true;
     auto signals = [&] { return e.signal("hears", "x", 1); };
-    EXPECT_EQ(co_await code_of_call(signals), errc::journal_failed);
+    EXPECT_EQ(co_await code_after(signals), errc::journal_failed);
     t.no_sync = false;
-    EXPECT_EQ(co_await code_of_call(signals), errc::journal_failed);
-    EXPECT_EQ(co_await code_of_call([&] { return run.result(); }), errc::journal_failed);
+    EXPECT_EQ(co_await code_after(signals), errc::journal_failed);
+    EXPECT_EQ(co_await code_after([&] { return run.result(); }), errc::journal_failed);
     EXPECT_EQ(code_of_plain([&] { return run.cancel(); }), errc::journal_failed);
     EXPECT_EQ(code_of_plain([&] { return e.cancel("hears"); }), errc::journal_failed);
     EXPECT_EQ(code_of_plain([&] { return e.get("hears"); }), errc::journal_failed);

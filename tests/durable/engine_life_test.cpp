@@ -312,7 +312,7 @@ TEST(durable_suspension, a_crash_while_runs_are_suspended_or_delayed_lets_them_c
   auto options = [&] {
     durable::engine_options o;
     o.path = "/journal";
-    o.segment_bytes = segment;
+    o.segment_bytes = smallest_segment;
     o.disk = &w.disk();
     o.max_live = 1;
     return o;

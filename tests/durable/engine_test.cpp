@@ -33,23 +33,17 @@ task<std::string> failing(int n) {
   throw weir::terminal_error("final words");
 }
 
-void add_all(durable::engine& e) {
+void add_echo_and_others(durable::engine& e) {
   e.add("echo", echo);
   e.add("sleeper", sleeper);
   e.add("failing", failing);
-}
-
-template <class F>
-task<std::error_code> code_of_call(F f) {
-  const auto error = co_await aid::attempt(f);
-  co_return aid::code_of(error);
 }
 
 }  // namespace
 
 TEST(durable_engine, the_same_id_attaches_whatever_the_input_also_after_the_end) {
   const stage on;
-  session(on, add_all, [](durable::engine& e) -> task<> {
+  session(on, add_echo_and_others, [](durable::engine& e) -> task<> {
     auto a = co_await e.start<std::string>("echo", {.id = "x"}, 1);
     auto b = co_await e.start<std::string>("echo", {.id = "x"}, 2);
     EXPECT_EQ(co_await a.result(), "got 1");
@@ -58,7 +52,7 @@ TEST(durable_engine, the_same_id_attaches_whatever_the_input_also_after_the_end)
     EXPECT_EQ(co_await c.result(), "got 1");
     EXPECT_EQ(std::string(c.id()), "x");
   });
-  session(on, add_all, [](durable::engine& e) -> task<> {
+  session(on, add_echo_and_others, [](durable::engine& e) -> task<> {
     auto d = co_await e.start<std::string>("echo", {.id = "x"}, 4);
     EXPECT_EQ(co_await d.result(), "got 1");
   });
@@ -67,7 +61,7 @@ TEST(durable_engine, the_same_id_attaches_whatever_the_input_also_after_the_end)
 
 TEST(durable_engine, many_starts_of_one_id_at_once_are_one_run) {
   const stage on;
-  session(on, add_all, [](durable::engine& e) -> task<> {
+  session(on, add_echo_and_others, [](durable::engine& e) -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       auto starts = [&](int n) -> task<> {
         auto run = co_await e.start<std::string>("echo", {.id = "x"}, n);
@@ -83,18 +77,18 @@ TEST(durable_engine, many_starts_of_one_id_at_once_are_one_run) {
 
 TEST(durable_engine, an_id_of_another_handler_is_in_use) {
   const stage on;
-  session(on, add_all, [](durable::engine& e) -> task<> {
+  session(on, add_echo_and_others, [](durable::engine& e) -> task<> {
     auto a = co_await e.start<std::string>("echo", {.id = "x"}, 1);
     auto other = [&] { return e.start<std::string>("sleeper", {.id = "x"}, 1); };
-    EXPECT_EQ(co_await code_of_call(other), errc::id_in_use);
+    EXPECT_EQ(co_await code_after(other), errc::id_in_use);
     (void)co_await a.result();
-    EXPECT_EQ(co_await code_of_call(other), errc::id_in_use);
+    EXPECT_EQ(co_await code_after(other), errc::id_in_use);
   });
 }
 
 TEST(durable_engine, an_empty_id_is_made_up_and_is_unique) {
   const stage on;
-  session(on, add_all, [](durable::engine& e) -> task<> {
+  session(on, add_echo_and_others, [](durable::engine& e) -> task<> {
     auto a = co_await e.start<std::string>("echo", {}, 1);
     auto b = co_await e.start<std::string>("echo", {}, 2);
     EXPECT_FALSE(std::string(a.id()).empty());
@@ -109,7 +103,7 @@ TEST(durable_engine, an_empty_id_is_made_up_and_is_unique) {
 TEST(durable_engine, an_idempotency_key_attaches_on_the_same_handler_only_and_in_later_lives) {
   const stage on;
   for (int i = 1; i <= 2; ++i) {
-    session(on, add_all, [i](durable::engine& e) -> task<> {
+    session(on, add_echo_and_others, [i](durable::engine& e) -> task<> {
       auto a = co_await e.start<std::string>("echo", {.idempotency = "k"}, i);
       EXPECT_EQ(co_await a.result(), "got 1");
       auto b = co_await e.start<std::string>("sleeper", {.idempotency = "k"}, i);
@@ -159,7 +153,7 @@ TEST(durable_engine, inputs_and_results_are_described_types) {
 
 TEST(durable_engine, a_failed_run_gives_the_original_error_to_those_who_wait) {
   const stage on;
-  session(on, add_all, [](durable::engine& e) -> task<> {
+  session(on, add_echo_and_others, [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("failing", {.id = "f"}, 1);
     const auto error = co_await aid::attempt([&] { return run.result(); });
     EXPECT_EQ(aid::boom_of(error), 7) << aid::what_of(error);
@@ -177,13 +171,13 @@ TEST(durable_engine, a_failed_run_gives_late_askers_a_terminal_error_with_the_sa
     EXPECT_TRUE(aid::holds<weir::terminal_error>(error)) << aid::what_of(error);
     EXPECT_TRUE(aid::contains(aid::what_of(error), "boom 7"));
   };
-  session(on, add_all, [&](durable::engine& e) -> task<> {
+  session(on, add_echo_and_others, [&](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("failing", {.id = "f"}, 1);
     (void)co_await ending_of(run);
     co_await weir::sleep(1h);
     co_await late(e);
   });
-  session(on, add_all, late);
+  session(on, add_echo_and_others, late);
   EXPECT_EQ(times("failing"), 1);
 }
 
@@ -214,9 +208,9 @@ TEST(durable_engine, get_and_list_tell_about_runs) {
     EXPECT_EQ(e.list({.state = run_state::cancelled, .handler = "sleeper"}).size(), 1u);
     EXPECT_EQ(e.list({.state = run_state::blocked}).size(), 0u);
   };
-  session(on, add_all, use);
+  session(on, add_echo_and_others, use);
   // The ended ones are known in the next life.
-  session(on, add_all, [](durable::engine& e) -> task<> {
+  session(on, add_echo_and_others, [](durable::engine& e) -> task<> {
     EXPECT_EQ(e.get("a")->state, run_state::completed);
     EXPECT_EQ(e.get("c")->state, run_state::failed);
     EXPECT_TRUE(aid::contains(e.get("c")->message, "final words"));
@@ -228,7 +222,7 @@ TEST(durable_engine, get_and_list_tell_about_runs) {
 
 TEST(durable_engine, events_tell_when_runs_end) {
   const stage on;
-  session(on, add_all, [](durable::engine& e) -> task<> {
+  session(on, add_echo_and_others, [](durable::engine& e) -> task<> {
     lines seen;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       auto watches = [&]() -> task<> {
@@ -259,11 +253,11 @@ TEST(durable_engine, misuse_has_its_code) {
   const stage on;
   auto app = [&]() -> task<> {
     auto body = [&](durable::engine& e) -> task<> {
-      add_all(e);
+      add_echo_and_others(e);
       auto early = [&] { return e.start<std::string>("echo", {.id = "x"}, 1); };
-      EXPECT_EQ(co_await code_of_call(early), errc::not_open);
+      EXPECT_EQ(co_await code_after(early), errc::not_open);
       co_await e.open();
-      EXPECT_EQ(co_await code_of_call([&] { return e.open(); }), errc::already_open);
+      EXPECT_EQ(co_await code_after([&] { return e.open(); }), errc::already_open);
       auto unknown = [&] { return e.start<std::string>("no such thing", {.id = "y"}, 1); };
       const auto error = co_await aid::attempt(unknown);
       EXPECT_EQ(aid::code_of(error), errc::unknown_handler);
@@ -280,8 +274,8 @@ TEST(durable_engine, small_segments_are_refused) {
   auto options = options_for(on);
   options.segment_bytes = 64 * 1024 - 1;
   auto nothing = [](durable::engine&) -> task<> { co_return; };
-  const auto error =
-      aid::thrown_by([&] { sim::run({.seed = 1}, with_open_engine(options, add_all, nothing)); });
+  const auto error = aid::thrown_by(
+      [&] { sim::run({.seed = 1}, with_open_engine(options, add_echo_and_others, nothing)); });
   EXPECT_EQ(aid::code_of(error), errc::invalid_argument) << aid::what_of(error);
 }
 
@@ -292,8 +286,8 @@ TEST(durable_engine, a_path_that_is_a_file_is_refused_and_not_harmed) {
   auto options = options_for(on);
   options.path = path;
   auto nothing = [](durable::engine&) -> task<> { co_return; };
-  const auto error =
-      aid::thrown_by([&] { sim::run({.seed = 1}, with_open_engine(options, add_all, nothing)); });
+  const auto error = aid::thrown_by(
+      [&] { sim::run({.seed = 1}, with_open_engine(options, add_echo_and_others, nothing)); });
   EXPECT_TRUE(aid::holds<weir::error>(error)) << aid::what_of(error);
   EXPECT_EQ(ledger(), lines{"a plain file"});
 }
@@ -301,13 +295,13 @@ TEST(durable_engine, a_path_that_is_a_file_is_refused_and_not_harmed) {
 TEST(durable_engine, a_second_one_on_the_same_journal_is_locked_out) {
   const stage on;
   auto nothing = [](durable::engine&) -> task<> { co_return; };
-  session(on, add_all, [&](durable::engine& e) -> task<> {
-    auto second = [&] { return with_open_engine(options_for(on), add_all, nothing); };
-    EXPECT_EQ(co_await code_of_call(second), errc::journal_locked);
+  session(on, add_echo_and_others, [&](durable::engine& e) -> task<> {
+    auto second = [&] { return with_open_engine(options_for(on), add_echo_and_others, nothing); };
+    EXPECT_EQ(co_await code_after(second), errc::journal_locked);
     auto run = co_await e.start<std::string>("echo", {.id = "x"}, 1);
     EXPECT_EQ(co_await run.result(), "got 1");
   });
-  session(on, add_all, nothing);
+  session(on, add_echo_and_others, nothing);
 }
 
 TEST(durable_engine, one_in_another_process_is_locked_out_until_that_process_dies) {
@@ -317,7 +311,7 @@ TEST(durable_engine, one_in_another_process_is_locked_out_until_that_process_die
   const pid_t owner = ::fork();
   if (owner == 0) {
     ::alarm(60);
-    session(on, add_all, [&](durable::engine&) -> task<> {
+    session(on, add_echo_and_others, [&](durable::engine&) -> task<> {
       if (::write(ready[1], "x", 1) == 1) ::pause();
       co_return;
     });
@@ -326,12 +320,12 @@ TEST(durable_engine, one_in_another_process_is_locked_out_until_that_process_die
   char byte = 0;
   EXPECT_EQ(::read(ready[0], &byte, 1), 1);
   auto nothing = [](durable::engine&) -> task<> { co_return; };
-  const auto error = aid::thrown_by([&] { session(on, add_all, nothing); });
+  const auto error = aid::thrown_by([&] { session(on, add_echo_and_others, nothing); });
   EXPECT_EQ(aid::code_of(error), errc::journal_locked) << aid::what_of(error);
   ::kill(owner, SIGKILL);
   int status = 0;
   EXPECT_EQ(::waitpid(owner, &status, 0), owner);
-  session(on, add_all, nothing);
+  session(on, add_echo_and_others, nothing);
   ::close(ready[0]);
   ::close(ready[1]);
 }
@@ -340,7 +334,7 @@ TEST(durable_engine, with_engine_gives_the_value_of_its_function_and_its_error) 
   const stage on;
   auto app = [&](bool fails) -> task<int> {
     auto body = [&](durable::engine& e) -> task<int> {
-      add_all(e);
+      add_echo_and_others(e);
       co_await e.open();
       if (fails) throw aid::boom(3);
       co_return 42;

@@ -10,26 +10,7 @@ using durable::run_state;
 
 namespace {
 
-durable::engine_options on_disk(sim::world& w) {
-  durable::engine_options options;
-  options.path = "/journal";
-  options.segment_bytes = segment;
-  options.disk = &w.disk();
-  return options;
-}
-
-task<int> twice(int n) {
-  const int v = co_await weir::step("double", [&] { return n * 2; });
-  co_return v;
-}
-
-task<std::string> asks(int) {
-  auto answer = weir::awakeable<std::string>("answer");
-  co_await weir::step("ask", [&] { note("id " + std::string(answer.id())); });
-  co_return co_await answer.wait();
-}
-
-void add_all(durable::engine& e) {
+void add_twice_and_asks(durable::engine& e) {
   e.add("twice", twice);
   e.add("asks", asks);
 }
@@ -40,9 +21,9 @@ task<std::error_code> code_of_start(durable::engine& e, std::string id) {
 }
 
 /// A process: whatever its end, it must be a value or the failure of the journal.
-void process(sim::world& w, user use) {
-  const auto error =
-      aid::thrown_by([&] { w.run(with_open_engine(on_disk(w), add_all, std::move(use))); });
+void troubled_process(sim::world& w, user use) {
+  const auto error = aid::thrown_by(
+      [&] { w.run(with_open_engine(on_disk(w), add_twice_and_asks, std::move(use))); });
   if (error == nullptr) return;
   const auto code = aid::code_of(error);
   EXPECT_TRUE(code == errc::journal_failed || code == errc::journal_full) << aid::what_of(error);
@@ -52,7 +33,7 @@ void process(sim::world& w, user use) {
 void expect_all(sim::world& w, const std::set<std::string>& acknowledged) {
   w.disk().set({});
   w.disk().crash();
-  w.run(with_open_engine(on_disk(w), add_all, [&](durable::engine& e) -> task<> {
+  w.run(with_open_engine(on_disk(w), add_twice_and_asks, [&](durable::engine& e) -> task<> {
     for (const std::string& id : acknowledged) {
       EXPECT_TRUE(e.get(id).has_value()) << id;
       auto run = co_await e.start<int>("twice", {.id = id}, 1);
@@ -67,7 +48,7 @@ TEST(durable_fault, a_failed_sync_fails_the_call_and_every_call_after_it) {
   const stage on;
   sim::world w({.seed = 1, .start_time = day0});
   std::set<std::string> acknowledged;
-  process(w, [&](durable::engine& e) -> task<> {
+  troubled_process(w, [&](durable::engine& e) -> task<> {
     auto good = co_await e.start<int>("twice", {.id = "good"}, 1);
     EXPECT_EQ(co_await good.result(), 2);
     auto parked = co_await e.start<std::string>("asks", {.id = "asks"}, 1);
@@ -91,7 +72,7 @@ TEST(durable_fault, a_failed_sync_fails_the_call_and_every_call_after_it) {
 TEST(durable_fault, those_who_wait_for_a_result_hear_of_a_failed_sync) {
   const stage on;
   sim::world w({.seed = 1, .start_time = day0});
-  process(w, [&](durable::engine& e) -> task<> {
+  troubled_process(w, [&](durable::engine& e) -> task<> {
     auto parked = co_await e.start<std::string>("asks", {.id = "asks"}, 1);
     (void)co_await last_noted("id ");
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -136,7 +117,7 @@ TEST(durable_fault, errors_of_reading_and_writing_are_failures_of_the_journal) {
   const stage on;
   sim::world w({.seed = 1, .start_time = day0});
   std::set<std::string> acknowledged;
-  process(w, [&](durable::engine& e) -> task<> {
+  troubled_process(w, [&](durable::engine& e) -> task<> {
     EXPECT_FALSE(co_await code_of_start(e, "good"));
     acknowledged.insert("good");
     w.disk().set({.eio = 1});
@@ -146,7 +127,8 @@ TEST(durable_fault, errors_of_reading_and_writing_are_failures_of_the_journal) {
   });
   w.disk().set({.eio = 1});
   const auto error = aid::thrown_by([&] {
-    w.run(with_open_engine(on_disk(w), add_all, [](durable::engine&) -> task<> { co_return; }));
+    w.run(with_open_engine(on_disk(w), add_twice_and_asks,
+                           [](durable::engine&) -> task<> { co_return; }));
   });
   EXPECT_EQ(aid::code_of(error), errc::journal_failed) << aid::what_of(error);
   expect_all(w, acknowledged);
@@ -156,8 +138,8 @@ TEST(durable_fault, a_full_disk_refuses_new_starts_and_loses_nothing) {
   const stage on;
   sim::world w({.seed = 1, .start_time = day0});
   std::set<std::string> acknowledged;
-  process(w, [&](durable::engine& e) -> task<> {
-    w.disk().set({.space = 6 * segment});
+  troubled_process(w, [&](durable::engine& e) -> task<> {
+    w.disk().set({.space = 6 * smallest_segment});
     std::error_code code;
     for (int i = 0; i < 20'000 && !code; ++i) {
       const std::string id = "r" + std::to_string(i);
@@ -174,10 +156,10 @@ TEST(durable_fault, runs_that_are_under_way_may_end_on_a_disk_that_is_nearly_ful
   // behaviours 1: a reserved segment lets running runs finish; new starts are rejected.
   const stage on;
   sim::world w({.seed = 1, .start_time = day0});
-  process(w, [&](durable::engine& e) -> task<> {
+  troubled_process(w, [&](durable::engine& e) -> task<> {
     auto parked = co_await e.start<std::string>("asks", {.id = "asks"}, 1);
     const std::string id = co_await last_noted("id ");
-    w.disk().set({.space = 6 * segment});
+    w.disk().set({.space = 6 * smallest_segment});
     std::error_code code;
     for (int i = 0; i < 20'000 && !code; ++i) {
       code = co_await code_of_start(e, "r" + std::to_string(i));
@@ -193,7 +175,7 @@ TEST(durable_fault, short_writes_are_continued) {
   sim::world w({.seed = 1, .start_time = day0});
   w.disk().set({.short_write = 0.9});
   std::set<std::string> acknowledged;
-  process(w, [&](durable::engine& e) -> task<> {
+  troubled_process(w, [&](durable::engine& e) -> task<> {
     for (int i = 0; i < 200; ++i) {
       const std::string id = "r" + std::to_string(i);
       EXPECT_FALSE(co_await code_of_start(e, id));
@@ -217,7 +199,7 @@ TEST(durable_fault, whatever_fails_and_whenever_what_was_acknowledged_is_there_a
                     .short_write = 0.2,
                     .eio = random.chance(0.5) ? 0.003 : 0,
                     .sync_error = random.chance(0.5) ? 0.02 : 0});
-      process(w, [&](durable::engine& e) -> task<> {
+      troubled_process(w, [&](durable::engine& e) -> task<> {
         for (int i = 0; i < 20; ++i) {
           const std::string id = "r" + std::to_string(number++);
           const auto error =
@@ -265,7 +247,7 @@ TEST(durable_fault, the_result_that_somebody_saw_is_there_after_a_power_failure)
 TEST(durable_fault, after_a_close_the_end_of_the_log_is_missed_when_it_is_gone) {
   const stage on;
   sim::world w({.seed = 1, .start_time = day0});
-  process(w, [&](durable::engine& e) -> task<> {
+  troubled_process(w, [&](durable::engine& e) -> task<> {
     auto run = co_await e.start<int>("twice", {.id = "r"}, 1);
     EXPECT_EQ(co_await run.result(), 2);
   });
@@ -277,7 +259,8 @@ TEST(durable_fault, after_a_close_the_end_of_the_log_is_missed_when_it_is_gone) 
     if (cut) file->truncate(used - 100);
     if (!cut) disk_aid::put(*file, std::string(100, '\0'), used - 100);
     const auto error = aid::thrown_by([&] {
-      w.run(with_open_engine(on_disk(w), add_all, [](durable::engine&) -> task<> { co_return; }));
+      w.run(with_open_engine(on_disk(w), add_twice_and_asks,
+                             [](durable::engine&) -> task<> { co_return; }));
     });
     EXPECT_EQ(aid::code_of(error), errc::journal_corrupt) << aid::what_of(error);
     EXPECT_TRUE(aid::contains(aid::what_of(error), path)) << aid::what_of(error);

@@ -5,12 +5,9 @@
 
 #include <weir/durable.hpp>
 
+#include "durable/support/temporary_directory.hpp"
 #include "support/aid.hpp"
 
-#include <stdlib.h>
-
-#include <filesystem>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,28 +19,13 @@ namespace durable = weir::durable;
 using weir::errc;
 using weir::task;
 
-/// A directory that exists for one test.
-class directory {
- public:
-  directory() : path_(std::filesystem::temp_directory_path() / "weir-foreign-XXXXXX") {
-    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("mkdtemp " + path_);
-  }
-  directory(const directory&) = delete;
-  directory& operator=(const directory&) = delete;
-  ~directory() { std::filesystem::remove_all(path_); }
-  std::string_view path() const noexcept { return path_; }
-
- private:
-  std::string path_;
-};
-
-inline durable::engine_options engine_in(const directory& place) {
+inline durable::engine_options engine_in(const temporary_directory& place) {
   return {.path = place.path(), .sync = durable::sync::never_for_tests, .segment_bytes = 64 * 1024};
 }
 
 /// One life of an engine that knows `handler` as "h"; `use` ends it.
 template <class H, class U>
-task<> life(const directory& place, H handler, U use) {
+task<> life_in(const temporary_directory& place, H handler, U use) {
   auto body = [&](durable::engine& e) -> task<> {
     e.add("h", handler);
     co_await e.open();
@@ -55,20 +37,20 @@ task<> life(const directory& place, H handler, U use) {
 /// How a run of `handler`, a `task<std::string>()`, ends.
 template <class H>
 task<std::string> result_of(H handler) {
-  const directory place;
+  const temporary_directory place;
   std::string end;
   auto use = [&](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"});
     end = co_await run.result();
   };
-  co_await life(place, handler, use);
+  co_await life_in(place, handler, use);
   co_return end;
 }
 
 /// The same, when the engine is ended after each of `lives` and opened again.
 template <class H, class... Lengths>
 task<std::string> result_over(H handler, Lengths... lives) {
-  const directory place;
+  const temporary_directory place;
   std::string end;
   const weir::duration lengths[] = {lives...};
   for (const weir::duration length : lengths) {
@@ -76,13 +58,13 @@ task<std::string> result_over(H handler, Lengths... lives) {
       (void)co_await e.start<std::string>("h", {.id = "r"});
       co_await weir::sleep(length);
     };
-    co_await life(place, handler, use);
+    co_await life_in(place, handler, use);
   }
   auto use = [&](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"});
     end = co_await run.result();
   };
-  co_await life(place, handler, use);
+  co_await life_in(place, handler, use);
   co_return end;
 }
 

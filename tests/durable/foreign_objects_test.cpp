@@ -10,12 +10,12 @@ namespace {
 // Both in this file, because the refusal names the coroutine that it happens in.
 
 template <class F>
-std::string called(F f) {
+std::string called_foreign(F f) {
   return refusal(thrown_by(f), "foreign_objects_test.cpp:");
 }
 
 template <class F>
-task<std::string> awaited(F f) {
+task<std::string> awaited_foreign(F f) {
   std::exception_ptr error;
   try {
     (void)co_await f();
@@ -44,10 +44,10 @@ TEST(durable_foreign, loops_cannot_be_posted_to_or_asked_for) {
     int posted = 0;
     auto handler = [&]() -> task<std::string> {
       text_log all;
-      all.push_back(called([&] { return here.post([&] { ++posted; }); }));
-      all.push_back(called([&] { return here.alive(); }));
-      all.push_back(called([&] { return here.keep_alive(); }));
-      all.push_back(called([] { return weir::this_loop(); }));
+      all.push_back(called_foreign([&] { return here.post([&] { ++posted; }); }));
+      all.push_back(called_foreign([&] { return here.alive(); }));
+      all.push_back(called_foreign([&] { return here.keep_alive(); }));
+      all.push_back(called_foreign([] { return weir::this_loop(); }));
       co_await weir::step("post", [&] { return here.post([&] { ++posted; }); });
       co_return joined(all);
     };
@@ -68,11 +68,11 @@ TEST(durable_foreign, tokens_can_neither_be_asked_nor_fired_nor_waited_for) {
         ++begun;
         co_return;
       };
-      all.push_back(called([&] { return source.cancel_requested(); }));
-      all.push_back(called([&] { return token.cancel_requested(); }));
-      all.push_back(called([&] { return source.cancel("no"), 0; }));
-      all.push_back(called([&] { return weir::link(stop.get_token()); }));
-      all.push_back(co_await awaited([&] { return weir::with_token(token, work); }));
+      all.push_back(called_foreign([&] { return source.cancel_requested(); }));
+      all.push_back(called_foreign([&] { return token.cancel_requested(); }));
+      all.push_back(called_foreign([&] { return source.cancel("no"), 0; }));
+      all.push_back(called_foreign([&] { return weir::link(stop.get_token()); }));
+      all.push_back(co_await awaited_foreign([&] { return weir::with_token(token, work); }));
       co_await weir::with_token(weir::cancel_token(), work);  // one that never fires is nobody's
       co_return joined(all);
     };
@@ -94,15 +94,15 @@ TEST(durable_foreign, callbacks_are_neither_waited_for_nor_answered) {
       co_await weir::sleep(1ms);
       auto handler = [&]() -> task<std::string> {
         text_log all;
-        all.push_back(called([&] { return outside.complete(1), 0; }));
-        all.push_back(called([&] { return outside.fail(nullptr), 0; }));
+        all.push_back(called_foreign([&] { return outside.complete(1), 0; }));
+        all.push_back(called_foreign([&] { return outside.fail(nullptr), 0; }));
         auto suspends = [&] {
           return weir::suspend<int>([&](weir::resumer<int> r) {
             ++begun;
             r.complete(1);
           });
         };
-        all.push_back(co_await awaited(suspends));
+        all.push_back(co_await awaited_foreign(suspends));
         co_await weir::step("answer", [&] { outside.complete(2); });
         co_return joined(all);
       };
@@ -123,11 +123,11 @@ TEST(durable_foreign, nothing_runs_on_other_threads_or_loops) {
         ++ran;
         co_return;
       };
-      all.push_back(co_await awaited([&] { return weir::blocking([&] { ++ran; }); }));
-      all.push_back(co_await awaited([&] { return weir::on(w.loop("other"), work); }));
-      all.push_back(called([&] { return s.spawn_on(w.loop("other"), work); }));
-      all.push_back(called([&] { return weir::loop_thread(s, {.name = "t"}).ref(); }));
-      all.push_back(called([&] { return weir::runtime(s, {.threads = 2}).any(); }));
+      all.push_back(co_await awaited_foreign([&] { return weir::blocking([&] { ++ran; }); }));
+      all.push_back(co_await awaited_foreign([&] { return weir::on(w.loop("other"), work); }));
+      all.push_back(called_foreign([&] { return s.spawn_on(w.loop("other"), work); }));
+      all.push_back(called_foreign([&] { return weir::loop_thread(s, {.name = "t"}).ref(); }));
+      all.push_back(called_foreign([&] { return weir::runtime(s, {.threads = 2}).any(); }));
       co_return joined(all);
     };
     EXPECT_EQ(co_await result_of(handler), all_refused(5));
@@ -143,14 +143,14 @@ TEST(durable_foreign, pools_take_no_job) {
       auto handler = [&](weir::scope& mine) -> task<std::string> {
         text_log all;
         auto job = [&] { return ++ran; };
-        all.push_back(called([&] { return outside.try_submit(job); }));
-        all.push_back(co_await awaited([&] { return outside.submit(job); }));
-        all.push_back(co_await awaited([&] { return outside.submit_for(1s, job); }));
-        all.push_back(co_await awaited([&] { return outside.run(job); }));
-        all.push_back(co_await awaited([&] { return outside.close(); }));
-        all.push_back(called([&] { return outside.cancel(), 0; }));
-        all.push_back(called([&] { return outside.closed(); }));
-        all.push_back(called([&] { return weir::pool(mine).closed(); }));
+        all.push_back(called_foreign([&] { return outside.try_submit(job); }));
+        all.push_back(co_await awaited_foreign([&] { return outside.submit(job); }));
+        all.push_back(co_await awaited_foreign([&] { return outside.submit_for(1s, job); }));
+        all.push_back(co_await awaited_foreign([&] { return outside.run(job); }));
+        all.push_back(co_await awaited_foreign([&] { return outside.close(); }));
+        all.push_back(called_foreign([&] { return outside.cancel(), 0; }));
+        all.push_back(called_foreign([&] { return outside.closed(); }));
+        all.push_back(called_foreign([&] { return weir::pool(mine).closed(); }));
         auto in_step = [&]() -> task<int> { co_return co_await outside.run(job); };
         EXPECT_EQ(co_await weir::step("job", in_step), 1);
         co_return joined(all);
@@ -171,14 +171,14 @@ TEST(durable_foreign, channels_carry_nothing_into_a_run_or_out_of_it) {
     EXPECT_TRUE(!to.try_send(1));
     auto handler = [&]() -> task<std::string> {
       text_log all;
-      all.push_back(called([&] { return to.try_send(2); }));
-      all.push_back(co_await awaited([&] { return to.send(3); }));
-      all.push_back(called([&] { return to.close(), 0; }));
-      all.push_back(called([&] { return to.closed(); }));
-      all.push_back(called([&] { return from.try_next(); }));
-      all.push_back(co_await awaited([&] { return from.next(); }));
-      all.push_back(called([&] { return from.close(), 0; }));
-      all.push_back(called([] { return weir::channel<int>(1); }));
+      all.push_back(called_foreign([&] { return to.try_send(2); }));
+      all.push_back(co_await awaited_foreign([&] { return to.send(3); }));
+      all.push_back(called_foreign([&] { return to.close(), 0; }));
+      all.push_back(called_foreign([&] { return to.closed(); }));
+      all.push_back(called_foreign([&] { return from.try_next(); }));
+      all.push_back(co_await awaited_foreign([&] { return from.next(); }));
+      all.push_back(called_foreign([&] { return from.close(), 0; }));
+      all.push_back(called_foreign([] { return weir::channel<int>(1); }));
       co_return joined(all);
     };
     EXPECT_EQ(co_await result_of(handler), all_refused(8));
@@ -199,11 +199,11 @@ TEST(durable_foreign, emitters_and_their_streams_stay_outside) {
     EXPECT_FALSE(first.is_value());
     auto handler = [&]() -> task<std::string> {
       text_log all;
-      all.push_back(called([&] { return outside->emit(1); }));
-      all.push_back(called([&] { return outside->close(), 0; }));
-      all.push_back(called([&] { return outside->fail(nullptr), 0; }));
-      all.push_back(co_await awaited([&] { return unused.next(); }));
-      all.push_back(called([] {
+      all.push_back(called_foreign([&] { return outside->emit(1); }));
+      all.push_back(called_foreign([&] { return outside->close(), 0; }));
+      all.push_back(called_foreign([&] { return outside->fail(nullptr), 0; }));
+      all.push_back(co_await awaited_foreign([&] { return unused.next(); }));
+      all.push_back(called_foreign([] {
         (void)weir::from_callback<int>(4, weir::overflow::reject, [](weir::emitter<int>) {});
         return 0;
       }));
@@ -223,23 +223,23 @@ TEST(durable_foreign, agents_hear_nothing_and_are_not_made) {
       weir::topic<int> news("news");
       auto handler = [&](weir::scope& mine) -> task<std::string> {
         text_log all;
-        all.push_back(called([&] { return agent.cast(&counter::inc); }));
-        all.push_back(co_await awaited([&] { return agent.send(&counter::inc); }));
-        all.push_back(co_await awaited([&] { return agent.call(&counter::get); }));
-        all.push_back(called([&] { return agent.cast_after(1ms, &counter::inc); }));
-        all.push_back(called([&] { return agent.cast_every(1ms, &counter::inc); }));
-        all.push_back(called([&] { return timer.cancel(), 0; }));
-        all.push_back(called([&] { return agent.stop(); }));
-        all.push_back(co_await awaited([&] { return agent.join(); }));
-        all.push_back(co_await awaited([&] { return agent.monitor(); }));
-        all.push_back(called([&] { return agent.info(); }));
-        all.push_back(called([&] { return weir::registry::add(agent), 0; }));
-        all.push_back(called([&] { return weir::registry::find<counter>("outside"); }));
-        all.push_back(called([&] { return weir::registry::remove(agent); }));
-        all.push_back(called([&] { return weir::spawn_agent<counter>(mine, {}); }));
-        all.push_back(called([&] { return weir::agent_pool<counter>(mine, 2, {}); }));
-        all.push_back(called([] { return weir::supervisor(); }));
-        all.push_back(called([&] { return news.publish(1); }));
+        all.push_back(called_foreign([&] { return agent.cast(&counter::inc); }));
+        all.push_back(co_await awaited_foreign([&] { return agent.send(&counter::inc); }));
+        all.push_back(co_await awaited_foreign([&] { return agent.call(&counter::get); }));
+        all.push_back(called_foreign([&] { return agent.cast_after(1ms, &counter::inc); }));
+        all.push_back(called_foreign([&] { return agent.cast_every(1ms, &counter::inc); }));
+        all.push_back(called_foreign([&] { return timer.cancel(), 0; }));
+        all.push_back(called_foreign([&] { return agent.stop(); }));
+        all.push_back(co_await awaited_foreign([&] { return agent.join(); }));
+        all.push_back(co_await awaited_foreign([&] { return agent.monitor(); }));
+        all.push_back(called_foreign([&] { return agent.info(); }));
+        all.push_back(called_foreign([&] { return weir::registry::add(agent), 0; }));
+        all.push_back(called_foreign([&] { return weir::registry::find<counter>("outside"); }));
+        all.push_back(called_foreign([&] { return weir::registry::remove(agent); }));
+        all.push_back(called_foreign([&] { return weir::spawn_agent<counter>(mine, {}); }));
+        all.push_back(called_foreign([&] { return weir::agent_pool<counter>(mine, 2, {}); }));
+        all.push_back(called_foreign([] { return weir::supervisor(); }));
+        all.push_back(called_foreign([&] { return news.publish(1); }));
         co_return joined(all);
       };
       EXPECT_EQ(co_await result_of(handler), all_refused(17));
@@ -258,20 +258,20 @@ TEST(durable_foreign, shared_governors_grant_nothing) {
     auto handler = [&]() -> task<std::string> {
       text_log all;
       auto work = []() -> task<> { co_return; };
-      all.push_back(called([&] { return g.try_acquire(); }));
-      all.push_back(co_await awaited([&] { return g.acquire(); }));
-      all.push_back(co_await awaited([&] { return g.acquire(3); }));
-      all.push_back(co_await awaited([&] { return g.acquire_for(1s); }));
-      all.push_back(co_await awaited([&] { return g.with(work); }));
-      all.push_back(co_await awaited([&] { return weir::op(work) | weir::bulkhead(g); }));
-      all.push_back(co_await awaited([&] { return weir::race(g.acquire(), g.acquire()); }));
-      all.push_back(called([&] { return g.resize(5), 0; }));
-      all.push_back(called([&] { return g.close(), 0; }));
-      all.push_back(called([&] { return g.on_idle([&] { ++told; }), 0; }));
-      all.push_back(called([&] { return g.available(); }));
-      all.push_back(called([&] { return g.active(); }));
-      all.push_back(called([&] { return g.waiting(); }));
-      all.push_back(called([&] { return g.capacity(); }));
+      all.push_back(called_foreign([&] { return g.try_acquire(); }));
+      all.push_back(co_await awaited_foreign([&] { return g.acquire(); }));
+      all.push_back(co_await awaited_foreign([&] { return g.acquire(3); }));
+      all.push_back(co_await awaited_foreign([&] { return g.acquire_for(1s); }));
+      all.push_back(co_await awaited_foreign([&] { return g.with(work); }));
+      all.push_back(co_await awaited_foreign([&] { return weir::op(work) | weir::bulkhead(g); }));
+      all.push_back(co_await awaited_foreign([&] { return weir::race(g.acquire(), g.acquire()); }));
+      all.push_back(called_foreign([&] { return g.resize(5), 0; }));
+      all.push_back(called_foreign([&] { return g.close(), 0; }));
+      all.push_back(called_foreign([&] { return g.on_idle([&] { ++told; }), 0; }));
+      all.push_back(called_foreign([&] { return g.available(); }));
+      all.push_back(called_foreign([&] { return g.active(); }));
+      all.push_back(called_foreign([&] { return g.waiting(); }));
+      all.push_back(called_foreign([&] { return g.capacity(); }));
       auto in_step = [&]() -> task<> { const weir::permit held = co_await g.acquire(2); };
       co_await weir::step("acquire", in_step);
       co_return joined(all);
@@ -298,13 +298,13 @@ TEST(durable_foreign, breakers_and_budgets_let_nothing_through) {
       };
       const weir::retry_options again{.attempts = 2, .budget = &budget};
       const weir::hedge_options twice{.budget = &budget};
-      all.push_back(co_await awaited([&] { return weir::op(work) | weir::breaker(cb); }));
-      all.push_back(called([&] { return cb.state(); }));
-      all.push_back(called([&] { return cb.isolate(), 0; }));
-      all.push_back(called([&] { return cb.reset(), 0; }));
-      all.push_back(co_await awaited([&] { return weir::op(work) | weir::retry(again); }));
-      all.push_back(co_await awaited([&] { return weir::op(work) | weir::hedge(twice); }));
-      all.push_back(co_await awaited([&] { return weir::op(work) | quantile; }));
+      all.push_back(co_await awaited_foreign([&] { return weir::op(work) | weir::breaker(cb); }));
+      all.push_back(called_foreign([&] { return cb.state(); }));
+      all.push_back(called_foreign([&] { return cb.isolate(), 0; }));
+      all.push_back(called_foreign([&] { return cb.reset(), 0; }));
+      all.push_back(co_await awaited_foreign([&] { return weir::op(work) | weir::retry(again); }));
+      all.push_back(co_await awaited_foreign([&] { return weir::op(work) | weir::hedge(twice); }));
+      all.push_back(co_await awaited_foreign([&] { return weir::op(work) | quantile; }));
       co_return joined(all);
     };
     EXPECT_EQ(co_await result_of(handler), all_refused(7));
@@ -335,23 +335,23 @@ TEST(durable_foreign, objects_with_a_home_are_at_home_outside) {
     auto handler = [&]() -> task<std::string> {
       text_log all;
       auto work = []() -> task<> { co_return; };
-      all.push_back(co_await awaited([&] { return counting.acquire(); }));
-      all.push_back(co_await awaited([&] { return adaptive.acquire(); }));
-      all.push_back(co_await awaited([&] { return load.acquire(); }));
-      all.push_back(co_await awaited([&] { return rate.acquire(); }));
-      all.push_back(co_await awaited([&] { return burst.acquire(); }));
-      all.push_back(co_await awaited([&] { return parts.part("a").acquire(); }));
-      all.push_back(co_await awaited([&] { return any.acquire(); }));
-      all.push_back(co_await awaited([&] { return weir::op(work) | bulkhead; }));
-      all.push_back(called([&] { return broadcast.try_emit(1); }));
-      all.push_back(co_await awaited([&] { return subscription.next(); }));
-      all.push_back(called([&] { return replay.subscribe(); }));
-      all.push_back(called([&] { return state.set(2), 0; }));
-      all.push_back(called([&] { return queue.try_push(1); }));
-      all.push_back(called([&] { return oneshot.send(1); }));
-      all.push_back(called([&] { return event.set(), 0; }));
-      all.push_back(co_await awaited([&] { return mutex.lock(); }));
-      all.push_back(called([&] { return latch.count_down(), 0; }));
+      all.push_back(co_await awaited_foreign([&] { return counting.acquire(); }));
+      all.push_back(co_await awaited_foreign([&] { return adaptive.acquire(); }));
+      all.push_back(co_await awaited_foreign([&] { return load.acquire(); }));
+      all.push_back(co_await awaited_foreign([&] { return rate.acquire(); }));
+      all.push_back(co_await awaited_foreign([&] { return burst.acquire(); }));
+      all.push_back(co_await awaited_foreign([&] { return parts.part("a").acquire(); }));
+      all.push_back(co_await awaited_foreign([&] { return any.acquire(); }));
+      all.push_back(co_await awaited_foreign([&] { return weir::op(work) | bulkhead; }));
+      all.push_back(called_foreign([&] { return broadcast.try_emit(1); }));
+      all.push_back(co_await awaited_foreign([&] { return subscription.next(); }));
+      all.push_back(called_foreign([&] { return replay.subscribe(); }));
+      all.push_back(called_foreign([&] { return state.set(2), 0; }));
+      all.push_back(called_foreign([&] { return queue.try_push(1); }));
+      all.push_back(called_foreign([&] { return oneshot.send(1); }));
+      all.push_back(called_foreign([&] { return event.set(), 0; }));
+      all.push_back(co_await awaited_foreign([&] { return mutex.lock(); }));
+      all.push_back(called_foreign([&] { return latch.count_down(), 0; }));
       co_return joined(all);
     };
     EXPECT_EQ(co_await result_of(handler), all_refused(17));
@@ -364,8 +364,8 @@ TEST(durable_foreign, events_of_the_loop_are_not_seen) {
   simulated([]() -> task<> {
     auto handler = []() -> task<std::string> {
       text_log all;
-      all.push_back(called([] { return weir::recent_events(); }));
-      all.push_back(called([] { return weir::on_event([](const weir::event_info&) {}); }));
+      all.push_back(called_foreign([] { return weir::recent_events(); }));
+      all.push_back(called_foreign([] { return weir::on_event([](const weir::event_info&) {}); }));
       co_return joined(all);
     };
     EXPECT_EQ(co_await result_of(handler), all_refused(2));
@@ -390,12 +390,12 @@ TEST(durable_foreign, destructors_of_a_run_that_stops_existing_say_nothing) {
         co_await weir::sleep(1h);
         co_return "never";
       };
-      const directory place;
+      const temporary_directory place;
       auto use = [&](durable::engine& e) -> task<> {
         (void)co_await e.start<std::string>("h", {.id = "r"});
         co_await weir::sleep(1min);
       };
-      co_await life(place, handler, use);
+      co_await life_in(place, handler, use);
       EXPECT_EQ(destroyed, 1);
       EXPECT_EQ(agent.info().handled, 0U);
       EXPECT_EQ(from.try_next(), std::nullopt);

@@ -9,11 +9,6 @@ using durable::run_state;
 
 namespace {
 
-task<int> twice(int n) {
-  const int v = co_await weir::step("double", [&] { return n * 2; });
-  co_return v;
-}
-
 /// All files of the journal, with their contents.
 std::string content(const stage& on) {
   std::string all;
@@ -25,19 +20,19 @@ std::string content(const stage& on) {
   return all;
 }
 
-task<int> result_of(durable::engine& e, std::string id) {
+task<int> result_of_run(durable::engine& e, std::string id) {
   auto run = co_await e.start<int>("h", {.id = id}, 21);
   co_return co_await run.result();
 }
 
 /// An engine with its thread, in a process of its own.
-void real_session(const stage& on, user use) {
+void real_session_of_twice(const stage& on, user use) {
   whole_life([&] { weir::run(with_open_engine(options_for(on), as_h(twice), use)); });
 }
 
 /// A child of the process that has the engine; its status.
 template <class F>
-task<int> child_of(F f) {
+task<int> exit_code_of_child(F f) {
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
@@ -68,11 +63,11 @@ task<int> says_child(Call call) {
 
 TEST(durable_fork, a_child_that_uses_the_engine_is_told_so_and_writes_nothing) {
   const stage on;
-  real_session(on, [&](durable::engine& e) -> task<> {
-    EXPECT_EQ(co_await result_of(e, "before"), 42);
+  real_session_of_twice(on, [&](durable::engine& e) -> task<> {
+    EXPECT_EQ(co_await result_of_run(e, "before"), 42);
     const std::string before = content(on);
     auto child = [&]() -> task<int> {
-      int wrong = co_await says_child([&] { return result_of(e, "in the child"); });
+      int wrong = co_await says_child([&] { return result_of_run(e, "in the child"); });
       wrong += co_await says_child([&] { return e.signal("before", "x", 1); });
       wrong += co_await says_child([&]() -> task<> {
         (void)e.get("before");
@@ -84,9 +79,9 @@ TEST(durable_fork, a_child_that_uses_the_engine_is_told_so_and_writes_nothing) {
       });
       co_return wrong;
     };
-    EXPECT_EQ(co_await child_of(child), 0);
+    EXPECT_EQ(co_await exit_code_of_child(child), 0);
     EXPECT_TRUE(content(on) == before);
-    EXPECT_EQ(co_await result_of(e, "after"), 42);
+    EXPECT_EQ(co_await result_of_run(e, "after"), 42);
   });
   session(on, as_h(twice), [](durable::engine& e) -> task<> {
     EXPECT_EQ(e.list({}).size(), 2u);
@@ -96,7 +91,7 @@ TEST(durable_fork, a_child_that_uses_the_engine_is_told_so_and_writes_nothing) {
 
 TEST(durable_fork, a_child_cannot_open_the_journal_while_its_parent_has_it) {
   const stage on;
-  real_session(on, [&](durable::engine&) -> task<> {
+  real_session_of_twice(on, [&](durable::engine&) -> task<> {
     auto child = [&]() -> task<int> {
       auto opens = [&] {
         return with_open_engine(options_for(on), as_h(twice),
@@ -105,7 +100,7 @@ TEST(durable_fork, a_child_cannot_open_the_journal_while_its_parent_has_it) {
       const auto error = co_await aid::attempt(opens);
       co_return aid::code_of(error) == errc::journal_locked ? 0 : 1;
     };
-    EXPECT_EQ(co_await child_of(child), 0);
+    EXPECT_EQ(co_await exit_code_of_child(child), 0);
     co_return;
   });
 }
@@ -118,7 +113,7 @@ TEST(durable_fork, a_child_that_returns_through_the_engine_ends_and_writes_nothi
     std::string before;
     int status = -1;
     auto use = [&](durable::engine& e) -> task<> {
-      EXPECT_EQ(co_await result_of(e, "before"), 42);
+      EXPECT_EQ(co_await result_of_run(e, "before"), 42);
       before = content(on);
       std::fflush(nullptr);
       const pid_t child = ::fork();
@@ -131,7 +126,7 @@ TEST(durable_fork, a_child_that_returns_through_the_engine_ends_and_writes_nothi
                                 [](durable::engine&) -> task<> { co_return; });
       });
       EXPECT_EQ(aid::code_of(second), errc::journal_locked);
-      EXPECT_EQ(co_await result_of(e, "after"), 42);
+      EXPECT_EQ(co_await result_of_run(e, "after"), 42);
     };
     weir::run(with_open_engine(options_for(on), as_h(twice), use));
     if (in_child) ::_exit(0);
@@ -146,7 +141,7 @@ TEST(durable_fork, a_child_that_outlives_its_parent_does_not_keep_the_lock) {
   EXPECT_EQ(
       life([&] {
         weir::run(with_open_engine(options_for(on), as_h(twice), [&](durable::engine& e) -> task<> {
-          EXPECT_EQ(co_await result_of(e, "before"), 42);
+          EXPECT_EQ(co_await result_of_run(e, "before"), 42);
           if (::fork() == 0) {  // lives until the test says so
             ::close(alive[1]);
             char none = 0;
@@ -159,7 +154,7 @@ TEST(durable_fork, a_child_that_outlives_its_parent_does_not_keep_the_lock) {
       crashed);
   session(on, as_h(twice), [](durable::engine& e) -> task<> {
     EXPECT_EQ(e.get("before")->state, run_state::completed);
-    EXPECT_EQ(co_await result_of(e, "after"), 42);
+    EXPECT_EQ(co_await result_of_run(e, "after"), 42);
   });
   ::close(alive[1]);
   ::close(alive[0]);

@@ -13,15 +13,34 @@
 #include "durable/manifest.hpp"
 #include "support/disk_aid.hpp"
 
-using namespace weir::detail;
 using disk_aid::bytes;
 using disk_aid::generator;
+using weir::detail::checksum_fits;
+using weir::detail::checksum_seed;
+using weir::detail::crc32c;
+using weir::detail::crc32c_by_table;
+using weir::detail::decode_manifest;
+using weir::detail::decode_record;
+using weir::detail::decode_segment_header;
+using weir::detail::encode;
+using weir::detail::journal_secret;
+using weir::detail::journal_version;
+using weir::detail::log_batch;
+using weir::detail::log_layout;
+using weir::detail::manifest;
+using weir::detail::manifest_bytes;
+using weir::detail::peek_frame;
+using weir::detail::record_bytes;
+using weir::detail::record_cursor;
+using weir::detail::record_view;
+using weir::detail::segment_header;
+using weir::detail::segment_header_bytes;
 
 namespace {
 
-constexpr journal_secret secret{42, 1};
+constexpr journal_secret frame_secret{42, 1};
 
-std::vector<std::byte> random_bytes(generator& random, std::size_t n) {
+std::vector<std::byte> random_content(generator& random, std::size_t n) {
   std::vector<std::byte> made(n);
   for (std::byte& b : made) b = static_cast<std::byte>(random.next());
   return made;
@@ -35,13 +54,13 @@ std::vector<std::byte> frame_of(const std::vector<std::string>& payloads) {
                      .next_lsn = 10,
                      .segment_bytes = 1 << 20,
                      .epoch = 5,
-                     .secret = secret});
+                     .secret = frame_secret});
   log_batch batch;
   for (const std::string& p : payloads)
     layout.append(batch, {.type = 1, .flags = 2, .run = 3, .fiber = 4, .index = 5}, p);
   layout.close_frame(batch);
   batch.durable_lsn = 9;
-  batch.seal(5, checksum_seed(secret));
+  batch.seal(5, checksum_seed(frame_secret));
   return batch.bytes;
 }
 
@@ -56,7 +75,7 @@ TEST(crc32c, has_the_published_values) {
 
 TEST(crc32c, is_the_same_by_instruction_and_by_table_at_every_length_and_alignment) {
   generator random(1);
-  const auto data = random_bytes(random, 5000);
+  const auto data = random_content(random, 5000);
   for (std::size_t begin = 0; begin < 9; ++begin)
     for (std::size_t n = 0; n < 300; ++n) {
       const auto part = std::span(data).subspan(begin, n);
@@ -73,7 +92,7 @@ TEST(crc32c, of_a_whole_is_that_of_its_parts_one_after_the_other) {
 
 TEST(segment_header, comes_back_and_every_changed_bit_is_noticed) {
   const segment_header header{
-      .number = 7, .epoch = 3, .first_lsn = 99, .secret = secret, .bytes = 65536};
+      .number = 7, .epoch = 3, .first_lsn = 99, .secret = frame_secret, .bytes = 65536};
   std::array<std::byte, segment_header_bytes> as_bytes{};
   encode(header, as_bytes);
   const auto back = decode_segment_header(as_bytes);
@@ -83,7 +102,7 @@ TEST(segment_header, comes_back_and_every_changed_bit_is_noticed) {
   EXPECT_EQ(back->number, 7u);
   EXPECT_EQ(back->epoch, 3u);
   EXPECT_EQ(back->first_lsn, 99u);
-  EXPECT_EQ(back->secret, secret);
+  EXPECT_EQ(back->secret, frame_secret);
   EXPECT_EQ(back->bytes, 65536u);
   for (std::size_t bit = 0; bit < 8 * as_bytes.size(); ++bit) {
     as_bytes[bit / 8] ^= std::byte{1} << (bit % 8);
@@ -97,7 +116,7 @@ TEST(manifest, comes_back_and_every_changed_bit_or_length_is_noticed) {
                    .first_segment = 2,
                    .first_lsn = 50,
                    .durable_lsn = 70,
-                   .secret = secret,
+                   .secret = frame_secret,
                    .segment_bytes = 1 << 20};
   std::array<std::byte, manifest_bytes> as_bytes{};
   encode(m, as_bytes);
@@ -107,7 +126,7 @@ TEST(manifest, comes_back_and_every_changed_bit_or_length_is_noticed) {
   EXPECT_EQ(back->first_segment, 2u);
   EXPECT_EQ(back->first_lsn, 50u);
   EXPECT_EQ(back->durable_lsn, 70u);
-  EXPECT_EQ(back->secret, secret);
+  EXPECT_EQ(back->secret, frame_secret);
   EXPECT_EQ(back->segment_bytes, 1u << 20);
   EXPECT_FALSE(decode_manifest(std::span(as_bytes).first(79)));
   for (std::size_t bit = 0; bit < 8 * as_bytes.size(); ++bit) {
@@ -129,7 +148,7 @@ TEST(frame, holds_its_records_in_order) {
   EXPECT_EQ(head->durable_lsn, 9u);
   EXPECT_EQ(head->epoch, 5u);
   EXPECT_EQ(head->segment, 3u);
-  EXPECT_TRUE(checksum_fits(frame, checksum_seed(secret)));
+  EXPECT_TRUE(checksum_fits(frame, checksum_seed(frame_secret)));
   record_cursor cursor(frame);
   record_view record;
   for (const std::string& p : payloads) {
@@ -151,7 +170,7 @@ TEST(frame, of_another_journal_does_not_fit) {
 
 TEST(frame, notices_every_changed_bit) {
   auto frame = frame_of({"one", "two"});
-  const std::uint32_t seed = checksum_seed(secret);
+  const std::uint32_t seed = checksum_seed(frame_secret);
   for (std::size_t bit = 0; bit < 8 * frame.size(); ++bit) {
     frame[bit / 8] ^= std::byte{1} << (bit % 8);
     const auto head = peek_frame(frame);
@@ -177,7 +196,7 @@ TEST(frame, has_the_bytes_of_the_specification) {
 }
 
 TEST(record, is_found_by_itself_and_notices_every_changed_bit) {
-  const std::uint32_t seed = checksum_seed(secret);
+  const std::uint32_t seed = checksum_seed(frame_secret);
   std::vector<std::byte> record(record_bytes(5));
   encode({.type = 9, .run = 8}, "hello", record, seed);
   ASSERT_TRUE(decode_record(record, seed));
@@ -198,7 +217,7 @@ TEST(log_layout, begins_a_segment_when_a_frame_does_not_fit_and_never_writes_bey
                      .next_lsn = 1,
                      .segment_bytes = 2000,
                      .epoch = 1,
-                     .secret = secret});
+                     .secret = frame_secret});
   log_batch batch;
   for (int i = 0; i < 40; ++i) layout.append(batch, {.type = 1}, std::string(100, 'x'));
   layout.close_frame(batch);

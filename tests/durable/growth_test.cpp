@@ -19,7 +19,7 @@ std::uint64_t visits_of(const installer& setup, const user& use, std::int64_t ma
   const stage on;
   durable::engine_options options = options_for(on);
   options.max_live = max_live;
-  options.segment_bytes = 16 * segment;
+  options.segment_bytes = 16 * smallest_segment;
   const std::uint64_t before = list_visits;
   sim::run({.seed = 1, .start_time = day0}, with_open_engine(options, setup, use));
   return list_visits - before;
@@ -49,7 +49,7 @@ task<int> in_a_long_step(int n) {
   co_return co_await weir::step("long", body);
 }
 
-task<int> hears(int n) { co_return n + co_await weir::signal<int>("go").wait(); }
+task<int> hears_go(int n) { co_return n + co_await weir::signal<int>("go").wait(); }
 
 }  // namespace
 
@@ -73,7 +73,7 @@ TEST(durable_growth, runs_that_are_suspended_one_after_the_other) {
       co_await start_all(e, "h", n);
       for (int i = 0; i < n; ++i) EXPECT_TRUE(co_await e.signal("r" + std::to_string(i), "go", 1));
     };
-    return visits_of(as_h(hears), use, 10);
+    return visits_of(as_h(hears_go), use, 10);
   });
 }
 
@@ -85,7 +85,7 @@ TEST(durable_growth, runs_whose_timers_are_due_while_others_are_replayed) {
       co_return i;
     };
     durable::engine_options options = options_for(on);
-    options.segment_bytes = 16 * segment;
+    options.segment_bytes = 16 * smallest_segment;
     options.max_live = 10;
     auto life = [&](weir::duration later, const user& use) {
       sim::run({.seed = 1, .start_time = day0 + later},
@@ -237,7 +237,7 @@ TEST(durable_growth, callers_of_one_run) {
       co_return co_await weir::call<int>("hears", input, to);
     };
     auto setup = [=](durable::engine& e) {
-      e.add("hears", hears);
+      e.add("hears", hears_go);
       e.add("h", calls);
     };
     return visits_of(setup, [n](durable::engine& e) -> task<> {

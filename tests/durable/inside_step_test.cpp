@@ -8,7 +8,7 @@ namespace {
 
 /// The code as text, or "allowed".
 template <class F>
-task<std::string> refusal(F f) {
+task<std::string> refusal_in_step(F f) {
   const std::exception_ptr error = co_await aid::attempt(f);
   if (error == nullptr) co_return "allowed";
   if (aid::code_of(error) == errc::inside_step) co_return "inside_step";
@@ -17,7 +17,7 @@ task<std::string> refusal(F f) {
 }
 
 template <class F>
-std::string plain_refusal(F f) {
+std::string plain_refusal_in_step(F f) {
   const std::exception_ptr error = aid::thrown_by(f);
   if (error == nullptr) return "allowed";
   if (aid::code_of(error) == errc::inside_step) return "inside_step";
@@ -28,17 +28,17 @@ std::string plain_refusal(F f) {
 /// What happens to `f` in the task body of a step.
 template <class F>
 task<std::string> in_a_step(F f) {
-  auto body = [&]() -> task<std::string> { co_return co_await refusal(f); };
+  auto body = [&]() -> task<std::string> { co_return co_await refusal_in_step(f); };
   co_return co_await weir::step("body", body);
 }
 
-using answers = std::vector<std::string>;
+using answer_list = std::vector<std::string>;
 
 }  // namespace
 
 TEST(durable_inside_step, every_journal_operation_is_refused_in_a_task_body) {
   auto handler = [](int) -> task<std::string> {
-    answers all;
+    answer_list all;
     auto inner = [] { return weir::step("inner", [] { note("ran"); }); };
     all.push_back(co_await in_a_step(inner));
     auto once = [] { return weir::step_once("inner", [] { note("ran"); }); };
@@ -70,11 +70,11 @@ TEST(durable_inside_step, every_journal_operation_is_refused_in_a_task_body) {
 
 TEST(durable_inside_step, what_needs_no_await_is_refused_in_a_plain_body) {
   auto handler = [](int) -> task<std::string> {
-    answers all;
+    answer_list all;
     all.push_back(co_await weir::step(
-        "a", [] { return plain_refusal([] { return weir::awakeable<int>("a"); }); }));
+        "a", [] { return plain_refusal_in_step([] { return weir::awakeable<int>("a"); }); }));
     all.push_back(co_await weir::step("p", [] {
-      return plain_refusal([] {
+      return plain_refusal_in_step([] {
         auto p = weir::promise<int>("p");
         return p.peek();
       });
@@ -90,7 +90,7 @@ TEST(durable_inside_step, a_child_of_a_body_is_inside_too_and_the_run_is_not_aft
     auto body = [&]() -> task<std::string> {
       co_return co_await weir::with_scope([&](weir::scope& s) -> task<std::string> {
         auto inner = [] { return weir::step("inner", [] { note("ran"); }); };
-        auto child = [&]() -> task<std::string> { co_return co_await refusal(inner); };
+        auto child = [&]() -> task<std::string> { co_return co_await refusal_in_step(inner); };
         co_return co_await s.spawn(child);
       });
     };
@@ -119,22 +119,23 @@ TEST(durable_inside_step, a_sibling_of_a_running_body_is_not_inside) {
 TEST(durable_inside_step, the_runs_own_objects_are_not_for_step_bodies) {
   // "the run's own objects touched from a step body: errc::not_journaled"
   auto handler = [](int) -> task<std::string> {
-    answers all;
+    answer_list all;
     weir::queue<int> q(4);
     weir::oneshot<int> o;
     weir::event ev;
     weir::mutex m;
+    all.push_back(co_await weir::step(
+        "queue", [&] { return plain_refusal_in_step([&] { return q.try_push(1); }); }));
+    all.push_back(co_await weir::step(
+        "oneshot", [&] { return plain_refusal_in_step([&] { return o.send(1); }); }));
     all.push_back(
-        co_await weir::step("queue", [&] { return plain_refusal([&] { return q.try_push(1); }); }));
-    all.push_back(
-        co_await weir::step("oneshot", [&] { return plain_refusal([&] { return o.send(1); }); }));
-    all.push_back(co_await weir::step("event", [&] { return plain_refusal([&] { ev.set(); }); }));
+        co_await weir::step("event", [&] { return plain_refusal_in_step([&] { ev.set(); }); }));
     auto pops = [&]() -> task<std::string> {
-      co_return co_await refusal([&] { return q.next(); });
+      co_return co_await refusal_in_step([&] { return q.next(); });
     };
     all.push_back(co_await weir::step("next", pops));
     auto locks = [&]() -> task<std::string> {
-      co_return co_await refusal([&] { return m.lock(); });
+      co_return co_await refusal_in_step([&] { return m.lock(); });
     };
     all.push_back(co_await weir::step("lock", locks));
     all.push_back(q.size() == 0 && !ev.is_set() ? "untouched" : "touched");
@@ -152,7 +153,7 @@ TEST(durable_inside_step, the_scope_of_the_run_is_not_for_step_bodies) {
         note("stray ran");
         co_return;
       };
-      co_return plain_refusal([&] { s.spawn(stray); });
+      co_return plain_refusal_in_step([&] { s.spawn(stray); });
     };
     co_return co_await weir::step("body", body);
   };

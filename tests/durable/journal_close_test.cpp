@@ -16,12 +16,11 @@ using namespace journal_aid;
 using disk_aid::generator;
 using disk_aid::rig;
 using weir::errc;
-using texts = std::vector<std::string>;
 
 namespace {
 
 /// Records of several sizes, a blob among them, over three segments.
-texts fill(weir::disk& disk, bool close, int records = 150) {
+texts fill_unevenly(weir::disk& disk, bool close, int records = 150) {
   texts expected;
   opened o(disk);
   for (int i = 0; i < records; ++i) {
@@ -68,7 +67,7 @@ void expect_refused_or_whole(weir::disk& disk, const texts& expected, const std:
 }
 
 /// Refused, with this text.
-void expect_refused(weir::disk& disk, const std::string& part) {
+void expect_refused_with(weir::disk& disk, const std::string& part) {
   const image before = files(disk);
   collector seen;
   journal j(on(disk));
@@ -89,7 +88,7 @@ weir::detail::manifest manifest_of(weir::disk& disk) {
 
 TEST(journal_close, every_file_cut_at_every_record_boundary_is_refused_or_loses_nothing) {
   rig r;
-  const texts expected = fill(r.disk, true);
+  const texts expected = fill_unevenly(r.disk, true);
   const image whole = files(r.disk);
   ASSERT_GE(whole.size(), 5u);  // a manifest, three segments, a blob
   for (const auto& [name, content] : whole) {
@@ -100,7 +99,7 @@ TEST(journal_close, every_file_cut_at_every_record_boundary_is_refused_or_loses_
       restore(damaged.disk, whole);
       cut(damaged.disk, name, size);
       if (weir::detail::segment_number(name))
-        expect_refused(damaged.disk, "journal corrupt: 'j/" + name + "' at offset ");
+        expect_refused_with(damaged.disk, "journal corrupt: 'j/" + name + "' at offset ");
       else
         expect_refused_or_whole(damaged.disk, expected, name);
       ASSERT_FALSE(HasFailure()) << name << " cut to " << size;
@@ -110,7 +109,7 @@ TEST(journal_close, every_file_cut_at_every_record_boundary_is_refused_or_loses_
 
 TEST(journal_close, every_file_deleted_is_refused_or_loses_nothing) {
   rig r;
-  const texts expected = fill(r.disk, true);
+  const texts expected = fill_unevenly(r.disk, true);
   const image whole = files(r.disk);
   for (const auto& [name, content] : whole) {
     rig damaged;
@@ -122,7 +121,7 @@ TEST(journal_close, every_file_deleted_is_refused_or_loses_nothing) {
 
 TEST(journal_close, every_file_emptied_with_its_size_kept_is_refused_or_loses_nothing) {
   rig r;
-  const texts expected = fill(r.disk, true);
+  const texts expected = fill_unevenly(r.disk, true);
   const image whole = files(r.disk);
   for (const auto& [name, content] : whole) {
     rig damaged;
@@ -135,7 +134,7 @@ TEST(journal_close, every_file_emptied_with_its_size_kept_is_refused_or_loses_no
 
 TEST(journal_close, a_bit_flipped_anywhere_is_refused_or_loses_nothing) {
   rig r;
-  const texts expected = fill(r.disk, true, 60);
+  const texts expected = fill_unevenly(r.disk, true, 60);
   const image whole = files(r.disk);
   generator random(7);
   for (int trial = 0; trial < 300; ++trial) {
@@ -163,32 +162,32 @@ TEST(journal_close, the_last_batch_is_proven_and_its_loss_names_file_and_offset)
     o.j.close();
   }
   disk_aid::put(*r.disk.open(segment(1), weir::open_mode::read_write), std::string(80, '\0'), 64);
-  expect_refused(r.disk, "'" + segment(1) + "' at offset 64:");
+  expect_refused_with(r.disk, "'" + segment(1) + "' at offset 64:");
 }
 
 TEST(journal_close, a_missing_last_segment_is_named) {
   rig r;
-  fill(r.disk, true);
+  fill_unevenly(r.disk, true);
   std::uint64_t last = 1;
   while (last < manifest_of(r.disk).begun) ++last;
   for (std::uint64_t n = last; r.disk.exists(segment(n)); ++n) r.disk.unlink(segment(n));
   ASSERT_GT(last, 1u);
-  expect_refused(r.disk, "'" + segment(last) + "' at offset 0: the file is missing");
+  expect_refused_with(r.disk, "'" + segment(last) + "' at offset 0: the file is missing");
 }
 
 // A process that died has not closed its journal; what it began is in the manifest all the same.
 TEST(journal_close, a_segment_that_was_begun_is_missed_without_a_close_too) {
   rig r;
-  fill(r.disk, false);
+  fill_unevenly(r.disk, false);
   const std::uint64_t last = manifest_of(r.disk).begun;
   ASSERT_GT(last, 1u);
   for (std::uint64_t n = last; r.disk.exists(segment(n)); ++n) r.disk.unlink(segment(n));
-  expect_refused(r.disk, "'" + segment(last) + "' at offset 0: the file is missing");
+  expect_refused_with(r.disk, "'" + segment(last) + "' at offset 0: the file is missing");
 }
 
 TEST(journal_close, a_segment_before_the_last_that_was_cut_is_refused_without_a_close_too) {
   rig r;
-  fill(r.disk, false);
+  fill_unevenly(r.disk, false);
   const image whole = files(r.disk);
   const std::uint64_t begun = manifest_of(r.disk).begun;
   ASSERT_GT(begun, 1u);
@@ -199,8 +198,8 @@ TEST(journal_close, a_segment_before_the_last_that_was_cut_is_refused_without_a_
       rig damaged;
       restore(damaged.disk, whole);
       cut(damaged.disk, name, size);
-      expect_refused(damaged.disk,
-                     "'j/" + name + "' at offset " + std::to_string(size) + ": the file ends here");
+      expect_refused_with(damaged.disk, "'j/" + name + "' at offset " + std::to_string(size) +
+                                            ": the file ends here");
       ASSERT_FALSE(HasFailure()) << name << " cut to " << size;
     }
   }
@@ -209,7 +208,7 @@ TEST(journal_close, a_segment_before_the_last_that_was_cut_is_refused_without_a_
 // "After a crash the rule of evidence holds": the last frame proves those before it.
 TEST(journal_close, the_last_segment_that_was_cut_after_a_crash_loses_unproven_frames_only) {
   rig r;
-  const texts expected = fill(r.disk, false);
+  const texts expected = fill_unevenly(r.disk, false);
   const image whole = files(r.disk);
   const std::string name = weir::detail::segment_name(manifest_of(r.disk).begun);
   std::size_t opened_again = 0;
@@ -232,14 +231,14 @@ TEST(journal_close, the_last_segment_that_was_cut_after_a_crash_loses_unproven_f
   EXPECT_GT(opened_again, 1u);
 }
 
-TEST(journal_close, the_last_segment_that_was_cut_after_a_close_is_refused_even_where_it_was_empty) {
+TEST(journal_close, the_last_segment_cut_after_a_close_is_refused_even_where_it_was_empty) {
   rig r;
-  fill(r.disk, true);
+  fill_unevenly(r.disk, true);
   const std::string name = weir::detail::segment_name(manifest_of(r.disk).begun);
   const std::uint64_t size = disk_aid::get(r.disk, "j/" + name).size() - 1;
   cut(r.disk, name, size);
-  expect_refused(r.disk,
-                 "'j/" + name + "' at offset " + std::to_string(size) + ": the file ends here");
+  expect_refused_with(
+      r.disk, "'j/" + name + "' at offset " + std::to_string(size) + ": the file ends here");
 }
 
 TEST(journal_close, a_prepared_segment_that_was_cut_is_refused_with_and_without_a_manifest) {
@@ -254,13 +253,13 @@ TEST(journal_close, a_prepared_segment_that_was_cut_is_refused_with_and_without_
     ASSERT_TRUE(r.disk.exists(segment(2)));
     cut(r.disk, weir::detail::segment_name(2), 100);
     if (!with_manifest) r.disk.unlink("j/MANIFEST");
-    expect_refused(r.disk, "'" + segment(2) + "' at offset 100:");
+    expect_refused_with(r.disk, "'" + segment(2) + "' at offset 100:");
   }
 }
 
 TEST(journal_close, a_journal_goes_on_after_a_close_and_its_mark_is_then_a_lower_bound) {
   rig r;
-  texts expected = fill(r.disk, true);
+  texts expected = fill_unevenly(r.disk, true);
   {
     opened o(r.disk);
     EXPECT_EQ(o.seen.payloads(), expected);
@@ -283,7 +282,7 @@ TEST(journal_close, a_close_that_fails_takes_nothing_away) {
       if (kind == 0) r.disk.fail_next_sync();
       if (kind == 1) r.disk.set({.eio = 1});
       if (kind == 2) r.disk.set({.space = 1});
-      EXPECT_EQ(code_of([&] { o.j.close(); }),
+      EXPECT_EQ(errc_of([&] { o.j.close(); }),
                 kind == 2 ? errc::journal_full : errc::journal_failed);
       r.disk.set({});
     }

@@ -14,12 +14,11 @@ using namespace journal_aid;
 using disk_aid::generator;
 using disk_aid::rig;
 using weir::errc;
-using texts = std::vector<std::string>;
 
 namespace {
 
 /// A journal with one record per commit, written in one life.
-texts fill(weir::disk& disk, int records, std::size_t bytes = 1000) {
+texts fill_evenly(weir::disk& disk, int records, std::size_t bytes = 1000) {
   texts expected;
   opened o(disk);
   for (int i = 0; i < records; ++i) {
@@ -42,12 +41,12 @@ void flip(weir::disk& disk, const std::string& path, std::uint64_t offset, int b
 }
 
 /// Refused, with this file and offset in the text, and nothing is changed.
-void expect_refused(weir::disk& disk, const std::string& file, std::uint64_t offset) {
+void expect_corrupt_at(weir::disk& disk, const std::string& file, std::uint64_t offset) {
   const image before = files(disk);
   journal j(on(disk));
   collector seen;
   std::string text;
-  EXPECT_EQ(code_of([&] { j.open(seen); }), errc::journal_corrupt);
+  EXPECT_EQ(errc_of([&] { j.open(seen); }), errc::journal_corrupt);
   text = disk_aid::text_of([&] { j.open(seen); });
   EXPECT_NE(text.find(file), std::string::npos) << text;
   EXPECT_NE(text.find("at offset " + std::to_string(offset) + ":"), std::string::npos) << text;
@@ -70,7 +69,7 @@ std::uint64_t frame_at(std::size_t index, std::size_t bytes = 1000) {
 TEST(journal_damage, a_file_cut_in_its_last_frame_loses_that_frame_only_and_gets_its_size_back) {
   for (const std::size_t cut : {1u, 5u, 9u, 17u, 33u, 500u, 1050u}) {
     rig r;
-    const texts expected = fill(r.disk, 5);
+    const texts expected = fill_evenly(r.disk, 5);
     const std::size_t end = used(r.disk, 1);
     const auto file = r.disk.open(segment(1), weir::open_mode::read_write);
     const std::uint64_t size = file->size();
@@ -83,7 +82,7 @@ TEST(journal_damage, a_file_cut_in_its_last_frame_loses_that_frame_only_and_gets
 
 TEST(journal_damage, a_byte_flipped_in_the_last_frame_cuts_it_off_and_nothing_is_left_of_it) {
   rig r;
-  const texts expected = fill(r.disk, 5);
+  const texts expected = fill_evenly(r.disk, 5);
   flip(r.disk, segment(1), used(r.disk, 1) - 1);
   EXPECT_EQ(payloads(r.disk), first(expected, 4));
   EXPECT_LE(used(r.disk, 1), frame_at(4));
@@ -93,77 +92,77 @@ TEST(journal_damage, a_byte_flipped_before_the_last_frame_is_refused) {
   for (std::size_t i = 0; i < 4; ++i)
     for (const std::size_t into : {0u, 4u, 8u, 13u, 20u, 30u, 50u, 100u, 1070u}) {
       rig r;
-      fill(r.disk, 5);
+      fill_evenly(r.disk, 5);
       flip(r.disk, segment(1), frame_at(i) + into);
-      expect_refused(r.disk, segment(1), frame_at(i));
+      expect_corrupt_at(r.disk, segment(1), frame_at(i));
     }
 }
 
 TEST(journal_damage, what_was_there_at_the_last_open_is_never_a_torn_tail) {
   rig r;
-  fill(r.disk, 5);
+  fill_evenly(r.disk, 5);
   (void)payloads(r.disk);
   flip(r.disk, segment(1), used(r.disk, 1) - 1);
-  expect_refused(r.disk, segment(1), frame_at(4));
+  expect_corrupt_at(r.disk, segment(1), frame_at(4));
 }
 
 TEST(journal_damage,
      a_frame_overwritten_by_zeros_is_refused_if_a_later_one_shows_that_it_was_there) {
   rig r;
-  fill(r.disk, 5);
+  fill_evenly(r.disk, 5);
   disk_aid::put(*r.disk.open(segment(1), weir::open_mode::read_write),
                 std::string(frame_at(1) - frame_at(0), '\0'), frame_at(1));
-  expect_refused(r.disk, segment(1), frame_at(1));
+  expect_corrupt_at(r.disk, segment(1), frame_at(1));
 }
 
 TEST(journal_damage, a_bad_frame_in_a_segment_that_is_not_the_last_is_refused) {
   rig r;
-  fill(r.disk, 70);
+  fill_evenly(r.disk, 70);
   ASSERT_TRUE(r.disk.exists(segment(2)));
   const std::size_t in_first = (small_segment - 64) / (frame_at(1) - frame_at(0));
   flip(r.disk, segment(1), frame_at(in_first - 1) + 60);
-  expect_refused(r.disk, segment(1), frame_at(in_first - 1));
+  expect_corrupt_at(r.disk, segment(1), frame_at(in_first - 1));
 }
 
 TEST(journal_damage, a_bad_header_of_a_segment_is_refused_if_something_in_it_was_durable) {
   for (const std::uint64_t which : {1u, 2u, 3u}) {
     rig r;
-    fill(r.disk, 160);
+    fill_evenly(r.disk, 160);
     ASSERT_GT(used(r.disk, 3), 3000u);
     flip(r.disk, segment(which), 33);
-    expect_refused(r.disk, segment(which), 0);
+    expect_corrupt_at(r.disk, segment(which), 0);
   }
 }
 
 TEST(journal_damage, a_header_of_zeros_is_refused_if_something_behind_it_was_durable) {
   rig r;
-  fill(r.disk, 160);
+  fill_evenly(r.disk, 160);
   disk_aid::put(*r.disk.open(segment(3), weir::open_mode::read_write), std::string(512, '\0'));
-  expect_refused(r.disk, segment(3), 0);
+  expect_corrupt_at(r.disk, segment(3), 0);
 }
 
 TEST(journal_damage, a_missing_segment_is_refused) {
   for (const std::uint64_t which : {1u, 2u}) {
     rig r;
-    fill(r.disk, 160);
+    fill_evenly(r.disk, 160);
     r.disk.unlink(segment(which));
-    expect_refused(r.disk, segment(which + 1), 0);
+    expect_corrupt_at(r.disk, segment(which + 1), 0);
   }
 }
 
 TEST(journal_damage, a_missing_last_segment_is_refused_if_the_manifest_knows_of_it) {
   rig r;
-  fill(r.disk, 100);
+  fill_evenly(r.disk, 100);
   (void)payloads(r.disk);
   r.disk.unlink(segment(2));
   const image before = files(r.disk);
-  EXPECT_EQ(code_of([&] { opened o(r.disk); }), errc::journal_corrupt);
+  EXPECT_EQ(errc_of([&] { opened o(r.disk); }), errc::journal_corrupt);
   EXPECT_TRUE(files(r.disk) == before);
 }
 
 TEST(journal_damage, a_segment_of_another_journal_is_refused) {
   rig r;
-  fill(r.disk, 100);
+  fill_evenly(r.disk, 100);
   rig other;
   journal_options options = on(other.disk);
   options.secret = {9, 9};
@@ -174,12 +173,12 @@ TEST(journal_damage, a_segment_of_another_journal_is_refused) {
   }
   disk_aid::put(*r.disk.open(segment(2), weir::open_mode::read_write),
                 disk_aid::get(other.disk, segment(2)));
-  expect_refused(r.disk, segment(2), 40);
+  expect_corrupt_at(r.disk, segment(2), 40);
 }
 
 TEST(journal_damage, a_newer_format_and_an_encrypted_one_are_refused_by_name) {
   rig r;
-  fill(r.disk, 3);
+  fill_evenly(r.disk, 3);
   weir::detail::segment_header header{
       .number = 1, .epoch = 0, .first_lsn = 1, .secret = test_secret, .bytes = small_segment};
   const auto rewrite = [&] {
@@ -189,17 +188,17 @@ TEST(journal_damage, a_newer_format_and_an_encrypted_one_are_refused_by_name) {
   };
   header.version = 2;
   rewrite();
-  expect_refused(r.disk, "version 2", 8);
+  expect_corrupt_at(r.disk, "version 2", 8);
   header.version = 1;
   header.key_id = 3;
   rewrite();
-  EXPECT_EQ(code_of([&] { opened o(r.disk); }), errc::wrong_key);
+  EXPECT_EQ(errc_of([&] { opened o(r.disk); }), errc::wrong_key);
 }
 
 TEST(journal_damage, a_manifest_that_is_missing_or_damaged_is_made_again) {
   for (int kind = 0; kind < 4; ++kind) {
     rig r;
-    const texts expected = fill(r.disk, 100);
+    const texts expected = fill_evenly(r.disk, 100);
     if (kind == 0) r.disk.unlink("j/MANIFEST");
     if (kind == 1) r.disk.open("j/MANIFEST", weir::open_mode::read_write)->truncate(0);
     if (kind == 2) flip(r.disk, "j/MANIFEST", 40);
@@ -214,7 +213,7 @@ TEST(journal_damage, a_manifest_that_is_missing_or_damaged_is_made_again) {
 
 TEST(journal_damage, a_manifest_made_again_has_an_epoch_that_nobody_used) {
   rig r;
-  fill(r.disk, 3);
+  fill_evenly(r.disk, 3);
   for (int i = 0; i < 10; ++i) (void)payloads(r.disk);
   const auto epoch = [&] {
     const std::string text = disk_aid::get(r.disk, "j/MANIFEST");
@@ -229,19 +228,19 @@ TEST(journal_damage, a_manifest_made_again_has_an_epoch_that_nobody_used) {
 
 TEST(journal_damage, a_manifest_without_segments_is_no_empty_journal) {
   rig r;
-  fill(r.disk, 3);
+  fill_evenly(r.disk, 3);
   r.disk.unlink(segment(1));
-  expect_refused(r.disk, "MANIFEST", 0);
+  expect_corrupt_at(r.disk, "MANIFEST", 0);
 }
 
 TEST(journal_damage, segments_in_which_nothing_can_be_read_are_no_empty_journal) {
   for (const bool with_manifest : {false, true}) {
     rig r;
-    fill(r.disk, 3);
+    fill_evenly(r.disk, 3);
     disk_aid::put(*r.disk.open(segment(1), weir::open_mode::read_write),
                   std::string(small_segment, '\0'));
     if (!with_manifest) r.disk.unlink("j/MANIFEST");
-    expect_refused(r.disk, segment(1), 0);
+    expect_corrupt_at(r.disk, segment(1), 0);
   }
 }
 
@@ -252,7 +251,7 @@ TEST(journal_damage, the_first_bad_byte_of_a_record_is_found_when_it_is_read) {
   commit(o.j);
   for (const std::uint64_t into : {0u, 5u, 9u, 27u, 28u, 2000u}) {
     flip(r.disk, segment(1), weir::detail::offset_of(place) + into, 3);
-    EXPECT_EQ(code_of([&] { return read(o.j, place); }), errc::journal_corrupt) << into;
+    EXPECT_EQ(errc_of([&] { return read(o.j, place); }), errc::journal_corrupt) << into;
     flip(r.disk, segment(1), weir::detail::offset_of(place) + into, 3);
   }
   EXPECT_EQ(read(o.j, place).size(), 3000u);
@@ -308,7 +307,7 @@ TEST(journal_damage, flipped_bits_anywhere_are_refused_or_harmless_and_never_wro
     const image before = files(damaged.disk);
     collector seen;
     journal j(on(damaged.disk));
-    const errc code = code_of([&] { j.open(seen); });
+    const errc code = errc_of([&] { j.open(seen); });
     if (code == errc{}) {
       // The last batch, whose loss proves nothing; and if that is lost, perhaps the one before it.
       EXPECT_GE(seen.records.size(), expected.size() - 2 * flips);

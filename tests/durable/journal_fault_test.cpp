@@ -11,13 +11,12 @@
 using namespace journal_aid;
 using disk_aid::rig;
 using weir::errc;
-using texts = std::vector<std::string>;
 
 namespace {
 
 /// What a commit of one more record fails with.
 errc code_of_commit(journal& j, const std::string& payload) {
-  return code_of([&] {
+  return errc_of([&] {
     append(j, payload);
     commit(j);
   });
@@ -37,9 +36,9 @@ TEST(journal_fault, a_failed_sync_stops_it_for_good_with_the_first_cause) {
   EXPECT_NE(cause.find("sync 'j/seg-0000000000000001.wlog'"), std::string::npos) << cause;
   EXPECT_EQ(o.j.durable_lsn(), 1u);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(code_of([&] { append(o.j, "three"); }), errc::journal_failed);
-    EXPECT_EQ(code_of([&] { (void)o.j.take(); }), errc::journal_failed);
-    EXPECT_EQ(code_of([&] { o.j.commit(*batch); }), errc::journal_failed);
+    EXPECT_EQ(errc_of([&] { append(o.j, "three"); }), errc::journal_failed);
+    EXPECT_EQ(errc_of([&] { (void)o.j.take(); }), errc::journal_failed);
+    EXPECT_EQ(errc_of([&] { o.j.commit(*batch); }), errc::journal_failed);
     EXPECT_EQ(disk_aid::text_of([&] { append(o.j, "three"); }), cause);
   }
 }
@@ -50,7 +49,7 @@ TEST(journal_fault, what_a_failed_sync_left_in_the_page_cache_is_made_to_last_by
     opened o(r.disk);
     append(o.j, "one");
     r.disk.fail_next_sync();
-    EXPECT_EQ(code_of([&] { commit(o.j); }), errc::journal_failed);
+    EXPECT_EQ(errc_of([&] { commit(o.j); }), errc::journal_failed);
   }
   EXPECT_EQ(payloads(r.disk), (texts{"one"}));  // the cache shows it
   r.disk.crash();
@@ -72,7 +71,7 @@ TEST(journal_fault, the_beginning_of_a_segment_is_made_to_last_by_opening_too) {
     }
     append(o.j, expected.emplace_back(9000, 'z'));  // does not fit any more
     r.disk.fail_next_sync();
-    EXPECT_EQ(code_of([&] { commit(o.j); }), errc::journal_failed);
+    EXPECT_EQ(errc_of([&] { commit(o.j); }), errc::journal_failed);
   }
   EXPECT_EQ(payloads(r.disk), expected);
   r.disk.crash();
@@ -89,7 +88,7 @@ TEST(journal_fault, opening_fails_if_it_cannot_make_the_tail_last_and_loses_noth
   for (int which = 0; which < 4; ++which) {
     journal j(on(r.disk));
     collector seen;
-    const errc code = code_of([&] {
+    const errc code = errc_of([&] {
       r.disk.set({.sync_error = 1});
       j.open(seen);
     });
@@ -114,7 +113,7 @@ TEST(journal_fault, a_record_that_cannot_be_read_is_an_error_and_changes_nothing
   const auto place = append(o.j, "one").place;
   commit(o.j);
   r.disk.set({.eio = 1});
-  EXPECT_EQ(code_of([&] { return read(o.j, place); }), errc::journal_failed);
+  EXPECT_EQ(errc_of([&] { return read(o.j, place); }), errc::journal_failed);
   r.disk.set({});
   EXPECT_EQ(read(o.j, place), "one");
   EXPECT_EQ(code_of_commit(o.j, "two"), errc{});
@@ -129,7 +128,7 @@ TEST(journal_fault, a_journal_that_cannot_be_read_is_not_changed) {
   }
   const image before = files(r.disk);
   r.disk.set({.eio = 1});
-  EXPECT_EQ(code_of([&] { opened o(r.disk); }), errc::journal_failed);
+  EXPECT_EQ(errc_of([&] { opened o(r.disk); }), errc::journal_failed);
   r.disk.set({});
   EXPECT_EQ(files(r.disk), before);
 }
@@ -150,7 +149,7 @@ TEST(journal_fault, short_writes_are_continued) {
 TEST(journal_fault, no_space_for_a_new_journal_says_so_and_leaves_nothing_in_the_way) {
   rig r;
   r.disk.set({.space = 1000});
-  EXPECT_EQ(code_of([&] { opened o(r.disk); }), errc::journal_full);
+  EXPECT_EQ(errc_of([&] { opened o(r.disk); }), errc::journal_full);
   r.disk.set({});
   EXPECT_TRUE(payloads(r.disk).empty());
 }
@@ -255,13 +254,13 @@ TEST(journal_fault, a_batch_that_had_no_room_is_committed_when_there_is_some) {
       for (int i = 0; i < 2 + records; ++i) append(o.j, expected.emplace_back(14'000, 'b'));
       auto batch = o.j.take();
       for (int i = 0; i < 3; ++i)
-        EXPECT_EQ(code_of([&] { o.j.commit(*batch); }), errc::journal_full);
+        EXPECT_EQ(errc_of([&] { o.j.commit(*batch); }), errc::journal_full);
       EXPECT_EQ(o.j.durable_lsn(), 1u);
       append(o.j, expected.emplace_back("behind it"));
       EXPECT_EQ(o.j.take(), nullptr);
       for (const std::int64_t segments : {2, 3, 9}) {
         r.disk.set({.space = segments * static_cast<std::int64_t>(small_segment) + 1000});
-        if (code_of([&] { o.j.commit(*batch); }) != errc{}) continue;
+        if (errc_of([&] { o.j.commit(*batch); }) != errc{}) continue;
         o.j.committed(std::move(batch));
         break;
       }
@@ -305,7 +304,7 @@ TEST(journal_fault, a_payload_that_cannot_be_written_is_refused_before_anything_
       commit(o.j);
       if (kind == 0) r.disk.set({.space = static_cast<std::int64_t>(small_segment) + 1000});
       if (kind == 1) r.disk.set({.eio = 1});
-      EXPECT_EQ(code_of([&] { append(o.j, std::string(30'000, 'x')); }),
+      EXPECT_EQ(errc_of([&] { append(o.j, std::string(30'000, 'x')); }),
                 kind == 0 ? errc::journal_full : errc::journal_failed);
       EXPECT_FALSE(o.j.failed());
       EXPECT_EQ(o.j.last_lsn(), 1u);

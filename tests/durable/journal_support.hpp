@@ -25,6 +25,7 @@ using weir::detail::journal_batch;
 using weir::detail::journal_options;
 using weir::detail::record_head;
 using weir::detail::record_place;
+using texts = std::vector<std::string>;
 
 inline constexpr std::uint64_t small_segment = std::uint64_t{64} << 10;
 inline constexpr std::array<unsigned char, 16> test_secret{1, 2, 3, 4, 5, 6, 7, 8, 9};
@@ -116,7 +117,7 @@ inline void restore(weir::disk& disk, const image& from) {
 }
 
 template <class F>
-weir::errc code_of(F&& call) {
+weir::errc errc_of(F&& call) {
   try {
     (void)call();
   } catch (const weir::error& e) {

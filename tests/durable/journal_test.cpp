@@ -9,31 +9,13 @@
 #include <gtest/gtest.h>
 
 #include "durable/journal_support.hpp"
+#include "durable/support/temporary_directory.hpp"
 #include "support/allocations.hpp"
 
 using namespace journal_aid;
 using disk_aid::rig;
 using weir::errc;
-using texts = std::vector<std::string>;
-
-namespace {
-
-/// An own directory of the machine's disk.
-class directory {
- public:
-  directory() : path_(std::filesystem::temp_directory_path() / "weir_journal_XXXXXX") {
-    path_ = ::mkdtemp(path_.data());
-  }
-  directory(const directory&) = delete;
-  directory& operator=(const directory&) = delete;
-  ~directory() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
-}  // namespace
+using weir_test::temporary_directory;
 
 TEST(journal, a_new_one_is_empty_and_has_its_files) {
   rig r;
@@ -128,8 +110,8 @@ TEST(journal, reading_where_no_record_begins_is_corruption_and_not_nonsense) {
   opened o(r.disk);
   const auto place = append(o.j, "a record").place;
   commit(o.j);
-  EXPECT_EQ(code_of([&] { return read(o.j, place + 1); }), errc::journal_corrupt);
-  EXPECT_EQ(code_of([&] { return read(o.j, place + 40'000); }), errc::journal_corrupt);
+  EXPECT_EQ(errc_of([&] { return read(o.j, place + 1); }), errc::journal_corrupt);
+  EXPECT_EQ(errc_of([&] { return read(o.j, place + 40'000); }), errc::journal_corrupt);
 }
 
 TEST(journal, goes_on_over_many_segments_and_lives) {
@@ -192,9 +174,9 @@ TEST(journal, a_blob_that_is_missing_or_changed_is_corruption) {
   commit(o.j);
   const std::string path = "j/blob/" + r.disk.list("j/blob").front();
   disk_aid::put(*r.disk.open(path, weir::open_mode::read_write), "x", 5);
-  EXPECT_EQ(code_of([&] { return read(o.j, place); }), errc::journal_corrupt);
+  EXPECT_EQ(errc_of([&] { return read(o.j, place); }), errc::journal_corrupt);
   r.disk.unlink(path);
-  EXPECT_EQ(code_of([&] { return read(o.j, place); }), errc::journal_corrupt);
+  EXPECT_EQ(errc_of([&] { return read(o.j, place); }), errc::journal_corrupt);
 }
 
 TEST(journal, the_secret_stays_and_survives_the_manifest) {
@@ -222,14 +204,14 @@ TEST(journal, is_locked_as_long_as_it_is_open) {
   opened o(r.disk);
   collector seen;
   journal second(on(r.disk));
-  EXPECT_EQ(code_of([&] { second.open(seen); }), errc::journal_locked);
+  EXPECT_EQ(errc_of([&] { second.open(seen); }), errc::journal_locked);
   EXPECT_NE(disk_aid::text_of([&] { second.open(seen); }).find("'j'"), std::string::npos);
 }
 
 TEST(journal, refuses_segments_that_are_too_small_or_too_large_and_makes_nothing) {
   rig r;
   for (const std::uint64_t bytes : {std::uint64_t{0}, small_segment - 1, std::uint64_t{1} << 32}) {
-    EXPECT_EQ(code_of([&] { opened(r.disk, bytes); }), errc::invalid_argument);
+    EXPECT_EQ(errc_of([&] { opened(r.disk, bytes); }), errc::invalid_argument);
     EXPECT_FALSE(r.disk.exists("j"));
   }
 }
@@ -237,7 +219,7 @@ TEST(journal, refuses_segments_that_are_too_small_or_too_large_and_makes_nothing
 TEST(journal, refuses_a_path_that_is_a_file_and_leaves_it_alone) {
   rig r;
   disk_aid::durable_file(r.disk, "j", "precious");
-  EXPECT_EQ(code_of([&] { opened o(r.disk); }), errc::invalid_argument);
+  EXPECT_EQ(errc_of([&] { opened o(r.disk); }), errc::invalid_argument);
   EXPECT_EQ(disk_aid::get(r.disk, "j"), "precious");
 }
 
@@ -245,7 +227,7 @@ TEST(journal, refuses_a_path_whose_parent_does_not_exist) {
   rig r;
   journal_options options = on(r.disk);
   options.path = "not/there";
-  EXPECT_EQ(code_of([&] { opened o(options); }), errc::invalid_argument);
+  EXPECT_EQ(errc_of([&] { opened o(options); }), errc::invalid_argument);
 }
 
 TEST(journal, what_a_reader_throws_is_thrown_to_who_opens) {
@@ -269,11 +251,11 @@ TEST(journal, what_a_reader_throws_is_thrown_to_who_opens) {
 TEST(journal, is_used_only_when_it_is_open) {
   rig r;
   journal j(on(r.disk));
-  EXPECT_EQ(code_of([&] { append(j, "x"); }), errc::not_open);
-  EXPECT_EQ(code_of([&] { (void)j.take(); }), errc::not_open);
+  EXPECT_EQ(errc_of([&] { append(j, "x"); }), errc::not_open);
+  EXPECT_EQ(errc_of([&] { (void)j.take(); }), errc::not_open);
   collector seen;
   j.open(seen);
-  EXPECT_EQ(code_of([&] { j.open(seen); }), errc::already_open);
+  EXPECT_EQ(errc_of([&] { j.open(seen); }), errc::already_open);
 }
 
 TEST(journal, another_segment_size_holds_for_new_segments_only) {
@@ -318,7 +300,7 @@ TEST(journal, appending_allocates_nothing_once_it_has_its_buffers) {
 }
 
 TEST(journal, works_on_the_machines_disk) {
-  const directory here;
+  const temporary_directory here;
   const journal_options options{.path = here / "j", .segment_bytes = small_segment};
   texts expected;
   record_place last = 0;
@@ -330,16 +312,16 @@ TEST(journal, works_on_the_machines_disk) {
     EXPECT_EQ(read(o.j, last), expected.back());
     collector seen;
     journal second(options);
-    EXPECT_EQ(code_of([&] { second.open(seen); }), errc::journal_locked);
+    EXPECT_EQ(errc_of([&] { second.open(seen); }), errc::journal_locked);
   }
   EXPECT_TRUE(std::filesystem::exists(here / "j/MANIFEST"));
   EXPECT_EQ(std::filesystem::file_size(here / "j/seg-0000000000000001.wlog"), small_segment);
 }
 
 TEST(journal, refuses_a_file_of_the_machines_disk_and_leaves_it_alone) {
-  const directory here;
+  const temporary_directory here;
   std::ofstream(here / "f") << "precious";
-  EXPECT_EQ(code_of([&] { opened o(journal_options{.path = here / "f"}); }),
+  EXPECT_EQ(errc_of([&] { opened o(journal_options{.path = here / "f"}); }),
             errc::invalid_argument);
   std::string text;
   std::ifstream(here / "f") >> text;

@@ -32,7 +32,7 @@ std::string unique_token() {
 }
 
 /// The awakeables of this process's runs, to be answered; used by steps and by the main fiber.
-weir::queue<std::string>* asked = nullptr;
+weir::queue<std::string>* questions_of_process = nullptr;
 
 task<std::string> part(int n, std::string name) {
   co_return co_await weir::step(name, [&] {
@@ -51,7 +51,7 @@ task<std::string> work(int n) {
   auto answer = weir::awakeable<std::string>("answer");
   co_await weir::step("ask", [&] {
     mark("ask " + number + " " + std::string(answer.id()));
-    (void)asked->try_push(number + " " + std::string(answer.id()));
+    (void)questions_of_process->try_push(number + " " + std::string(answer.id()));
   });
   const std::string v = co_await answer.wait();
   co_await weir::sleep(1ms);
@@ -70,7 +70,7 @@ task<> answer(durable::engine& e, std::string question) {
   if (co_await e.resolve(id, value)) mark("answered " + number + " " + value);
 }
 
-task<> start(durable::engine& e, int n) {
+task<> start_work(durable::engine& e, int n) {
   const std::string id = "r" + std::to_string(n);
   auto run = co_await e.start<std::string>("work", {.id = id}, n);
   mark("ack " + std::to_string(n));
@@ -86,12 +86,12 @@ std::set<int> ended_runs() {
 
 /// One process: answers what is open, starts new runs, and ends when all have ended. The last one
 /// asks for the results of all runs again.
-task<> process(const stage& on, int first, int count, bool is_last) {
+task<> working_process(const stage& on, int first, int count, bool is_last) {
   weir::queue<std::string> questions(weir::unbounded);
-  asked = &questions;
+  questions_of_process = &questions;
   durable::engine_options options;
   options.path = on.journal();
-  options.segment_bytes = segment;
+  options.segment_bytes = smallest_segment;
   auto body = [&](durable::engine& e) -> task<> {
     e.add("work", work);
     co_await e.open();
@@ -104,19 +104,19 @@ task<> process(const stage& on, int first, int count, bool is_last) {
       const std::set<int> ended = is_last ? std::set<int>() : ended_runs();
       for (int n = 0; n < first + count; ++n) {
         const bool known = e.get("r" + std::to_string(n)).has_value();
-        if ((known || n >= first) && !ended.contains(n)) s.spawn(start(e, n));
+        if ((known || n >= first) && !ended.contains(n)) s.spawn(start_work(e, n));
       }
       co_await s.join();
     });
   };
   co_await durable::with_engine(options, body);
-  asked = nullptr;
+  questions_of_process = nullptr;
 }
 
-constexpr std::uint64_t never = 1'000'000;
+constexpr std::uint64_t never_dies = 1'000'000;
 
 /// Starts a process and kills it after so many lines of the ledger; true if it ended before.
-bool life_of(const stage& on, int first, int count, std::uint64_t lines_until_death) {
+bool life_until_line(const stage& on, int first, int count, std::uint64_t lines_until_death) {
   int ends[2];
   if (::pipe(ends) != 0) throw std::runtime_error("pipe");
   std::fflush(nullptr);
@@ -127,7 +127,7 @@ bool life_of(const stage& on, int first, int count, std::uint64_t lines_until_de
     progress = ends[1];
     int code = 0;
     try {
-      weir::run(process(on, first, count, lines_until_death == never));
+      weir::run(working_process(on, first, count, lines_until_death == never_dies));
     } catch (const std::exception& e) {
       std::fprintf(stderr, "in a life: %s\n", e.what());
       code = 2;
@@ -205,10 +205,10 @@ TEST(durable_kill, nothing_acknowledged_is_lost_and_nothing_recorded_is_done_aga
     for (int i = 0; i < 50; ++i) {
       const int count = static_cast<int>(random.below(3));
       most = std::max(most, first + count);
-      const bool ended = life_of(on, first, count, 1 + random.below(25));
+      const bool ended = life_until_line(on, first, count, 1 + random.below(25));
       if (ended || random.chance(0.5)) first += count;
     }
-    EXPECT_TRUE(life_of(on, most, 1, never));
+    EXPECT_TRUE(life_until_line(on, most, 1, never_dies));
     int acknowledged = 0;
     for (const auto& [n, a] : accounts()) {
       SCOPED_TRACE("run " + std::to_string(n) + " of round " + std::to_string(round));

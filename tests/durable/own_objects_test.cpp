@@ -11,12 +11,12 @@ using namespace weir_test;
 namespace {
 
 template <class F>
-std::string called(F f) {
+std::string called_own(F f) {
   return refusal(thrown_by(f), "own_objects_test.cpp:");
 }
 
 template <class F>
-task<std::string> awaited(F f) {
+task<std::string> awaited_own(F f) {
   std::exception_ptr error;
   try {
     (void)co_await f();
@@ -200,18 +200,18 @@ TEST(durable_own, objects_cannot_be_touched_from_a_step) {
         text_log all;
         auto work = [&]() -> task<int> { co_return ++ran; };
         const weir::retry_options again{.attempts = 2, .budget = &budget};
-        all.push_back(co_await awaited([&] { return weir::op(work) | weir::breaker(cb); }));
-        all.push_back(called([&] { return cb.state(); }));
-        all.push_back(called([&] { return cb.isolate(), 0; }));
-        all.push_back(co_await awaited([&] { return weir::op(work) | weir::retry(again); }));
-        all.push_back(co_await awaited([&] { return g.acquire(); }));
-        all.push_back(called([&] { return g.try_acquire(); }));
-        all.push_back(called([&] { return g.close(), 0; }));
-        all.push_back(called([&] { return source.cancel(), 0; }));
-        all.push_back(called([&] { return source.cancel_requested(); }));
-        all.push_back(co_await awaited([&] { return weir::with_token(source.token(), work); }));
-        all.push_back(called([&] { return one.release(), 0; }));
-        all.push_back(called([&] { return other.release(), 0; }));
+        all.push_back(co_await awaited_own([&] { return weir::op(work) | weir::breaker(cb); }));
+        all.push_back(called_own([&] { return cb.state(); }));
+        all.push_back(called_own([&] { return cb.isolate(), 0; }));
+        all.push_back(co_await awaited_own([&] { return weir::op(work) | weir::retry(again); }));
+        all.push_back(co_await awaited_own([&] { return g.acquire(); }));
+        all.push_back(called_own([&] { return g.try_acquire(); }));
+        all.push_back(called_own([&] { return g.close(), 0; }));
+        all.push_back(called_own([&] { return source.cancel(), 0; }));
+        all.push_back(called_own([&] { return source.cancel_requested(); }));
+        all.push_back(co_await awaited_own([&] { return weir::with_token(source.token(), work); }));
+        all.push_back(called_own([&] { return one.release(), 0; }));
+        all.push_back(called_own([&] { return other.release(), 0; }));
         co_return joined(all);
       };
       const std::string all = co_await weir::step("touch", body);
@@ -235,7 +235,7 @@ TEST(durable_own, a_budget_is_not_for_the_attempts_of_a_step) {
       weir::retry_budget mine;
       auto body = [] { return 1; };
       const std::string answer =
-          called([&] { return weir::step("s", body, {.retry = {.budget = &mine}}); });
+          called_own([&] { return weir::step("s", body, {.retry = {.budget = &mine}}); });
       co_return answer + "," +
           std::to_string(co_await weir::step("s", body, {.retry = {.budget = &outside}}));
     };
@@ -245,16 +245,16 @@ TEST(durable_own, a_budget_is_not_for_the_attempts_of_a_step) {
 
 TEST(durable_own, objects_cannot_be_touched_by_others_while_the_run_waits) {
   simulated([]() -> task<> {
-    const directory place;
+    const temporary_directory place;
     weir::circuit_breaker* breaker = nullptr;
     weir::shared_governor* governor = nullptr;
     weir::cancel_source* token = nullptr;
     auto handler = [&](int n) -> task<std::string> {
       if (n == 2) {
         text_log all;
-        all.push_back(called([&] { return breaker->reset(), 0; }));
-        all.push_back(called([&] { return governor->try_acquire(); }));
-        all.push_back(called([&] { return token->cancel(), 0; }));
+        all.push_back(called_own([&] { return breaker->reset(), 0; }));
+        all.push_back(called_own([&] { return governor->try_acquire(); }));
+        all.push_back(called_own([&] { return token->cancel(), 0; }));
         co_return joined(all);
       }
       weir::circuit_breaker cb;
@@ -278,7 +278,7 @@ TEST(durable_own, objects_cannot_be_touched_by_others_while_the_run_waits) {
       EXPECT_EQ(co_await second.result(), "refused,refused,refused");
       EXPECT_EQ(co_await first.result(), "untouched");
     };
-    co_await life(place, handler, use);
+    co_await life_in(place, handler, use);
   });
 }
 
@@ -287,7 +287,7 @@ TEST(durable_own, what_an_earlier_life_of_the_run_has_left_is_not_its_own) {
     std::shared_ptr<weir::shared_governor> kept;
     auto handler = [&]() -> task<std::string> {
       if (kept == nullptr) kept = std::make_shared<weir::shared_governor>(1);
-      const std::string found = called([&] { return kept->try_acquire(); });
+      const std::string found = called_own([&] { return kept->try_acquire(); });
       co_await weir::sleep(1h);
       co_return found;
     };

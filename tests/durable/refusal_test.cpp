@@ -8,12 +8,10 @@ using durable::run_state;
 
 namespace {
 
-task<int> quick(int n) { co_return n; }
-
 /// "refused" if `f` ends with errc::not_journaled and the text names this file. The await must be
 /// in this file, so `f` is a task.
 template <class F>
-task<std::string> refusal(F f) {
+task<std::string> refusal_in_run(F f) {
   const auto error = co_await aid::attempt(f);
   if (error == nullptr) co_return "allowed";
   if (aid::code_of(error) != errc::not_journaled) co_return "other: " + aid::what_of(error);
@@ -23,7 +21,7 @@ task<std::string> refusal(F f) {
 
 /// The same for calls that await nothing; these need not name the file.
 template <class F>
-std::string plain_refusal(F f) {
+std::string plain_refusal_in_run(F f) {
   const auto error = aid::thrown_by(f);
   if (error == nullptr) return "allowed";
   return aid::code_of(error) == errc::not_journaled ? "refused" : "other: " + aid::what_of(error);
@@ -35,7 +33,7 @@ template <class F>
 void expect_refused_outside_of_steps(F f) {
   const stage on;
   auto handler = [f](int) -> task<std::string> {
-    const std::string outside = co_await refusal(f);
+    const std::string outside = co_await refusal_in_run(f);
     auto body = [&]() -> task<std::string> {
       co_await f();
       co_return "allowed";
@@ -60,7 +58,7 @@ TEST(durable_refusal, work_on_other_loops_belongs_into_a_step) {
   sim::world w({.seed = 1, .start_time = day0});
   auto handler = [&w](int) -> task<std::string> {
     auto f = [&w]() -> task<int> { co_return co_await weir::on(w.loop("other"), nap(1s, 1)); };
-    const std::string outside = co_await refusal(f);
+    const std::string outside = co_await refusal_in_run(f);
     auto body = [&]() -> task<int> { co_return co_await f(); };
     co_return outside + " " + std::to_string(co_await weir::step("body", body));
   };
@@ -98,16 +96,16 @@ TEST(durable_refusal, objects_made_outside_of_the_run_belong_into_a_step) {
     weir::shared_governor shared(1);
     auto handler = [&](int) -> task<std::string> {
       lines all;
-      all.push_back(co_await refusal([&]() -> task<> { (void)co_await q.next(); }));
-      all.push_back(co_await refusal([&]() -> task<> { (void)co_await q.push(1); }));
-      all.push_back(plain_refusal([&] { return q.try_push(1); }));
-      all.push_back(co_await refusal([&]() -> task<> { (void)co_await o.receive(); }));
-      all.push_back(plain_refusal([&] { return o.send(1); }));
-      all.push_back(co_await refusal([&]() -> task<> { (void)co_await ev.wait(); }));
-      all.push_back(co_await refusal([&]() -> task<> { (void)co_await m.lock(); }));
-      all.push_back(co_await refusal([&]() -> task<> { (void)co_await l.wait(); }));
-      all.push_back(co_await refusal([&]() -> task<> { (void)co_await g.acquire(); }));
-      all.push_back(co_await refusal([&]() -> task<> { (void)co_await shared.acquire(); }));
+      all.push_back(co_await refusal_in_run([&]() -> task<> { (void)co_await q.next(); }));
+      all.push_back(co_await refusal_in_run([&]() -> task<> { (void)co_await q.push(1); }));
+      all.push_back(plain_refusal_in_run([&] { return q.try_push(1); }));
+      all.push_back(co_await refusal_in_run([&]() -> task<> { (void)co_await o.receive(); }));
+      all.push_back(plain_refusal_in_run([&] { return o.send(1); }));
+      all.push_back(co_await refusal_in_run([&]() -> task<> { (void)co_await ev.wait(); }));
+      all.push_back(co_await refusal_in_run([&]() -> task<> { (void)co_await m.lock(); }));
+      all.push_back(co_await refusal_in_run([&]() -> task<> { (void)co_await l.wait(); }));
+      all.push_back(co_await refusal_in_run([&]() -> task<> { (void)co_await g.acquire(); }));
+      all.push_back(co_await refusal_in_run([&]() -> task<> { (void)co_await shared.acquire(); }));
       auto in_step = [&]() -> task<int> {
         co_await q.push(3);
         auto held = co_await g.acquire();
@@ -143,8 +141,8 @@ TEST(durable_refusal, shared_breakers_and_budgets_belong_into_a_step) {
       auto broken = weir::op(work) | weir::breaker(cb);
       auto retried = weir::op(work) | weir::retry({.attempts = 2, .budget = &budget});
       lines all;
-      all.push_back(co_await refusal([&]() -> task<> { (void)co_await broken(); }));
-      all.push_back(co_await refusal([&]() -> task<> { (void)co_await retried(); }));
+      all.push_back(co_await refusal_in_run([&]() -> task<> { (void)co_await broken(); }));
+      all.push_back(co_await refusal_in_run([&]() -> task<> { (void)co_await retried(); }));
       const int before = ran;
       auto body = [&]() -> task<int> { co_return co_await broken() + co_await retried(); };
       const int two = co_await weir::step("body", body);
@@ -172,7 +170,7 @@ TEST(durable_refusal, objects_of_another_run_are_foreign_too) {
       co_return std::to_string(mine.size());
     }
     co_await weir::sleep(1h);
-    co_return co_await refusal([]() -> task<> { (void)co_await handed->next(); });
+    co_return co_await refusal_in_run([]() -> task<> { (void)co_await handed->next(); });
   };
   session_of(on, handler, [](durable::engine& e) -> task<> {
     auto a = co_await e.start<std::string>("h", {.id = "a"}, 1);
@@ -188,7 +186,7 @@ TEST(durable_refusal, futures_of_the_world_outside_are_foreign) {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       auto outside = s.spawn(nap(1h, 1));
       auto handler = [&](int) -> task<std::string> {
-        co_return co_await refusal([&]() -> task<int> { co_return co_await outside; });
+        co_return co_await refusal_in_run([&]() -> task<int> { co_return co_await outside; });
       };
       auto use = [&](durable::engine& e) -> task<> {
         auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
@@ -242,7 +240,7 @@ TEST(durable_refusal, the_engine_and_other_loops_are_refused_with_the_line_of_th
     expect(__LINE__, aid::thrown_by([&] { (void)engine->list(); }));
     expect(__LINE__, aid::thrown_by([&] { (void)engine->cancel("x"); }));
     expect(__LINE__, aid::thrown_by([&] { (void)engine->events(); }));
-    expect(__LINE__, aid::thrown_by([&] { engine->add("x", quick); }));
+    expect(__LINE__, aid::thrown_by([&] { engine->add("x", gives_its_input); }));
     expect(__LINE__, aid::thrown_by([&] { (void)engine->start<int>("other", {.id = "o"}, 5); }));
     expect(__LINE__, aid::thrown_by([&] { (void)engine->start<int>("other"); }));
     expect(__LINE__, aid::thrown_by([&] { (void)engine->resolve("x", 1); }));
@@ -308,7 +306,7 @@ TEST(durable_refusal, nobody_else_spawns_into_a_run) {
   session_of(on, handler, [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
     co_await until_noted("ready");
-    EXPECT_EQ(plain_refusal([] { root->spawn(nap(1s, 1)); }), "refused");
+    EXPECT_EQ(plain_refusal_in_run([] { root->spawn(nap(1s, 1)); }), "refused");
     EXPECT_EQ(co_await ending_of(run), "done");
   });
 }

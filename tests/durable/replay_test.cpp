@@ -108,7 +108,7 @@ class theatre {
   task<> process() {
     durable::engine_options options;
     options.path = "/journal";
-    options.segment_bytes = segment;
+    options.segment_bytes = smallest_segment;
     options.disk = &world_.disk();
     options.max_live = what_.max_live;
     auto setup = [this](durable::engine& e) {

@@ -9,14 +9,6 @@ using durable::run_state;
 
 namespace {
 
-durable::engine_options on_disk(sim::world& w) {
-  durable::engine_options options;
-  options.path = "/journal";
-  options.segment_bytes = segment;
-  options.disk = &w.disk();
-  return options;
-}
-
 /// More than a quarter of a segment, so it gets a file of its own.
 const std::string large(20'000, 'x');
 
@@ -25,7 +17,7 @@ task<std::string> gives_back(std::string in) {
   co_return in;
 }
 
-task<std::size_t> asks(int) {
+task<std::size_t> asks_for_two_texts(int) {
   auto answer = weir::awakeable<std::string>("answer");
   co_await weir::step("ask", [&] { note("id " + std::string(answer.id())); });
   const std::string text = co_await answer.wait();
@@ -75,9 +67,9 @@ task<std::string> sends_large(int) {
   }
 }
 
-void add_all(durable::engine& e) {
+void add_large_ones(durable::engine& e) {
   e.add("gives_back", gives_back);
-  e.add("asks", asks);
+  e.add("asks", asks_for_two_texts);
   e.add("makes_large", makes_large);
   e.add("makes_large_once", makes_large_once);
   e.add("ends_large", ends_large);
@@ -87,12 +79,6 @@ void add_all(durable::engine& e) {
 
 /// No room for another file, but for all that goes into the present segment.
 void fill_disk(sim::world& w) { w.disk().set({.space = 1}); }
-
-template <class Call>
-task<std::error_code> code_of(Call call) {
-  const auto error = co_await aid::attempt(call);
-  co_return aid::code_of(error);
-}
 
 /// Small things still work.
 task<> expect_alive(durable::engine& e, std::string id) {
@@ -104,10 +90,11 @@ task<> expect_alive(durable::engine& e, std::string id) {
 void with_world(std::function<task<>(durable::engine&, sim::world&)> use, user after = nullptr) {
   const stage on;
   sim::world w({.seed = 1, .start_time = day0});
-  w.run(with_open_engine(on_disk(w), add_all, [&](durable::engine& e) { return use(e, w); }));
+  w.run(
+      with_open_engine(on_disk(w), add_large_ones, [&](durable::engine& e) { return use(e, w); }));
   w.disk().set({});
   w.disk().crash();
-  if (after) w.run(with_open_engine(on_disk(w), add_all, std::move(after)));
+  if (after) w.run(with_open_engine(on_disk(w), add_large_ones, std::move(after)));
 }
 
 }  // namespace
@@ -118,7 +105,7 @@ TEST(durable_room, an_input_that_cannot_be_written_is_refused_to_its_caller_only
         co_await expect_alive(e, "before");
         fill_disk(w);
         auto start = [&] { return e.start<std::string>("gives_back", {.id = "large"}, large); };
-        EXPECT_EQ(co_await code_of(start), errc::journal_full);
+        EXPECT_EQ(co_await code_after(start), errc::journal_full);
         EXPECT_FALSE(e.get("large").has_value());
         co_await expect_alive(e, "meanwhile");
         w.disk().set({});
@@ -135,7 +122,7 @@ TEST(durable_room, an_error_of_the_disk_in_a_payload_is_refused_to_its_caller_on
   with_world([](durable::engine& e, sim::world& w) -> task<> {
     w.disk().set({.eio = 1});
     auto start = [&] { return e.start<std::string>("gives_back", {.id = "large"}, large); };
-    EXPECT_EQ(co_await code_of(start), errc::journal_failed);
+    EXPECT_EQ(co_await code_after(start), errc::journal_failed);
     w.disk().set({});
     co_await expect_alive(e, "afterwards");
   });
@@ -147,9 +134,9 @@ TEST(durable_room, an_answer_or_signal_that_cannot_be_written_may_be_given_again
     const std::string id = co_await last_noted("id ");
     fill_disk(w);
     auto resolve = [&] { return e.resolve(id, large); };
-    EXPECT_EQ(co_await code_of(resolve), errc::journal_full);
+    EXPECT_EQ(co_await code_after(resolve), errc::journal_full);
     auto signal = [&] { return e.signal("asks", "more", large); };
-    EXPECT_EQ(co_await code_of(signal), errc::journal_full);
+    EXPECT_EQ(co_await code_after(signal), errc::journal_full);
     w.disk().set({});
     EXPECT_TRUE(co_await e.resolve(id, large));
     EXPECT_FALSE(co_await e.resolve(id, large));
@@ -190,7 +177,7 @@ TEST(durable_room, a_run_whose_result_cannot_be_written_fails_and_says_so) {
       [](durable::engine& e, sim::world& w) -> task<> {
         fill_disk(w);
         auto run = co_await e.start<std::string>("ends_large", {.id = "r"}, 1);
-        EXPECT_EQ(co_await code_of([&] { return run.result(); }), errc::journal_full);
+        EXPECT_EQ(co_await code_after([&] { return run.result(); }), errc::journal_full);
         EXPECT_EQ(e.get("r")->state, run_state::failed);
         EXPECT_TRUE(aid::contains(e.get("r")->message, "20"));
         co_await expect_alive(e, "afterwards");
@@ -229,7 +216,7 @@ task<> start_until_refused(durable::engine& e, std::string prefix) {
       return e.start<std::string>("gives_back", {.id = prefix + std::to_string(i)},
                                   std::string("small"));
     };
-    const std::error_code code = co_await code_of(start);
+    const std::error_code code = co_await code_after(start);
     if (!code) continue;
     EXPECT_EQ(code, errc::journal_full) << code.message();
     co_return;
@@ -251,7 +238,7 @@ TEST(durable_room, a_start_is_taken_as_soon_as_there_is_room_again) {
         return e.start<std::string>("gives_back", {.id = "again" + std::to_string(round)},
                                     std::string("small"));
       };
-      EXPECT_FALSE(co_await code_of(start));
+      EXPECT_FALSE(co_await code_after(start));
       EXPECT_EQ(weir::now(), then);
     }
   });
@@ -293,9 +280,9 @@ TEST(durable_room, a_run_that_has_used_up_the_log_waits_for_room_and_ends_well) 
         co_await weir::sleep(10s);
         EXPECT_EQ(e.get("r")->state, run_state::running);
         auto start = [&] { return e.start<int>("talks", {.id = "s"}, 1); };
-        EXPECT_EQ(co_await code_of(start), errc::journal_full);
+        EXPECT_EQ(co_await code_after(start), errc::journal_full);
         auto signal = [&] { return e.signal("r", "x", 1); };
-        EXPECT_EQ(co_await code_of(signal), errc::journal_full);
+        EXPECT_EQ(co_await code_after(signal), errc::journal_full);
         w.disk().set({});
         EXPECT_EQ(co_await run.result(), 40);
       }));

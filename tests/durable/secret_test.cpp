@@ -8,7 +8,7 @@ using durable::run_state;
 
 namespace {
 
-const std::string card = "card 4111111111111111";
+const std::string card_text = "card 4111111111111111";
 
 /// What anybody is told about run "r" of a handler, in its first life and in the next.
 template <class First, class Second>
@@ -16,7 +16,7 @@ std::string told_of(First first, Second second, user meanwhile = nullptr) {
   const stage on;
   std::string all;
   auto use = [&](durable::engine& e) -> task<> {
-    (void)co_await e.start<int>("h", {.id = "r"}, card);
+    (void)co_await e.start<int>("h", {.id = "r"}, card_text);
     co_await weir::sleep(1s);
     if (meanwhile) {
       const auto error = co_await aid::attempt([&] { return meanwhile(e); });
@@ -70,7 +70,7 @@ TEST(durable_secret, a_call_with_another_input_is_not_quoted) {
 TEST(durable_secret, a_signal_of_another_type_is_not_quoted) {
   auto waits = [](std::string) -> task<int> { co_return co_await weir::signal<int>("go").wait(); };
   const std::string told = told_of(waits, waits, [](durable::engine& e) -> task<> {
-    if (e.get("r")->state == run_state::running) (void)co_await e.signal("r", "go", card);
+    if (e.get("r")->state == run_state::running) (void)co_await e.signal("r", "go", card_text);
   });
   expect_secret(told, "a string of 21 bytes");
 }

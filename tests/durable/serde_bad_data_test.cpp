@@ -45,7 +45,7 @@ std::string mutated(std::string text, std::mt19937_64& random) {
 
 /// Reads each text and its mutations: a value, or errc::bad_data, which `bad_data` expects.
 template <class T>
-void fuzz(const std::vector<T>& values, std::uint64_t seed) {
+void fuzz_values(const std::vector<T>& values, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   int bad = 0;
   for (const T& value : values)
@@ -189,11 +189,13 @@ TEST(serde_bad_data, mutated_texts_give_a_value_or_an_error) {
   std::mt19937_64 random(4);
   std::vector<tree> trees;
   for (int i = 0; i < 40; ++i) trees.push_back(random_tree(random, 1));
-  fuzz(trees, 5);
-  fuzz<std::optional<std::optional<int>>>({{}, std::optional<int>(), std::optional<int>(7)}, 6);
-  fuzz<std::map<std::string, double>>({{}, {{"a", 0.5}, {"b", -1e300}}, {{"\xff", 1}}}, 7);
-  fuzz<std::string>({"abc", "\xff\xfe", "\x01\"\\", ""}, 8);
-  fuzz<std::tuple<bool, std::vector<bool>, std::set<int>>>({{true, {true, false}, {1, 2}}}, 9);
+  fuzz_values(trees, 5);
+  fuzz_values<std::optional<std::optional<int>>>({{}, std::optional<int>(), std::optional<int>(7)},
+                                                 6);
+  fuzz_values<std::map<std::string, double>>({{}, {{"a", 0.5}, {"b", -1e300}}, {{"\xff", 1}}}, 7);
+  fuzz_values<std::string>({"abc", "\xff\xfe", "\x01\"\\", ""}, 8);
+  fuzz_values<std::tuple<bool, std::vector<bool>, std::set<int>>>({{true, {true, false}, {1, 2}}},
+                                                                  9);
 }
 
 TEST(serde_bad_data, values_of_more_than_64_mib_are_refused_with_their_size) {

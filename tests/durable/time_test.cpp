@@ -11,7 +11,7 @@ int hour() { return static_cast<int>((weir::wall_now() - day0) / 1h); }
 
 /// A process that starts the run and dies after `d`.
 template <class H>
-void life_of(const stage& on, H handler, weir::duration d) {
+void life_lasting(const stage& on, H handler, weir::duration d) {
   EXPECT_EQ(life([&] {
               session_of(on, handler, [&](durable::engine& e) -> task<> {
                 (void)co_await e.start<std::string>("h", {.id = "r"}, 1);
@@ -35,7 +35,7 @@ TEST(durable_sleep, ends_when_it_would_have_ended_without_the_crash) {
     co_return std::to_string(hour());
   };
   const stage on;
-  life_of(on, handler, 10h);
+  life_lasting(on, handler, 10h);
   whole_life([&] { EXPECT_EQ(ending(on, handler, 20h), "24"); });
 }
 
@@ -45,7 +45,7 @@ TEST(durable_sleep, that_is_overdue_ends_at_once) {
     co_return std::to_string(hour());
   };
   const stage on;
-  life_of(on, handler, 10h);
+  life_lasting(on, handler, 10h);
   whole_life([&] { EXPECT_EQ(ending(on, handler, 100h), "100"); });
 }
 
@@ -89,7 +89,7 @@ TEST(durable_sleep, overdue_ones_end_in_the_order_of_their_deadlines) {
     co_return text(order);
   };
   const stage on;
-  life_of(on, handler, 30min);
+  life_lasting(on, handler, 30min);
   whole_life([&] { EXPECT_EQ(ending(on, handler, 100h), "1,2,3"); });
 }
 
@@ -104,7 +104,7 @@ TEST(durable_sleep, overdue_ones_with_one_deadline_end_in_the_order_in_which_the
   const stage on;
   EXPECT_EQ(ending(on, handler), "1,2,3");
   const stage other;
-  life_of(other, handler, 30min);
+  life_lasting(other, handler, 30min);
   whole_life([&] { EXPECT_EQ(ending(other, handler, 100h), "1,2,3"); });
 }
 
@@ -193,10 +193,10 @@ TEST(durable_timeout, counts_the_time_in_which_nobody_ran) {
     co_return "value";
   };
   const stage on;
-  life_of(on, handler, 1h);
+  life_lasting(on, handler, 1h);
   whole_life([&] { EXPECT_EQ(ending(on, handler, 20h), "24"); });
   const stage other;
-  life_of(other, handler, 1h);
+  life_lasting(other, handler, 1h);
   whole_life([&] { EXPECT_EQ(ending(other, handler, 30h), "30"); });
 }
 
@@ -269,6 +269,6 @@ TEST(durable_every, has_its_interval_between_the_runs) {
     co_return text(at);
   };
   const stage on;
-  life_of(on, handler, 5h);
+  life_lasting(on, handler, 5h);
   whole_life([&] { EXPECT_EQ(ending(on, handler, 5h), "1,4,7"); });
 }

@@ -42,7 +42,7 @@ bool is_done(const durable::engine& e, std::string_view id) {
   return info && info->state == durable::run_state::completed;
 }
 
-task<> start(durable::engine& e, std::string id, int minutes) {
+task<> start_minutes(durable::engine& e, std::string id, int minutes) {
   (void)co_await e.start<std::string>("h", {.id = id}, minutes);
   co_await weir::sleep(1s);  // it sleeps by now
 }
@@ -98,7 +98,7 @@ void on_silent_clock(F use) {
 TEST(durable_wall_clock, set_forward_ends_what_is_overdue_at_once) {
   for (const int minutes : {600, -600}) {
     in_world([&](durable::engine& e, sim::world& w) -> task<> {
-      co_await start(e, "r", minutes);
+      co_await start_minutes(e, "r", minutes);
       const auto before = weir::now();
       w.shift_wall_clock(11h);
       co_await until([&] { return is_done(e, "r"); });
@@ -110,9 +110,9 @@ TEST(durable_wall_clock, set_forward_ends_what_is_overdue_at_once) {
 TEST(durable_wall_clock, set_forward_ends_overdue_ones_in_the_order_of_their_times) {
   in_world([&](durable::engine& e, sim::world& w) -> task<> {
     auto events = e.events();
-    co_await start(e, "late", 300);
-    co_await start(e, "early", 100);
-    co_await start(e, "much later", 3000);
+    co_await start_minutes(e, "late", 300);
+    co_await start_minutes(e, "early", 100);
+    co_await start_minutes(e, "much later", 3000);
     w.shift_wall_clock(10h);
     lines order;
     while (order.size() < 2) {
@@ -127,7 +127,7 @@ TEST(durable_wall_clock, set_forward_ends_overdue_ones_in_the_order_of_their_tim
 
 TEST(durable_wall_clock, set_back_lets_timers_wait_until_their_time) {
   in_world([&](durable::engine& e, sim::world& w) -> task<> {
-    co_await start(e, "r", 120);
+    co_await start_minutes(e, "r", 120);
     w.shift_wall_clock(-5h);
     co_await weir::sleep(6h + 55min);
     EXPECT_FALSE(is_done(e, "r"));
@@ -138,9 +138,9 @@ TEST(durable_wall_clock, set_back_lets_timers_wait_until_their_time) {
 
 TEST(durable_wall_clock, a_timer_that_begins_after_a_jump_is_right_though_it_is_not_the_first) {
   in_world([&](durable::engine& e, sim::world& w) -> task<> {
-    co_await start(e, "first", 60);
+    co_await start_minutes(e, "first", 60);
     w.shift_wall_clock(-2h);  // so "first" has three hours to go
-    co_await start(e, "second", 200);
+    co_await start_minutes(e, "second", 200);
     co_await weir::sleep(2h + 58min);
     EXPECT_FALSE(is_done(e, "first"));
     co_await weir::sleep(4min);
@@ -153,8 +153,8 @@ TEST(durable_wall_clock, a_timer_that_begins_after_a_jump_is_right_though_it_is_
 
 TEST(durable_wall_clock, set_forward_begins_delayed_runs_and_wakes_suspended_ones) {
   auto use = [](durable::engine& e, sim::world& w) -> task<> {
-    co_await start(e, "one", 600);
-    co_await start(e, "two", 600);
+    co_await start_minutes(e, "one", 600);
+    co_await start_minutes(e, "two", 600);
     (void)co_await e.start<std::string>("sends", {.id = "sender"}, 600);
     co_await weir::sleep(1s);
     EXPECT_EQ(e.get("one")->state, durable::run_state::suspended);
@@ -167,14 +167,14 @@ TEST(durable_wall_clock, set_forward_begins_delayed_runs_and_wakes_suspended_one
 
 TEST(durable_wall_clock, that_is_set_without_a_word_is_noticed_within_a_second) {
   on_silent_clock([](durable::engine& e, silent_clock& clock) -> task<> {
-    co_await start(e, "r", 600);
-    co_await start(e, "later", 6000);
+    co_await start_minutes(e, "r", 600);
+    co_await start_minutes(e, "later", 6000);
     clock.step += 11h;
     co_await weir::sleep(1s + 1ms);
     EXPECT_TRUE(is_done(e, "r"));
     EXPECT_FALSE(is_done(e, "later"));
     clock.step -= 20h;
-    co_await start(e, "new", 60 * 24);  // not the first
+    co_await start_minutes(e, "new", 60 * 24);  // not the first
     co_await weir::sleep(23h);
     EXPECT_FALSE(is_done(e, "new"));
     clock.step += 90 * 24h;
@@ -186,7 +186,7 @@ TEST(durable_wall_clock, that_is_set_without_a_word_is_noticed_within_a_second) 
 
 TEST(durable_wall_clock, an_engine_without_timers_does_not_look_at_it) {
   on_silent_clock([](durable::engine& e, silent_clock& clock) -> task<> {
-    co_await start(e, "r", 1);
+    co_await start_minutes(e, "r", 1);
     co_await weir::sleep(2min);
     EXPECT_TRUE(is_done(e, "r"));
     const long before = clock.parks;

@@ -16,10 +16,10 @@ any_ints evens_up_to(int last) {
   return weir::iota(0, last + 1) | weir::filter([](int n) { return n % 2 == 0; });
 }
 
-any_ints ticking(probe& p) { return feed(p); }
+any_ints erased_feed(probe& p) { return feed(p); }
 
 /// A cleanup that takes 10 ms and looks at what it has captured when it is done.
-auto slow_cleanup(text_log& log, std::string name) {
+auto late_cleanup(text_log& log, std::string name) {
   return weir::finally([&log, name]() -> task<> {
     co_await weir::sleep(10ms);
     log.push_back(name);
@@ -40,7 +40,7 @@ TEST(any_stream, every_pipeline_converts_and_behaves_as_before) {
     auto all = co_await pull_all(s);
     EXPECT_EQ(all, (numbers{0, 2, 4, 6}));
     probe p{.items = {1, 2, 3}, .pause = 1ms, .fails_behind = 2};
-    any_ints t = ticking(p) | weir::map([](int n) { return n * 2; });
+    any_ints t = erased_feed(p) | weir::map([](int n) { return n * 2; });
     int given_up = 0;
     std::exception_ptr error;
     try {
@@ -82,8 +82,8 @@ TEST(any_stream, closing_a_spliced_one_closes_what_was_begun_and_begins_nothing)
   in_order([]() -> task<> {
     text_log log;
     probe a{.items = {1, 2}}, b{.items = {3}};
-    any_ints first = feed(a) | slow_cleanup(log, "first");
-    any_ints s = weir::concat(std::move(first), feed(b) | slow_cleanup(log, "second"));
+    any_ints first = feed(a) | late_cleanup(log, "first");
+    any_ints s = weir::concat(std::move(first), feed(b) | late_cleanup(log, "second"));
     int one = co_await pull_one(s);
     EXPECT_EQ(one, 1);
     co_await s.close();
@@ -97,7 +97,7 @@ TEST(any_stream, closing_a_spliced_one_closes_what_was_begun_and_begins_nothing)
 TEST(any_stream, a_cleanup_that_was_begun_by_a_pull_is_finished_by_close) {
   in_every_order([]() -> task<> {
     text_log log;
-    any_ints s = weir::iota(0, 1) | slow_cleanup(log, "a name that needs memory of its own");
+    any_ints s = weir::iota(0, 1) | late_cleanup(log, "a name that needs memory of its own");
     int zero = co_await pull_one(s);
     EXPECT_EQ(zero, 0);
     auto error = co_await error_of(weir::with_timeout(5ms, s.next()));

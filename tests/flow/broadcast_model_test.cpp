@@ -15,9 +15,6 @@ using weir::overflow;
 
 namespace {
 
-constexpr overflow policies[] = {overflow::wait,     overflow::drop_oldest, overflow::drop_newest,
-                                 overflow::conflate, overflow::disconnect,  overflow::fail_emitter};
-
 /// One subscriber, written down in the simplest way: what it has not read yet.
 struct model_subscriber {
   overflow policy;
@@ -68,9 +65,9 @@ struct pair_of_both {
   model_subscriber model;
 };
 
-class comparison {
+class broadcast_comparison {
  public:
-  comparison(std::uint32_t seed, std::int64_t capacity)
+  broadcast_comparison(std::uint32_t seed, std::int64_t capacity)
       : random_(seed), capacity_(static_cast<std::size_t>(capacity)), b_(capacity) {}
 
   task<> run(int steps) {
@@ -107,7 +104,7 @@ class comparison {
   }
   void subscribe() {
     if (all_.size() == 6) return;
-    const overflow policy = policies[random_() % std::size(policies)];
+    const overflow policy = overflow_policies[random_() % std::size(overflow_policies)];
     // How "latest only" and "begins k back" go together is the subject of no promise.
     const std::size_t most = policy == overflow::conflate ? 1 : capacity_ + 1;
     const std::size_t back = random_() % (most + 1);
@@ -165,7 +162,7 @@ TEST(broadcast_model, random_sequences_of_calls_answer_like_the_model) {
   for (std::uint32_t seed = 1; seed <= most; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     in_order([seed]() -> task<> {
-      comparison both(seed, 1 + seed % 5);
+      broadcast_comparison both(seed, 1 + seed % 5);
       co_await both.run(400);
     });
     if (HasFailure()) return;

@@ -13,13 +13,6 @@ using weir::overflow;
 
 namespace {
 
-auto settled() { return weir::sleep(1ms); }
-
-task<> emit_one(int_broadcast& b, int value, numbers& accepted) {
-  co_await b.emit(value);
-  accepted.push_back(value);
-}
-
 task<> emit_range(int_broadcast& b, int first, int last) {
   for (int i = first; i <= last; ++i) co_await b.emit(i);
 }

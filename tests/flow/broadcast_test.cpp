@@ -14,20 +14,8 @@ using weir::overflow;
 
 namespace {
 
-constexpr auto delivered = emit_result::delivered;
-constexpr auto dropped = emit_result::dropped;
-constexpr auto refused = emit_result::refused;
-
-/// A step of virtual time: everybody has done what can be done.
-auto settled() { return weir::sleep(1ms); }
-
 void emit_all(int_broadcast& b, int first, int last) {
   for (int i = first; i <= last; ++i) (void)b.try_emit(i);
-}
-
-task<> emit_one(int_broadcast& b, int value, numbers& accepted) {
-  co_await b.emit(value);
-  accepted.push_back(value);
 }
 
 /// What is left after the end was told: every item and the misses before it, "3" or "3(-2)".
@@ -52,9 +40,9 @@ task<std::error_code> code_of_next(subscription& sub) {
 TEST(broadcast, every_subscriber_sees_every_item_from_its_subscription_on) {
   in_order([]() -> task<> {
     int_broadcast b(8);
-    EXPECT_EQ(b.try_emit(1), delivered);
+    EXPECT_EQ(b.try_emit(1), emit_result::delivered);
     auto one = b.subscribe();
-    EXPECT_EQ(b.try_emit(2), delivered);
+    EXPECT_EQ(b.try_emit(2), emit_result::delivered);
     auto two = b.subscribe();
     EXPECT_EQ(b.subscribers(), 2U);
     co_await b.emit(3);
@@ -71,7 +59,7 @@ TEST(broadcast, without_subscribers_nothing_waits_and_nothing_is_refused) {
     int_broadcast b(1);
     for (int i = 0; i < 100; ++i) {
       co_await b.emit(i);
-      EXPECT_EQ(b.try_emit(i), delivered);
+      EXPECT_EQ(b.try_emit(i), emit_result::delivered);
     }
   });
 }
@@ -83,7 +71,7 @@ TEST(broadcast, emit_waits_for_a_full_subscriber_and_goes_on_when_that_one_reads
     auto quick = b.subscribe();
     numbers accepted;
     emit_all(b, 1, 2);
-    EXPECT_EQ(b.try_emit(99), refused);
+    EXPECT_EQ(b.try_emit(99), emit_result::refused);
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       s.spawn(emit_one(b, 3, accepted));
       co_await settled();
@@ -109,9 +97,9 @@ TEST(broadcast, drop_oldest_keeps_the_last_items_and_counts_the_others) {
   in_order([]() -> task<> {
     int_broadcast b(2);
     auto sub = b.subscribe({.overflow = overflow::drop_oldest});
-    EXPECT_EQ(b.try_emit(0), delivered);
-    EXPECT_EQ(b.try_emit(1), delivered);
-    EXPECT_EQ(b.try_emit(2), dropped);
+    EXPECT_EQ(b.try_emit(0), emit_result::delivered);
+    EXPECT_EQ(b.try_emit(1), emit_result::delivered);
+    EXPECT_EQ(b.try_emit(2), emit_result::dropped);
     emit_all(b, 3, 99);
     EXPECT_EQ(sub.missed_total(), 98U);
     EXPECT_EQ(sub.missed(), 0U);
@@ -131,8 +119,8 @@ TEST(broadcast, drop_newest_keeps_the_first_items_and_counts_what_came_between) 
     const int first = co_await take_one(sub);
     EXPECT_EQ(first, 0);
     EXPECT_EQ(sub.missed(), 0U);
-    EXPECT_EQ(b.try_emit(5), delivered);
-    EXPECT_EQ(b.try_emit(6), dropped);
+    EXPECT_EQ(b.try_emit(5), emit_result::delivered);
+    EXPECT_EQ(b.try_emit(6), emit_result::dropped);
     b.close();
     const std::string saw = co_await story(sub);
     EXPECT_EQ(saw, "1 5(-3)");
@@ -144,15 +132,15 @@ TEST(broadcast, conflate_keeps_the_latest_item_only_and_counts_the_others) {
   in_order([]() -> task<> {
     int_broadcast b(4);
     auto sub = b.subscribe({.overflow = overflow::conflate});
-    EXPECT_EQ(b.try_emit(0), delivered);
-    EXPECT_EQ(b.try_emit(1), dropped);
+    EXPECT_EQ(b.try_emit(0), emit_result::delivered);
+    EXPECT_EQ(b.try_emit(1), emit_result::dropped);
     EXPECT_EQ(sub.missed_total(), 1U);
     emit_all(b, 2, 9);
     EXPECT_EQ(sub.missed_total(), 9U);
     const int first = co_await take_one(sub);
     EXPECT_EQ(first, 9);
     EXPECT_EQ(sub.missed(), 9U);
-    EXPECT_EQ(b.try_emit(10), delivered);
+    EXPECT_EQ(b.try_emit(10), emit_result::delivered);
     b.close();
     const std::string saw = co_await story(sub);
     EXPECT_EQ(saw, "10");
@@ -166,7 +154,7 @@ TEST(broadcast, disconnect_cuts_off_a_subscriber_that_is_too_slow_and_nobody_els
     auto slow = b.subscribe({.overflow = overflow::disconnect});
     auto other = b.subscribe({.overflow = overflow::drop_oldest});
     emit_all(b, 0, 1);
-    EXPECT_EQ(b.try_emit(2), dropped);
+    EXPECT_EQ(b.try_emit(2), emit_result::dropped);
     const std::error_code code = co_await code_of_next(slow);
     EXPECT_EQ(code, errc::lagged);
     b.close();
@@ -210,7 +198,7 @@ TEST(broadcast, fail_emitter_fails_the_emitter_and_nobody_gets_the_item) {
     auto make = [&] { return b.emit(2); };
     const std::error_code code = co_await code_after(make);
     EXPECT_EQ(code, errc::queue_full);
-    EXPECT_EQ(b.try_emit(3), refused);
+    EXPECT_EQ(b.try_emit(3), emit_result::refused);
     (void)co_await take_one(strict);
     co_await b.emit(4);
     b.close();
@@ -224,10 +212,10 @@ TEST(broadcast, a_dropping_subscriber_does_not_help_when_another_one_waits) {
     int_broadcast b(1);
     auto waits = b.subscribe();
     auto drops = b.subscribe({.overflow = overflow::drop_oldest});
-    EXPECT_EQ(b.try_emit(1), delivered);
-    EXPECT_EQ(b.try_emit(2), refused);
+    EXPECT_EQ(b.try_emit(1), emit_result::delivered);
+    EXPECT_EQ(b.try_emit(2), emit_result::refused);
     (void)co_await take_one(waits);
-    EXPECT_EQ(b.try_emit(3), dropped);
+    EXPECT_EQ(b.try_emit(3), emit_result::dropped);
     EXPECT_EQ(drops.missed_total(), 1U);
   });
 }
@@ -241,7 +229,7 @@ TEST(broadcast, replay_begins_as_far_back_as_the_ring_goes) {
     auto all = b.subscribe({.replay = 100});
     auto window = b.subscribe({.overflow = overflow::drop_newest, .replay = 2});
     (void)co_await take_one(all);
-    EXPECT_EQ(b.try_emit(6), delivered);
+    EXPECT_EQ(b.try_emit(6), emit_result::delivered);
     b.close();
     const std::string a = co_await story(none);
     const std::string c = co_await story(two);

@@ -10,7 +10,7 @@ using weir::burst_governor;
 namespace {
 
 /// Takes what there is at once.
-std::vector<weir::permit> take_all(burst_governor& g) {
+std::vector<weir::permit> all_free_permits(burst_governor& g) {
   std::vector<weir::permit> all;
   while (auto p = g.try_acquire()) all.push_back(std::move(*p));
   return all;
@@ -23,7 +23,7 @@ TEST(burst_governor, it_starts_rested_and_after_the_burst_only_the_steady_number
     burst_governor g({.steady = 2, .burst = 5, .burst_for = 1s});
     EXPECT_EQ(g.limit(), 5);
     co_await weir::sleep(10s);  // a burst begins with its first permit
-    auto held = take_all(g);
+    auto held = all_free_permits(g);
     EXPECT_EQ(held.size(), 5U);
     co_await weir::sleep(999ms);
     held.pop_back();
@@ -42,16 +42,16 @@ TEST(burst_governor, it_starts_rested_and_after_the_burst_only_the_steady_number
 TEST(burst_governor, a_new_burst_needs_a_rest_of_the_same_length) {
   simulate([]() -> task<> {
     burst_governor g({.steady = 1, .burst = 3, .burst_for = 1s});
-    take_all(g).clear();
+    all_free_permits(g).clear();
     co_await weir::sleep(500ms);
-    EXPECT_EQ(take_all(g).size(), 3U);  // the same burst goes on
-    co_await weir::sleep(999ms);        // at 1499 ms it has ended, and was the rest too short
-    EXPECT_EQ(take_all(g).size(), 1U);
+    EXPECT_EQ(all_free_permits(g).size(), 3U);  // the same burst goes on
+    co_await weir::sleep(999ms);  // at 1499 ms it has ended, and was the rest too short
+    EXPECT_EQ(all_free_permits(g).size(), 1U);
     co_await weir::sleep(999ms);
     EXPECT_EQ(g.available(), 1);
     co_await weir::sleep(1ms);
     EXPECT_EQ(g.available(), 3);
-    EXPECT_EQ(take_all(g).size(), 3U);
+    EXPECT_EQ(all_free_permits(g).size(), 3U);
   });
 }
 
@@ -102,7 +102,7 @@ TEST(burst_governor, a_permit_that_comes_back_after_its_loop_has_ended_is_counte
   held.release();
   EXPECT_EQ(g.active(), 0);
   simulate([&]() -> task<> {
-    EXPECT_EQ(take_all(g).size(),
+    EXPECT_EQ(all_free_permits(g).size(),
               1U);  // the rest begins anew on a clock that shows an earlier time
     co_await weir::sleep(1s);
     EXPECT_EQ(g.limit(), 2);

@@ -11,20 +11,6 @@ using int_receiver = weir::receiver<int>;
 
 namespace {
 
-constexpr auto closed = errc::queue_closed;
-const std::error_code accepted;
-
-auto settled() { return weir::sleep(1ms); }
-
-task<> send_all(int_sender tx, int first, int last) {
-  for (int i = first; i <= last; ++i) co_await tx.send(i);
-}
-
-task<std::error_code> code_of_send(int_sender tx, int value) {
-  auto make = [&] { return tx.send(value); };
-  co_return co_await code_after(make);
-}
-
 /// A receiver that lives and dies on another loop, and which of its values it has seen.
 struct remote_receiver {
   std::optional<int_sender> tx;
@@ -103,10 +89,10 @@ TEST(channel_crash, of_the_receivers_loop_refuses_every_sender) {
         w.crash("a");
         const std::error_code first = co_await here;
         const std::error_code second = co_await beside;
-        EXPECT_EQ(first, closed);
-        EXPECT_EQ(second, closed);
-        EXPECT_EQ(there.tx->try_send(6), closed);
-        EXPECT_EQ(co_await code_of_send(*there.tx, 7), closed);
+        EXPECT_EQ(first, errc::queue_closed);
+        EXPECT_EQ(second, errc::queue_closed);
+        EXPECT_EQ(there.tx->try_send(6), errc::queue_closed);
+        EXPECT_EQ(co_await code_of_send(*there.tx, 7), errc::queue_closed);
       });
       EXPECT_EQ(there.got, from_to(1, 2));
     });
@@ -128,9 +114,9 @@ TEST(channel_crash, of_the_receivers_loop_at_any_moment_lets_every_send_end) {
         w.crash("a");
         for (auto& one : sends) {
           const std::error_code code = co_await one;
-          EXPECT_TRUE(code == accepted || code == closed) << code.message();
+          EXPECT_TRUE(code == no_error || code == errc::queue_closed) << code.message();
         }
-        EXPECT_EQ(there.tx->try_send(6), closed);
+        EXPECT_EQ(there.tx->try_send(6), errc::queue_closed);
       });
     });
   });
@@ -180,7 +166,7 @@ TEST(flow_crash, of_a_loop_with_fibers_parked_on_everything_aborts_nothing) {
         weir::latch l(1);
         weir::mutex m, n;
         weir::oneshot<int> o;
-        EXPECT_EQ(full.try_push(counted_value(1, alive)), accepted);
+        EXPECT_EQ(full.try_push(counted_value(1, alive)), no_error);
         weir::mutex_guard held = co_await m.lock();
         s.spawn([&]() -> task<> { (void)co_await empty.next(); });
         s.spawn([&]() -> task<> { co_await full.push(counted_value(2, alive)); });
@@ -270,14 +256,14 @@ TEST(channel, a_try_send_whose_move_throws_takes_no_room_for_ever) {
     auto [tx, rx] = weir::channel<brittle>(2);
     for (int round = 0; round < 10; ++round) {
       brittle first(1), second(2), third(3);
-      EXPECT_EQ(tx.try_send(std::move(first)), accepted);
+      EXPECT_EQ(tx.try_send(std::move(first)), no_error);
       brittle::fuse = 1;
       EXPECT_EQ(boom_of(thrown_by([&, &to = tx] { return to.try_send(std::move(second)); })), 2);
       brittle::fuse = 0;
       auto one = co_await rx.next();
       EXPECT_EQ(one->n, 1);
       EXPECT_FALSE(rx.try_next().has_value());
-      EXPECT_EQ(tx.try_send(std::move(third)), accepted);
+      EXPECT_EQ(tx.try_send(std::move(third)), no_error);
       auto other = co_await rx.next();
       EXPECT_EQ(other->n, 3);
     }

@@ -13,7 +13,7 @@ using int_sender = weir::sender<int>;
 namespace {
 
 /// The same rules, written down in the simplest way. What became of a call is a text.
-struct model {
+struct channel_model {
   std::size_t capacity = 0;
   std::deque<int> buffer, senders, consumers;
   bool closed = false;
@@ -64,9 +64,9 @@ struct model {
 };
 
 /// A channel beside its model; every call has a number, which is also the value that it sends.
-class comparison {
+class channel_comparison {
  public:
-  comparison(weir::sim::world& w, weir::scope& s, unsigned seed, std::int64_t capacity)
+  channel_comparison(weir::sim::world& w, weir::scope& s, unsigned seed, std::int64_t capacity)
       : world_(w), scope_(s), random_(seed) {
     model_.capacity = static_cast<std::size_t>(capacity);
     auto [tx, rx] = weir::channel<int>(capacity);
@@ -164,7 +164,7 @@ class comparison {
   }
 
   struct note_end {
-    comparison& of;
+    channel_comparison& of;
     int id;
     ~note_end() { of.ends_[id] = of.ends_of_[id]; }
   };
@@ -172,7 +172,7 @@ class comparison {
   weir::sim::world& world_;
   weir::scope& scope_;
   std::mt19937 random_;
-  model model_;
+  channel_model model_;
   int_sender tx_;
   weir::receiver<int> rx_;
   std::map<int, weir::child<void>> calls_;
@@ -180,18 +180,18 @@ class comparison {
   std::map<int, std::string> ends_;
 };
 
-task<> compare(weir::sim::world& w, unsigned seed, std::int64_t capacity, int calls) {
+task<> compare_channel(weir::sim::world& w, unsigned seed, std::int64_t capacity, int calls) {
   co_await weir::with_scope([&](weir::scope& s) -> task<> {
-    comparison both(w, s, seed, capacity);
+    channel_comparison both(w, s, seed, capacity);
     co_await both.run(calls);
     co_await s.join();
   });
 }
 
 /// Senders on several loops and consumers that come and go.
-class crowd {
+class sending_crowd {
  public:
-  explicit crowd(weir::sim::world& w) : world_(w) {}
+  explicit sending_crowd(weir::sim::world& w) : world_(w) {}
 
   task<> run(std::int64_t capacity, int senders, int values) {
     auto [tx, rx] = weir::channel<int>(capacity);
@@ -246,7 +246,7 @@ TEST(channel_model, random_sequences_of_calls_agree_with_a_simple_model) {
   for_each_order([](weir::sim::world& w) {
     w.run([&]() -> task<> {
       const auto seed = static_cast<unsigned>(weir::random());
-      co_await compare(w, seed, 1 + static_cast<std::int64_t>(weir::random() % 3), 40);
+      co_await compare_channel(w, seed, 1 + static_cast<std::int64_t>(weir::random() % 3), 40);
     });
   });
 }
@@ -255,7 +255,7 @@ TEST(channel_model, long_random_sequences_agree_with_it_in_the_order_of_producti
   for (unsigned seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     weir::sim::world w;
-    w.run([&]() -> task<> { co_await compare(w, seed, 1 + seed % 3, 150); });
+    w.run([&]() -> task<> { co_await compare_channel(w, seed, 1 + seed % 3, 150); });
   }
 }
 
@@ -263,7 +263,7 @@ TEST(channel_model, senders_on_two_loops_that_come_and_go_lose_nothing) {
   for (std::int64_t capacity : {1, 2, 3}) {
     for_each_order([&](weir::sim::world& w) {
       w.run([&]() -> task<> {
-        crowd c(w);
+        sending_crowd c(w);
         co_await c.run(capacity, 4, 5);
       });
     });

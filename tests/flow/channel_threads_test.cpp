@@ -17,17 +17,18 @@ using int_receiver = weir::receiver<number>;
 
 namespace {
 
-constexpr int values = aid::sanitized ? 2'000 : 20'000;
-constexpr number block = 1'000'000'000;  // a value is its sender times this, and a rising number
+constexpr int values_per_sender = aid::sanitized ? 2'000 : 20'000;
+constexpr number sender_block =
+    1'000'000'000;  // a value is its sender times this, and a rising number
 
 /// Sends from a plain thread, which can only try again.
 void send_stubbornly(int_sender tx, int who, int count) {
   for (int i = 0; i < count; ++i)
-    while (tx.try_send(who * block + i).full()) std::this_thread::yield();
+    while (tx.try_send(who * sender_block + i).full()) std::this_thread::yield();
 }
 
-task<> send_all(int_sender tx, int who, int count) {
-  for (int i = 0; i < count; ++i) co_await tx.send(who * block + i);
+task<> send_block(int_sender tx, int who, int count) {
+  for (int i = 0; i < count; ++i) co_await tx.send(who * sender_block + i);
 }
 
 /// Takes values until the end and counts them; checks that each sender's are in order.
@@ -37,8 +38,8 @@ task<> take_to_the_end(int_receiver& from, long& count) {
     auto v = co_await from.next();
     if (!v) co_return;
     ++count;
-    EXPECT_GE(*v % block, next[*v / block]) << "out of order, or twice";
-    next[*v / block] = *v % block + 1;
+    EXPECT_GE(*v % sender_block, next[*v / sender_block]) << "out of order, or twice";
+    next[*v / sender_block] = *v % sender_block + 1;
   }
 }
 
@@ -46,7 +47,7 @@ task<> take_to_the_end(int_receiver& from, long& count) {
 
 TEST(channel_threads, what_plain_threads_send_arrives_once_and_in_order_per_thread) {
   for (std::int64_t capacity : {1, 3, 64}) {
-    const int count = capacity == 1 ? values / 10 : values;
+    const int count = capacity == 1 ? values_per_sender / 10 : values_per_sender;
     long got = 0;
     std::vector<std::thread> threads;
     weir::run([&]() -> task<> {
@@ -69,13 +70,14 @@ TEST(channel_threads, what_loops_send_arrives_once_and_in_order_per_sender) {
         auto [tx, rx] = weir::channel<number>(capacity);
         for (int who = 0; who < 6; ++who) {
           const weir::loop_ref where = who % 3 == 0 ? a.ref() : b.ref();
-          s.spawn_on(who % 3 == 2 ? weir::this_loop() : where, send_all(tx, who, values / 6));
+          s.spawn_on(who % 3 == 2 ? weir::this_loop() : where,
+                     send_block(tx, who, values_per_sender / 6));
         }
         tx = int_sender();
         co_await take_to_the_end(rx, got);
       });
     });
-    EXPECT_EQ(got, 6L * (values / 6));
+    EXPECT_EQ(got, 6L * (values_per_sender / 6));
   }
 }
 
@@ -109,7 +111,7 @@ TEST(channel_threads, a_ping_pong_between_two_threads_loses_no_wake_up) {
       auto other = s.spawn_on(t, far.echo(std::move(back)));
       while (!far.ready) co_await weir::sleep(1ms);
       int_sender tx = std::move(far.tx);
-      for (int i = 0; i < values / 2; ++i) {
+      for (int i = 0; i < values_per_sender / 2; ++i) {
         co_await tx.send(i);
         auto answer = co_await rx.next();
         EXPECT_EQ(answer, i + 1);
@@ -130,7 +132,7 @@ TEST(channel_threads, random_cancellation_of_sends_loses_and_doubles_nothing) {
       auto sends = [&, mine = tx](int who) mutable -> task<> {
         auto copy = mine;
         for (int i = 0; i < 200; ++i) {
-          co_await copy.send(who * block + i);
+          co_await copy.send(who * sender_block + i);
           ++accepted;
         }
       };
@@ -153,7 +155,7 @@ TEST(channel_threads, random_cancellation_of_sends_loses_and_doubles_nothing) {
 
 TEST(channel_threads, random_cancellation_of_consumers_loses_and_doubles_nothing) {
   long got = 0;
-  constexpr int count = values / 8;
+  constexpr int count = values_per_sender / 8;
   std::vector<std::thread> threads;
   weir::run([&]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -224,7 +226,7 @@ TEST(channel_threads, the_last_sender_may_go_away_on_any_thread) {
       for (int who = 0; who < 3; ++who) {
         threads.emplace_back([copy = tx, who, round]() mutable {
           if (round % 2 == 0) std::this_thread::yield();
-          EXPECT_EQ(copy.try_send(who * block), std::error_code());
+          EXPECT_EQ(copy.try_send(who * sender_block), std::error_code());
           auto moved = std::move(copy);
         });
       }
@@ -248,7 +250,7 @@ TEST(channel_threads, close_on_another_thread_ends_everybody_once) {
         auto [tx, rx] = weir::channel<number>(2);
         auto sends = [&](int_sender to, int who) -> task<> {
           for (int i = 0;; ++i) {
-            auto make = [&] { return to.send(who * block + i); };
+            auto make = [&] { return to.send(who * sender_block + i); };
             const std::exception_ptr error = co_await attempt(make);
             if (error != nullptr) co_return;
             ++accepted;
@@ -270,7 +272,7 @@ TEST(channel_threads, close_on_another_thread_ends_everybody_once) {
 }
 
 TEST(channel_threads, a_receiver_that_goes_from_loop_to_loop_loses_no_wake_up) {
-  constexpr int count = values / 4;
+  constexpr int count = values_per_sender / 4;
   auto made = weir::channel<number>(2);
   std::thread other(send_stubbornly, std::move(made.first), 0, count);
   int_receiver rx = std::move(made.second);
@@ -304,7 +306,7 @@ TEST(channel_threads, loops_that_end_under_waiting_sends_lose_nothing_that_was_a
       auto consumer = s.spawn(take_to_the_end(rx, got));
       auto sends = [&](int_sender to, int who) -> task<> {
         for (int i = 0;; ++i) {
-          co_await to.send(who * block + i);
+          co_await to.send(who * sender_block + i);
           ++accepted;
         }
       };
@@ -331,17 +333,17 @@ TEST(channel_threads, loops_that_end_under_waiting_sends_lose_nothing_that_was_a
 // "send_blocking(v[, timeout]) on a thread without a loop" waits for room like `send`.
 TEST(channel_threads, threads_that_wait_for_room_are_served_once_and_in_order) {
   for (std::int64_t capacity : {1, 3}) {
-    constexpr int count = values / 10;
+    constexpr int count = values_per_sender / 10;
     long got = 0;
     std::vector<std::thread> threads;
     weir::run([&]() -> task<> {
       auto [tx, rx] = weir::channel<number>(capacity);
       for (int who = 0; who < 3; ++who)
         threads.emplace_back([mine = tx, who] {
-          for (int i = 0; i < count; ++i) mine.send_blocking(who * block + i);
+          for (int i = 0; i < count; ++i) mine.send_blocking(who * sender_block + i);
         });
       threads.emplace_back(
-          [mine = tx]() mutable { weir::run(send_all(std::move(mine), 3, count)); });
+          [mine = tx]() mutable { weir::run(send_block(std::move(mine), 3, count)); });
       tx = int_sender();
       co_await take_to_the_end(rx, got);
     });
@@ -373,7 +375,7 @@ TEST(channel_threads, a_limit_that_races_with_room_sends_once_or_not_at_all) {
   weir::run([&]() -> task<> {
     auto [tx, rx] = weir::channel<number>(1);
     std::jthread producer([&sent, mine = std::move(tx)] {
-      for (int i = 0; i < values / 10; ++i) {
+      for (int i = 0; i < values_per_sender / 10; ++i) {
         try {
           mine.send_blocking(i, std::chrono::microseconds(i % 50));
           ++sent;

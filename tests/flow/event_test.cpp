@@ -6,8 +6,6 @@ using namespace weir_test;
 
 namespace {
 
-auto settled() { return weir::sleep(1ms); }
-
 template <class Gate>
 task<> pass(Gate& through, text_log& log, std::string name) {
   co_await through.wait();

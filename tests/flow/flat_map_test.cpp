@@ -7,7 +7,7 @@ using namespace weir_test;
 
 namespace {
 
-weir::stream<int> ticks(int first, int count, weir::duration every) {
+weir::stream<int> ticks_from(int first, int count, weir::duration every) {
   for (int i = 0; i < count; ++i) {
     co_await weir::sleep(every);
     co_yield first + i;
@@ -20,7 +20,7 @@ TEST(flat_map, items_of_several_streams_come_in_the_order_of_time) {
   in_order([]() -> task<> {
     numbers firsts{10, 21, 32};
     auto all = co_await (weir::from(std::move(firsts)) |
-                         weir::flat_map(3, [](int n) { return ticks(n, 2, n * 1ms); }) |
+                         weir::flat_map(3, [](int n) { return ticks_from(n, 2, n * 1ms); }) |
                          weir::to_vector());
     EXPECT_EQ(all, (numbers{10, 11, 21, 32, 22, 33}));
   });
@@ -30,7 +30,7 @@ TEST(flat_map, every_item_comes_once_whatever_the_order) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
       auto all = co_await (weir::iota(0, 4) |
-                           weir::flat_map(2, [](int n) { return ticks(n * 10, n, 1ms); }) |
+                           weir::flat_map(2, [](int n) { return ticks_from(n * 10, n, 1ms); }) |
                            weir::to_vector());
       EXPECT_EQ(sorted(all), (numbers{10, 20, 21, 30, 31, 32}));
     });
@@ -129,7 +129,7 @@ TEST(flat_map, a_cancelled_next_loses_no_item) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
       auto items =
-          weir::iota(0, 3) | weir::flat_map(2, [](int n) { return ticks(n * 10, 3, 2ms); });
+          weir::iota(0, 3) | weir::flat_map(2, [](int n) { return ticks_from(n * 10, 3, 2ms); });
       numbers seen;
       for (;;) {
         auto next = co_await items.next_for(1ms);

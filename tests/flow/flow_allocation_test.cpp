@@ -14,7 +14,7 @@ using namespace weir_test;
 
 namespace {
 
-constexpr int rounds = 200;
+constexpr int counted_turns = 200;
 
 using aid::allocations;
 using aid::armed;
@@ -22,19 +22,19 @@ using aid::armed;
 /// The allocations of two fibers that run `here` and `there` side by side, each many times, from
 /// the moment when both are warm. They must take turns.
 template <class Here, class There>
-long allocations_of(Here here, There there) {
+long allocations_of_turns(Here here, There there) {
   long taken = -1;
   weir::test_clock clock;
   clock.auto_advance(true);
   weir::run({.clock = &clock}, [&]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       s.spawn([&]() -> task<> {
-        for (int i = 0; i < 50 + rounds; ++i) co_await there();
+        for (int i = 0; i < 50 + counted_turns; ++i) co_await there();
       });
       for (int i = 0; i < 50; ++i) co_await here();
       allocations = 0;
       armed = true;
-      for (int i = 0; i < rounds; ++i) co_await here();
+      for (int i = 0; i < counted_turns; ++i) co_await here();
       armed = false;
       taken = allocations;
       co_await s.join();
@@ -54,7 +54,7 @@ TEST(flow_allocation, the_counter_counts) {
     ::operator delete(::operator new(1));  // calls: a new expression may be optimised away
     co_return;
   };
-  EXPECT_EQ(allocations_of(asks, nothing()), rounds);
+  EXPECT_EQ(allocations_of_turns(asks, nothing()), counted_turns);
 }
 
 TEST(flow_allocation, parking_on_next_asks_for_nothing) {
@@ -68,8 +68,8 @@ TEST(flow_allocation, parking_on_next_asks_for_nothing) {
     co_await weir::sleep(1ms);
     co_await q.push(1);
   };
-  EXPECT_EQ(allocations_of(take, push), 0);
-  EXPECT_GE(parked, rounds);
+  EXPECT_EQ(allocations_of_turns(take, push), 0);
+  EXPECT_GE(parked, counted_turns);
 }
 
 TEST(flow_allocation, parking_on_push_asks_for_nothing) {
@@ -79,7 +79,7 @@ TEST(flow_allocation, parking_on_push_asks_for_nothing) {
     co_await weir::sleep(1ms);
     (void)co_await q.next();
   };
-  EXPECT_EQ(allocations_of(push, take), 0);
+  EXPECT_EQ(allocations_of_turns(push, take), 0);
 }
 
 TEST(flow_allocation, a_queue_that_has_grown_asks_for_nothing_any_more) {
@@ -88,7 +88,7 @@ TEST(flow_allocation, a_queue_that_has_grown_asks_for_nothing_any_more) {
     for (int i = 0; i < 100; ++i) (void)q.try_push(i);
     for (int i = 0; i < 100; ++i) (void)co_await q.next();
   };
-  EXPECT_EQ(allocations_of(wave, nothing()), 0);
+  EXPECT_EQ(allocations_of_turns(wave, nothing()), 0);
 }
 
 TEST(flow_allocation, parking_on_an_event_asks_for_nothing) {
@@ -101,7 +101,7 @@ TEST(flow_allocation, parking_on_an_event_asks_for_nothing) {
     co_await weir::sleep(1ms);
     e.set();
   };
-  EXPECT_EQ(allocations_of(wait, set), 0);
+  EXPECT_EQ(allocations_of_turns(wait, set), 0);
 }
 
 TEST(flow_allocation, parking_on_a_latch_asks_for_nothing) {
@@ -112,7 +112,7 @@ TEST(flow_allocation, parking_on_a_latch_asks_for_nothing) {
     l.count_down();
     co_await l.wait();
   };
-  EXPECT_EQ(allocations_of(wait, nothing()), 0);
+  EXPECT_EQ(allocations_of_turns(wait, nothing()), 0);
 }
 
 TEST(flow_allocation, parking_on_a_mutex_asks_for_nothing) {
@@ -121,7 +121,7 @@ TEST(flow_allocation, parking_on_a_mutex_asks_for_nothing) {
     weir::mutex_guard held = co_await m.lock();
     co_await weir::sleep(1ms);
   };
-  EXPECT_EQ(allocations_of(lock, lock), 0);
+  EXPECT_EQ(allocations_of_turns(lock, lock), 0);
 }
 
 TEST(flow_allocation, losing_a_race_or_a_timeout_there_asks_for_nothing) {
@@ -135,7 +135,7 @@ TEST(flow_allocation, losing_a_race_or_a_timeout_there_asks_for_nothing) {
     co_await weir::race(e.wait(), weir::sleep(1ms));
     (void)co_await weir::race(m.lock(), weir::sleep(1ms));
   };
-  EXPECT_EQ(allocations_of(loses, nothing()), 0);
+  EXPECT_EQ(allocations_of_turns(loses, nothing()), 0);
   guard.reset();
 }
 
@@ -147,7 +147,7 @@ TEST(flow_allocation, a_channel_asks_for_nothing_while_there_is_room) {
     co_await to.send(2);
     for (int i = 0; i < 2; ++i) (void)co_await from.next();
   };
-  EXPECT_EQ(allocations_of(pass, nothing()), 0);
+  EXPECT_EQ(allocations_of_turns(pass, nothing()), 0);
 }
 
 TEST(flow_allocation, a_channel_asks_for_nothing_when_both_sides_wait_and_the_caches_are_warm) {
@@ -155,7 +155,7 @@ TEST(flow_allocation, a_channel_asks_for_nothing_when_both_sides_wait_and_the_ca
   auto& [tx, rx] = made;
   auto take = [&, &from = rx]() -> task<> { (void)co_await from.next(); };
   auto send = [&, &to = tx]() -> task<> { co_await to.send(1); };
-  EXPECT_EQ(allocations_of(take, send), 0);
+  EXPECT_EQ(allocations_of_turns(take, send), 0);
 }
 
 #endif

@@ -12,9 +12,6 @@ using namespace weir_test;
 namespace {
 
 constexpr auto wrong_loop = errc::wrong_loop;
-const std::error_code accepted;
-
-auto settled() { return weir::sleep(1ms); }
 
 /// One of each, with a name.
 struct things {
@@ -33,11 +30,11 @@ struct things {
   }
 };
 
-using calls = std::vector<std::pair<const char*, std::function<void()>>>;
+using call_table = std::vector<std::pair<const char*, std::function<void()>>>;
 
 /// Every call that has a home.
-calls calls_of(things& t) {
-  calls all;
+call_table calls_of(things& t) {
+  call_table all;
   auto add = [&](const char* name, std::function<void()> call) { all.emplace_back(name, call); };
   add("try_push", [&] { (void)t.queue.try_push(1); });
   add("push", [&] { (void)t.queue.push(1); });
@@ -68,8 +65,8 @@ task<> expect_wrong_loop(things& t) {
 }
 
 /// Uses each thing in a way that waits and ends.
-task<> use(things& t) {
-  EXPECT_EQ(t.queue.try_push(1), accepted);
+task<> use_all_of(things& t) {
+  EXPECT_EQ(t.queue.try_push(1), no_error);
   EXPECT_EQ(co_await take_one(t.queue), 1);
   t.event.set();
   co_await t.event.wait();
@@ -135,7 +132,7 @@ TEST(flow_misuse, on_another_loop_every_call_is_refused_and_changes_nothing) {
   w.run([&]() -> task<> {
     things t;
     co_await weir::on(w.loop("a"), expect_wrong_loop(t));
-    co_await use(t);
+    co_await use_all_of(t);
     EXPECT_EQ(t.latch.count(), 1);
     EXPECT_FALSE(t.queue.closed());
     t.rx = weir::receiver<int>();
@@ -174,8 +171,8 @@ TEST(flow_misuse, made_outside_a_loop_they_live_on_the_first_that_uses_them) {
   things t;
   weir::sim::world w({.seed = 1});
   w.run([&]() -> task<> {
-    co_await weir::on(w.loop("a"), use(t));
-    co_await weir::on(w.loop("a"), use(t));
+    co_await weir::on(w.loop("a"), use_all_of(t));
+    co_await weir::on(w.loop("a"), use_all_of(t));
     for (auto& [name, call] : calls_of(t)) {
       if (std::string_view(name) == "count_down" || std::string_view(name) == "wait of latch")
         continue;  // not used over there
@@ -187,8 +184,8 @@ TEST(flow_misuse, made_outside_a_loop_they_live_on_the_first_that_uses_them) {
 TEST(flow_misuse, what_was_put_in_outside_of_loops_arrives_inside) {
   weir::queue<int> q(3);
   auto channel = weir::channel<int>(3);
-  EXPECT_EQ(q.try_push(1), accepted);
-  EXPECT_EQ(channel.first.try_send(2), accepted);
+  EXPECT_EQ(q.try_push(1), no_error);
+  EXPECT_EQ(channel.first.try_send(2), no_error);
   in_order([&]() -> task<> {
     EXPECT_EQ(co_await take_one(q), 1);
     EXPECT_EQ(co_await take_one(channel.second), 2);
@@ -199,10 +196,10 @@ TEST(flow_misuse, when_its_loop_has_ended_the_home_passes_to_the_next_loop) {
   std::optional<things> t;
   in_order([&]() -> task<> {
     t.emplace();
-    co_await use(*t);
+    co_await use_all_of(*t);
   });
-  for (int i = 0; i < 3; ++i) in_order([&] { return use(*t); });
-  weir::run(use(*t));
+  for (int i = 0; i < 3; ++i) in_order([&] { return use_all_of(*t); });
+  weir::run(use_all_of(*t));
 }
 
 TEST(flow_misuse, a_receiver_that_had_waited_in_vain_is_woken_on_its_next_loop) {
@@ -216,7 +213,7 @@ TEST(flow_misuse, a_receiver_that_had_waited_in_vain_is_woken_on_its_next_loop) 
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         s.spawn([&]() -> task<> {
           co_await weir::sleep(1ms);
-          EXPECT_EQ(to.try_send(7), accepted);
+          EXPECT_EQ(to.try_send(7), no_error);
         });
         auto got = co_await weir::with_timeout(1s, from.next());
         EXPECT_EQ(got, 7);
@@ -224,7 +221,7 @@ TEST(flow_misuse, a_receiver_that_had_waited_in_vain_is_woken_on_its_next_loop) 
     };
     in_order(waits_in_vain);
     if (how == 1) {
-      EXPECT_EQ(tx.try_send(6), accepted);  // calls a loop that is gone
+      EXPECT_EQ(tx.try_send(6), no_error);  // calls a loop that is gone
       EXPECT_EQ(rx.try_next(), 6);
     }
     in_order(waits);

@@ -16,6 +16,13 @@ namespace weir_test {
 
 using numbers = std::vector<int>;
 
+/// What an accepted value gives.
+inline const std::error_code no_error;
+
+inline constexpr weir::overflow overflow_policies[] = {
+    weir::overflow::wait,     weir::overflow::drop_oldest, weir::overflow::drop_newest,
+    weir::overflow::conflate, weir::overflow::disconnect,  weir::overflow::fail_emitter};
+
 /// A value that cannot be copied and is counted while it is somebody's, not when moved from.
 class counted_value {
  public:
@@ -114,11 +121,21 @@ inline numbers sorted(numbers all) {
   return all;
 }
 
-/// The code of the error with which the awaited `make()` ends; empty if it ends well.
-template <class F>
-task<std::error_code> code_after(F make) {
-  const std::exception_ptr error = co_await attempt(make);
-  co_return code_of(error);
+/// A step of virtual time: all messages have arrived, and everybody has done what can be done.
+inline auto settled() { return weir::sleep(1ms); }
+
+inline task<> send_all(weir::sender<int> tx, int first, int last) {
+  for (int i = first; i <= last; ++i) co_await tx.send(i);
+}
+
+inline task<std::error_code> code_of_send(weir::sender<int> tx, int value) {
+  auto make = [&] { return tx.send(value); };
+  co_return co_await code_after(make);
+}
+
+inline task<> emit_one(weir::broadcast<int>& b, int value, numbers& accepted) {
+  co_await b.emit(value);
+  accepted.push_back(value);
 }
 
 }  // namespace weir_test

@@ -13,8 +13,6 @@ using weir::overflow;
 
 namespace {
 
-auto settled() { return weir::sleep(1ms); }
-
 /// A source of callbacks: keeps the emitter and counts how often it was started and stopped.
 struct device {
   std::optional<int_emitter> out;

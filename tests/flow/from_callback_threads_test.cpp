@@ -16,8 +16,9 @@ using emitter = weir::emitter<number>;
 
 namespace {
 
-constexpr int values = aid::sanitized ? 2'000 : 20'000;
-constexpr number block = 1'000'000'000;  // a value is its thread times this, and a rising number
+constexpr int values_per_thread = aid::sanitized ? 2'000 : 20'000;
+constexpr number thread_block =
+    1'000'000'000;  // a value is its thread times this, and a rising number
 
 /// Threads that emit; the last one that is done closes. The stop function joins them.
 class crowd {
@@ -44,10 +45,10 @@ class crowd {
  private:
   void emit_all(const emitter& out, int who, bool stubborn) {
     for (int i = 0; i < count_ && !stopped_; ++i) {
-      bool kept = out.emit(who * block + i);
+      bool kept = out.emit(who * thread_block + i);
       while (!kept && stubborn && !stopped_) {
         std::this_thread::yield();
-        kept = out.emit(who * block + i);
+        kept = out.emit(who * thread_block + i);
       }
       if (kept) ++kept_;
     }
@@ -67,8 +68,8 @@ class checker {
  public:
   void see(number v) {
     ++count;
-    EXPECT_GE(v % block, next_[v / block]) << "out of order, or twice";
-    next_[v / block] = v % block + 1;
+    EXPECT_GE(v % thread_block, next_[v / thread_block]) << "out of order, or twice";
+    next_[v / thread_block] = v % thread_block + 1;
   }
   long count = 0;
 
@@ -77,7 +78,7 @@ class checker {
 };
 
 template <class S>
-task<> take_to_the_end(S& from, checker& into) {
+task<> check_to_the_end(S& from, checker& into) {
   for (;;) {
     auto v = co_await from.next();
     if (!v) co_return;
@@ -89,12 +90,12 @@ task<> take_to_the_end(S& from, checker& into) {
 
 TEST(from_callback_threads, what_is_kept_arrives_once_and_in_order_per_thread) {
   for (std::int64_t capacity : {1, 3, 64}) {
-    const int count = capacity == 1 ? values / 10 : values;
+    const int count = capacity == 1 ? values_per_thread / 10 : values_per_thread;
     crowd all(4, count);
     checker got;
     weir::run([&]() -> task<> {
       auto s = weir::from_callback<number>(capacity, overflow::reject, all.starter(true));
-      co_await take_to_the_end(s, got);
+      co_await check_to_the_end(s, got);
     });
     EXPECT_EQ(got.count, 4L * count);
   }
@@ -102,7 +103,7 @@ TEST(from_callback_threads, what_is_kept_arrives_once_and_in_order_per_thread) {
 
 TEST(from_callback_threads, what_is_dropped_is_counted_and_the_rest_is_in_order) {
   for (overflow policy : {overflow::drop_oldest, overflow::drop_newest, overflow::conflate}) {
-    crowd all(3, values);
+    crowd all(3, values_per_thread);
     checker got;
     std::atomic<long> dropped{0};
     weir::run([&]() -> task<> {
@@ -110,14 +111,14 @@ TEST(from_callback_threads, what_is_dropped_is_counted_and_the_rest_is_in_order)
         if (e.name == "dropped") dropped += static_cast<long>(e.number);
       });
       auto s = weir::from_callback<number>(4, policy, all.starter(false));
-      co_await take_to_the_end(s, got);
+      co_await check_to_the_end(s, got);
     });
-    EXPECT_EQ(got.count + dropped, 3L * values);
+    EXPECT_EQ(got.count + dropped, 3L * values_per_thread);
   }
 }
 
 TEST(from_callback_threads, pulls_that_are_given_up_lose_no_item_and_no_wake_up) {
-  crowd all(2, values / 4);
+  crowd all(2, values_per_thread / 4);
   checker got;
   weir::run([&]() -> task<> {
     auto s = weir::from_callback<number>(2, overflow::reject, all.starter(true));
@@ -128,11 +129,11 @@ TEST(from_callback_threads, pulls_that_are_given_up_lose_no_item_and_no_wake_up)
       got.see(*std::get<0>(won));
     }
   });
-  EXPECT_EQ(got.count, 2L * (values / 4));
+  EXPECT_EQ(got.count, 2L * (values_per_thread / 4));
 }
 
 TEST(from_callback_threads, streams_that_end_while_threads_emit_stop_them) {
-  for (int round = 0; round < values / 40; ++round) {
+  for (int round = 0; round < values_per_thread / 40; ++round) {
     crowd all(2, 1'000'000);
     weir::run([&]() -> task<> {
       auto s = weir::from_callback<number>(2, overflow::drop_oldest, all.starter(false));
@@ -146,7 +147,7 @@ TEST(from_callback_threads, streams_that_end_while_threads_emit_stop_them) {
 }
 
 TEST(from_callback_threads, emitters_may_outlive_the_stream_and_its_loop) {
-  for (int round = 0; round < values / 40; ++round) {
+  for (int round = 0; round < values_per_thread / 40; ++round) {
     std::optional<std::thread> other;
     std::atomic<bool> ended{false};
     weir::run([&]() -> task<> {
@@ -167,7 +168,7 @@ TEST(from_callback_threads, emitters_may_outlive_the_stream_and_its_loop) {
 }
 
 TEST(from_callback_threads, an_end_and_an_error_from_another_thread_wake_the_consumer) {
-  for (int round = 0; round < values / 20; ++round) {
+  for (int round = 0; round < values_per_thread / 20; ++round) {
     std::optional<std::thread> other;
     weir::run([&]() -> task<> {
       auto s = weir::from_callback<number>(1, overflow::reject, [&](const emitter& out) {
@@ -200,10 +201,10 @@ TEST(from_callback_threads, fibers_of_another_loop_may_emit) {
         out.close();
       };
       auto stream = weir::from_callback<number>(4, overflow::reject, [&](const emitter& out) {
-        s.spawn_on(other, far(out, values / 4));
+        s.spawn_on(other, far(out, values_per_thread / 4));
       });
-      co_await take_to_the_end(stream, got);
+      co_await check_to_the_end(stream, got);
     });
   });
-  EXPECT_EQ(got.count, values / 4);
+  EXPECT_EQ(got.count, values_per_thread / 4);
 }

@@ -8,45 +8,13 @@
 #include <vector>
 
 #include "flow_support.hpp"
+#include "toolkit/hostile_support.hpp"
 
 using namespace weir_test;
 
 namespace {
 
-/// Does something when it is destroyed. It is copied where others are moved, so that everything
-/// that is left behind does the same.
-class hostile {
- public:
-  explicit hostile(int value = 0, const std::function<void()>* act = nullptr) noexcept
-      : n(value), act_(act) {
-    ++alive;
-  }
-  hostile(const hostile& other) noexcept : n(other.n), act_(other.act_) { ++alive; }
-  hostile& operator=(const hostile& other) noexcept = default;
-  ~hostile() {
-    --alive;
-    if (act_ == nullptr || !*act_ || depth == 3) return;
-    ++depth;
-    (*act_)();
-    --depth;
-  }
-  friend bool operator==(const hostile& a, const hostile& b) { return a.n == b.n; }
-  int n;
-
-  static inline int alive = 0;
-
- private:
-  static inline int depth = 0;
-  const std::function<void()>* act_;
-};
-
 using hostile_queue = weir::queue<hostile>;
-
-template <class Container>
-struct deed {
-  const char* name;
-  std::function<void(Container&)> does;
-};
 
 const std::vector<deed<hostile_queue>> queue_deeds = {
     {"try_next", [](auto& q) { (void)q.try_next(); }},
@@ -57,13 +25,13 @@ const std::vector<deed<hostile_queue>> queue_deeds = {
     {"fail", [](auto& q) { q.fail(std::make_exception_ptr(boom(1))); }},
     {"nothing", [](auto&) {}},
 };
-constexpr std::int64_t capacities[] = {0, 1, 2, 5, weir::unbounded};
+constexpr std::int64_t all_capacities[] = {0, 1, 2, 5, weir::unbounded};
 
 /// Runs `program(queue, act)` for every deed and capacity.
 template <class F>
-void for_each_queue(F program) {
+void for_each_queue_and_deed(F program) {
   for (const auto& d : queue_deeds)
-    for (const std::int64_t capacity : capacities) {
+    for (const std::int64_t capacity : all_capacities) {
       SCOPED_TRACE(std::string(d.name) + " with capacity " + std::to_string(capacity));
       hostile::alive = 0;
       in_order([&]() -> task<> {
@@ -101,14 +69,14 @@ task<> next_of(hostile_queue& q) { (void)co_await weir::settle(q.next()); }
 }  // namespace
 
 TEST(item_destructor, uses_the_queue_that_it_is_taken_from) {
-  for_each_queue([](hostile_queue& q, const std::function<void()>& act) -> task<> {
+  for_each_queue_and_deed([](hostile_queue& q, const std::function<void()>& act) -> task<> {
     fill(q, act);
     for (int i = 0; i < 40 && q.size() > 0; ++i) (void)co_await weir::settle(q.next());
   });
 }
 
 TEST(item_destructor, uses_the_queue_that_discards_it) {
-  for_each_queue([](hostile_queue& q, const std::function<void()>& act) -> task<> {
+  for_each_queue_and_deed([](hostile_queue& q, const std::function<void()>& act) -> task<> {
     fill(q, act);
     q.discard();
     EXPECT_EQ(q.size(), 0U);
@@ -118,14 +86,14 @@ TEST(item_destructor, uses_the_queue_that_discards_it) {
 }
 
 TEST(item_destructor, uses_the_queue_that_is_destroyed) {
-  for_each_queue([](hostile_queue& q, const std::function<void()>& act) -> task<> {
+  for_each_queue_and_deed([](hostile_queue& q, const std::function<void()>& act) -> task<> {
     fill(q, act);
     co_return;
   });
 }
 
 TEST(item_destructor, uses_the_queue_while_producers_are_served) {
-  for_each_queue([](hostile_queue& q, const std::function<void()>& act) -> task<> {
+  for_each_queue_and_deed([](hostile_queue& q, const std::function<void()>& act) -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       for (int i = 0; i < 12; ++i) s.spawn(push_hostile(q, i, act));
       co_await weir::yield();
@@ -138,7 +106,7 @@ TEST(item_destructor, uses_the_queue_while_producers_are_served) {
 }
 
 TEST(item_destructor, uses_the_queue_that_a_value_comes_back_to) {
-  for_each_queue([](hostile_queue& q, const std::function<void()>& act) -> task<> {
+  for_each_queue_and_deed([](hostile_queue& q, const std::function<void()>& act) -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       auto consumer = s.spawn(next_of(q));
       co_await weir::yield();
@@ -153,7 +121,7 @@ TEST(item_destructor, uses_the_queue_that_a_value_comes_back_to) {
 
 // Whoever is being served when the destructor cancels everything was served, or left.
 TEST(item_destructor, cancels_those_who_wait_for_the_queue) {
-  for (const std::int64_t capacity : capacities) {
+  for (const std::int64_t capacity : all_capacities) {
     hostile::alive = 0;
     in_order([&]() -> task<> {
       std::function<void()> act;
@@ -267,9 +235,6 @@ const std::vector<deed<hostile_broadcast>> broadcast_deeds = {
     {"fail", [](auto& b) { b.fail(std::make_exception_ptr(boom(2))); }},
     {"count", [](auto& b) { (void)b.subscribers(); }},
 };
-constexpr weir::overflow policies[] = {weir::overflow::wait,        weir::overflow::drop_oldest,
-                                       weir::overflow::drop_newest, weir::overflow::conflate,
-                                       weir::overflow::disconnect,  weir::overflow::fail_emitter};
 
 task<> emit_hostile(hostile_broadcast& b, int n, const std::function<void()>& act) {
   hostile item(n, &act);
@@ -279,7 +244,8 @@ task<> emit_hostile(hostile_broadcast& b, int n, const std::function<void()>& ac
 /// Emits, reads and leaves, with one subscriber for each policy.
 task<> use_broadcast(hostile_broadcast& b, const std::function<void()>& act) {
   std::vector<hostile_sub> subs;
-  for (const weir::overflow policy : policies) subs.push_back(b.subscribe({.overflow = policy}));
+  for (const weir::overflow policy : overflow_policies)
+    subs.push_back(b.subscribe({.overflow = policy}));
   co_await weir::with_scope([&](weir::scope& s) -> task<> {
     for (int i = 0; i < 7; ++i) s.spawn(emit_hostile(b, i, act));
     co_await weir::yield();

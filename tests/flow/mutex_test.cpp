@@ -9,10 +9,8 @@ using namespace weir_test;
 
 namespace {
 
-auto settled() { return weir::sleep(1ms); }
-
 /// Locks, says so, and holds for a while.
-task<> user(weir::mutex& m, text_log& log, std::string name, weir::duration d) {
+task<> lock_holder(weir::mutex& m, text_log& log, std::string name, weir::duration d) {
   weir::mutex_guard held = co_await m.lock();
   log.push_back(std::move(name));
   co_await weir::sleep(d);
@@ -60,7 +58,7 @@ TEST(mutex, is_handed_over_in_the_order_of_arrival_and_nobody_barges) {
       weir::mutex_guard held = co_await m.lock();
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         for (const char* name : {"a", "b", "c"}) {
-          s.spawn(user(m, log, name, 1ms));
+          s.spawn(lock_holder(m, log, name, 1ms));
           co_await settled();
         }
         held.unlock();
@@ -112,9 +110,9 @@ TEST(mutex, a_cancelled_waiter_leaves_alone_and_the_next_one_gets_the_lock) {
       weir::mutex m;
       weir::mutex_guard held = co_await m.lock();
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto leaves = s.spawn(user(m, log, "a", 1ms));
+        auto leaves = s.spawn(lock_holder(m, log, "a", 1ms));
         co_await settled();
-        s.spawn(user(m, log, "b", 1ms));
+        s.spawn(lock_holder(m, log, "b", 1ms));
         co_await settled();
         leaves.cancel();
         held.unlock();
@@ -134,9 +132,9 @@ TEST(mutex, a_waiter_cancelled_right_after_it_was_given_the_lock_passes_it_on) {
       weir::mutex m;
       weir::mutex_guard held = co_await m.lock();
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto leaves = s.spawn(user(m, log, "a", 1h));
+        auto leaves = s.spawn(lock_holder(m, log, "a", 1h));
         co_await settled();
-        s.spawn(user(m, log, "b", 1ms));
+        s.spawn(lock_holder(m, log, "b", 1ms));
         co_await settled();
         held.unlock();
         leaves.cancel();
@@ -155,9 +153,9 @@ TEST(mutex, a_cancelled_holder_unlocks) {
     w.run([&]() -> task<> {
       weir::mutex m;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto holder = s.spawn(user(m, log, "holder", 1h));
+        auto holder = s.spawn(lock_holder(m, log, "holder", 1h));
         co_await settled();
-        s.spawn(user(m, log, "next", 1ms));
+        s.spawn(lock_holder(m, log, "next", 1ms));
         co_await settled();
         EXPECT_EQ(joined(log), "holder");
         holder.cancel();

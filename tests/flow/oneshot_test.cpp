@@ -9,8 +9,6 @@ using namespace weir_test;
 
 namespace {
 
-auto settled() { return weir::sleep(1ms); }
-
 task<> read_into(weir::oneshot<int>& o, numbers& seen) {
   const int& value = co_await o.receive();
   seen.push_back(value);

@@ -12,7 +12,7 @@ using weir::partitioned_governor;
 
 namespace {
 
-std::vector<weir::permit> take(governor_part& g, int count) {
+std::vector<weir::permit> permits_of(governor_part& g, int count) {
   std::vector<weir::permit> taken;
   for (int i = 0; i < count; ++i) {
     auto p = g.try_acquire();
@@ -29,7 +29,7 @@ TEST(partitioned_governor, shares_are_weights_and_unused_ones_may_be_borrowed) {
     partitioned_governor g(10, {{"gold", 60}, {"free", 40}});
     EXPECT_EQ(g.part("gold").share(), 6);
     EXPECT_EQ(g.part("free").share(), 4);
-    auto borrowed = take(g.part("free"), 20);
+    auto borrowed = permits_of(g.part("free"), 20);
     EXPECT_EQ(borrowed.size(), 10U);
     EXPECT_EQ(g.active(), 10);
     EXPECT_EQ(g.available(), 0);
@@ -37,7 +37,7 @@ TEST(partitioned_governor, shares_are_weights_and_unused_ones_may_be_borrowed) {
     EXPECT_EQ(g.part("gold").active(), 0);
     borrowed.resize(7);
     EXPECT_EQ(g.part("gold").available(), 3);
-    EXPECT_EQ(take(g.part("gold"), 5).size(), 3U);
+    EXPECT_EQ(permits_of(g.part("gold"), 5).size(), 3U);
     co_return;
   });
 }
@@ -47,7 +47,7 @@ TEST(partitioned_governor, what_comes_back_goes_first_to_parts_below_their_share
     text_log log;
     w.run([&]() -> task<> {
       partitioned_governor g(4, {{"gold", 3}, {"free", 1}});
-      auto held = take(g.part("free"), 4);  // everything, three of them borrowed
+      auto held = permits_of(g.part("free"), 4);  // everything, three of them borrowed
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         for (const char* name : {"f1", "f2"}) {
           s.spawn(user(g.part("free"), log, name, 1ms));
@@ -77,7 +77,7 @@ TEST(partitioned_governor, within_a_part_the_order_is_first_come_first_served) {
     text_log log;
     w.run([&]() -> task<> {
       partitioned_governor g(1, {{"a", 1}, {"b", 1}});
-      auto held = take(g.part("a"), 1);
+      auto held = permits_of(g.part("a"), 1);
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         for (const char* name : {"a1", "a2"}) {
           s.spawn(user(g.part("a"), log, name, 1ms));
@@ -123,7 +123,7 @@ TEST(partitioned_governor, closing_fails_the_waiters_of_every_part) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
       partitioned_governor g(1, {{"a", 1}, {"b", 1}}, {.name = "api"});
-      auto held = take(g.part("a"), 1);
+      auto held = permits_of(g.part("a"), 1);
       text_log log;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         for (const char* name : {"a", "b"}) {

@@ -12,9 +12,9 @@ using namespace weir_test;
 namespace {
 
 /// The same rules, written down in the simplest way. What became of a call is a text.
-class model {
+class queue_model {
  public:
-  explicit model(std::size_t most) : capacity(most) {}
+  explicit queue_model(std::size_t most) : capacity(most) {}
 
   void push(int id) {
     if (closed) {
@@ -80,9 +80,9 @@ class model {
 };
 
 /// A queue beside its model; every call has a number, which is also the value that it pushes.
-class comparison {
+class queue_comparison {
  public:
-  comparison(weir::scope& s, unsigned seed, std::size_t capacity)
+  queue_comparison(weir::scope& s, unsigned seed, std::size_t capacity)
       : scope_(s), random_(seed), model_(capacity), queue_(static_cast<std::int64_t>(capacity)) {}
 
   task<> run(int calls) {
@@ -159,7 +159,7 @@ class comparison {
     } catch (const boom&) {
       got = "boom";
     }
-    model expected = model_;
+    queue_model expected = model_;
     expected.next(id);
     const bool waits = !expected.consumers.empty() && expected.consumers.back() == id;
     if (!waits) model_ = expected;
@@ -183,32 +183,32 @@ class comparison {
   }
 
   struct note_end {
-    comparison& of;
+    queue_comparison& of;
     int id;
     ~note_end() { of.ends_[id] = of.ends_of_[id]; }
   };
 
   weir::scope& scope_;
   std::mt19937 random_;
-  model model_;
+  queue_model model_;
   weir::queue<int> queue_;
   std::map<int, weir::child<void>> calls_;
   std::map<int, std::string> ends_of_;  // what a call that is not finished will have become
   std::map<int, std::string> ends_;
 };
 
-task<> compare(unsigned seed, std::size_t capacity, int calls) {
+task<> compare_queue(unsigned seed, std::size_t capacity, int calls) {
   co_await weir::with_scope([&](weir::scope& s) -> task<> {
-    comparison both(s, seed, capacity);
+    queue_comparison both(s, seed, capacity);
     co_await both.run(calls);
     co_await s.join();
   });
 }
 
 /// Producers and consumers that come and go; an observer looks at the size after each of its turns.
-class crowd {
+class pushing_crowd {
  public:
-  explicit crowd(std::int64_t capacity) : queue_(capacity) {}
+  explicit pushing_crowd(std::int64_t capacity) : queue_(capacity) {}
 
   task<> run(int producers, int consumers, int values) {
     numbers left;
@@ -259,7 +259,7 @@ TEST(queue_model, random_sequences_of_calls_agree_with_a_simple_model) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
       const auto seed = static_cast<unsigned>(weir::random());
-      co_await compare(seed, weir::random() % 4, 40);
+      co_await compare_queue(seed, weir::random() % 4, 40);
     });
   });
 }
@@ -267,7 +267,7 @@ TEST(queue_model, random_sequences_of_calls_agree_with_a_simple_model) {
 TEST(queue_model, long_random_sequences_agree_with_it_in_the_order_of_production) {
   for (unsigned seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    in_order([&] { return compare(seed, seed % 4, 150); });
+    in_order([&] { return compare_queue(seed, seed % 4, 150); });
   }
 }
 
@@ -276,7 +276,7 @@ TEST(queue_model, a_crowd_that_comes_and_goes_loses_nothing_and_keeps_the_capaci
   for (std::int64_t capacity : {0, 1, 3}) {
     for_each_order([&](weir::sim::world& w) {
       w.run([&]() -> task<> {
-        crowd c(capacity);
+        pushing_crowd c(capacity);
         co_await c.run(3, 2, 5);
       });
     });
@@ -291,7 +291,7 @@ TEST(queue_model, a_long_run_of_a_large_crowd_loses_nothing_and_keeps_the_capaci
     options.seed = 11;
     options.strategy = weir::sim::random;
     weir::sim::run(options, [&]() -> task<> {
-      crowd c(capacity);
+      pushing_crowd c(capacity);
       co_await c.run(60, 40, values);
     });
   }

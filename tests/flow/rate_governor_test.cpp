@@ -12,7 +12,7 @@ using weir::rate_governor;
 namespace {
 
 /// Takes `count` permits one after the other and gives the times, in ms.
-task<std::vector<long>> take(rate_governor& g, int count) {
+task<std::vector<long>> times_of_permits(rate_governor& g, int count) {
   std::vector<long> times;
   for (int i = 0; i < count; ++i) {
     auto permit = co_await g.acquire();
@@ -28,7 +28,7 @@ TEST(rate_governor, it_starts_full_and_then_grants_at_its_rate) {
     w.run([]() -> task<> {
       rate_governor g({.per_second = 10, .burst = 3});
       EXPECT_EQ(g.available(), 3);
-      auto times = co_await take(g, 6);
+      auto times = co_await times_of_permits(g, 6);
       EXPECT_EQ(times, (std::vector<long>{0, 0, 0, 100, 200, 300}));
       EXPECT_EQ(live_timers(), 0);
     });
@@ -38,13 +38,13 @@ TEST(rate_governor, it_starts_full_and_then_grants_at_its_rate) {
 TEST(rate_governor, what_nobody_takes_is_saved_up_to_the_burst) {
   simulate([]() -> task<> {
     rate_governor g({.per_second = 10, .burst = 3});
-    (void)co_await take(g, 3);
+    (void)co_await times_of_permits(g, 3);
     co_await weir::sleep(250ms);
     EXPECT_EQ(g.available(), 2);
     co_await weir::sleep(1h);
     EXPECT_EQ(g.available(), 3);
     const long start = now_ms();
-    auto times = co_await take(g, 4);
+    auto times = co_await times_of_permits(g, 4);
     EXPECT_EQ(times.at(2), start);
     EXPECT_EQ(times.at(3), start + 100);
   });

@@ -12,12 +12,12 @@ using int_queue = weir::queue<int>;
 
 namespace {
 
-constexpr std::int64_t capacities[] = {0, 1, 2};
+constexpr std::int64_t small_capacities[] = {0, 1, 2};
 
 /// `program(queue)` in many orders, for each capacity; whatever it pushed it must have taken.
 template <class F>
 void for_each_queue(F program) {
-  for (const std::int64_t capacity : capacities) {
+  for (const std::int64_t capacity : small_capacities) {
     SCOPED_TRACE("capacity " + std::to_string(capacity));
     for_each_order([&](weir::sim::world& w) {
       w.run([&]() -> task<> {
@@ -99,7 +99,7 @@ TEST(same_object, a_race_of_push_and_next_loses_nothing) {
 
 // "A cancelled next() or push() loses nothing": what met itself and was then cancelled stays.
 TEST(same_object, a_cancelled_composite_that_met_itself_leaves_its_value_in_the_queue) {
-  for (const std::int64_t capacity : capacities) {
+  for (const std::int64_t capacity : small_capacities) {
     for_each_order([&](weir::sim::world& w) {
       w.run([&]() -> task<> {
         int_queue q(capacity);

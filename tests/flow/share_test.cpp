@@ -6,14 +6,12 @@
 #include "flow_support.hpp"
 
 using namespace weir_test;
-using shared = weir::shared_stream<int>;
+using shared_ints = weir::shared_stream<int>;
 using subscription = weir::subscription<int>;
 using weir::overflow;
 using weir::when;
 
 namespace {
-
-auto settled() { return weir::sleep(1ms); }
 
 /// What happened to a source.
 struct history {
@@ -34,7 +32,7 @@ class in_use {
 };
 
 /// 1, 2, ... `last`, one each `every`.
-weir::stream<int> ticks(history& h, int last, weir::duration every = 10ms) {
+weir::stream<int> counted_ticks(history& h, int last, weir::duration every = 10ms) {
   const in_use using_it(h);
   for (int i = 1; i <= last; ++i) {
     co_await weir::sleep(every);
@@ -64,7 +62,7 @@ TEST(share, starts_with_the_first_subscriber_and_stops_with_the_last) {
   in_order([]() -> task<> {
     history h;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto hot = weir::share(s, ticks(h, 1000));
+      auto hot = weir::share(s, counted_ticks(h, 1000));
       co_await weir::sleep(1s);
       EXPECT_EQ(h.opened, 0);
       EXPECT_EQ(hot.subscribers(), 0U);
@@ -98,7 +96,7 @@ TEST(share, goes_on_while_one_of_two_subscribers_stays) {
   in_order([]() -> task<> {
     history h;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto hot = weir::share(s, ticks(h, 3));
+      auto hot = weir::share(s, counted_ticks(h, 3));
       std::optional<subscription> leaves(hot.subscribe());
       auto stays = hot.subscribe();
       (void)co_await take_one(*leaves);
@@ -116,7 +114,7 @@ TEST(share, starts_now_if_asked_and_goes_on_without_subscribers_if_asked) {
   in_order([]() -> task<> {
     history h;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto hot = weir::share(s, ticks(h, 10), {.start = when::now, .stop = when::never});
+      auto hot = weir::share(s, counted_ticks(h, 10), {.start = when::now, .stop = when::never});
       co_await weir::sleep(35ms);
       EXPECT_EQ(h.pulled, 3);
       {
@@ -140,7 +138,7 @@ TEST(share, subscribe_without_options_uses_those_of_the_share) {
   in_order([]() -> task<> {
     history h;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto hot = weir::share(s, ticks(h, 9),
+      auto hot = weir::share(s, counted_ticks(h, 9),
                              {.capacity = 2,
                               .overflow = overflow::drop_oldest,
                               .start = when::now,
@@ -229,7 +227,7 @@ TEST(share, the_end_of_the_scope_stops_a_source_that_waits) {
     history h;
     const weir::time_point start = weir::now();
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto hot = weir::share(s, ticks(h, 10, 1h));
+      auto hot = weir::share(s, counted_ticks(h, 10, 1h));
       auto sub = hot.subscribe();
       co_await settled();
       EXPECT_EQ(h.opened, 1);
@@ -244,12 +242,12 @@ TEST(share, subscribers_that_outlive_the_scope_are_told_that_the_source_was_inte
   for (bool waiting : {false, true}) {
     in_order([waiting]() -> task<> {
       history h;
-      std::optional<shared> hot;
+      std::optional<shared_ints> hot;
       std::optional<subscription> sub;
       co_await weir::with_scope([&](weir::scope& outer) -> task<> {
         std::optional<weir::child<std::exception_ptr>> parked;
         co_await weir::with_scope([&](weir::scope& s) -> task<> {
-          hot.emplace(weir::share(s, ticks(h, 10)));
+          hot.emplace(weir::share(s, counted_ticks(h, 10)));
           sub.emplace(hot->subscribe());
           const int first = co_await take_one(*sub);
           EXPECT_EQ(first, 1);
@@ -275,10 +273,10 @@ TEST(share, subscribers_that_outlive_the_scope_are_told_that_the_source_was_inte
 TEST(share, a_share_that_never_started_because_its_scope_was_cancelled_leaves_nobody_waiting) {
   in_order([]() -> task<> {
     history h;
-    std::optional<shared> hot;
+    std::optional<shared_ints> hot;
     auto body = [&](weir::scope& s) -> task<> {
       s.cancel("enough");
-      hot.emplace(weir::share(s, ticks(h, 10)));
+      hot.emplace(weir::share(s, counted_ticks(h, 10)));
       co_await settled();
     };
     auto run = [&] { return weir::with_scope(body); };
@@ -294,7 +292,7 @@ TEST(share, a_handle_that_is_gone_leaves_its_subscriptions_alone) {
   in_order([]() -> task<> {
     history h;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto hot = std::make_unique<shared>(weir::share(s, ticks(h, 3)));
+      auto hot = std::make_unique<shared_ints>(weir::share(s, counted_ticks(h, 3)));
       auto sub = hot->subscribe();
       hot.reset();
       numbers got;
@@ -309,7 +307,7 @@ TEST(share, a_handle_that_nobody_subscribes_to_does_not_keep_the_scope) {
   in_order([]() -> task<> {
     history h;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto hot = weir::share(s, ticks(h, 3));
+      auto hot = weir::share(s, counted_ticks(h, 3));
       EXPECT_EQ(s.size(), 0U);
       co_await settled();
     });
@@ -358,7 +356,7 @@ TEST(share, comings_and_goings_in_every_order_lose_nothing) {
     w.run([]() -> task<> {
       history h;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto hot = weir::share(s, ticks(h, 4, 1ms), {.capacity = 1});
+        auto hot = weir::share(s, counted_ticks(h, 4, 1ms), {.capacity = 1});
         auto stays = hot.subscribe();
         auto visitor = [&]() -> task<> {
           auto sub = hot.subscribe();
@@ -393,9 +391,9 @@ TEST(share, misuse_is_refused_with_a_clear_error) {
                                            {.stop = when::first_subscriber},
                                            {.replay = -1}};
       for (const weir::share_options& options : wrong)
-        EXPECT_EQ(code_thrown_by([&] { (void)weir::share(s, ticks(h, 3), options); }),
+        EXPECT_EQ(code_thrown_by([&] { (void)weir::share(s, counted_ticks(h, 3), options); }),
                   errc::invalid_argument);
-      auto hot = weir::share(s, ticks(h, 3));
+      auto hot = weir::share(s, counted_ticks(h, 3));
       const auto code = code_thrown_by([&] { (void)hot.subscribe({.overflow = overflow::stop}); });
       EXPECT_EQ(code, errc::invalid_argument);
       co_await settled();

@@ -269,7 +269,7 @@ TEST(shared_governor, a_hundred_thousand_cancelled_acquires_leave_the_capacity_i
 namespace {
 
 /// The same rules, written down in the simplest way.
-struct model {
+struct governor_model {
   long capacity = 0, active = 0;
   std::deque<std::pair<int, long>> queue;  // id and weight
   std::map<int, long> granted;
@@ -302,7 +302,7 @@ struct model {
 task<> compare_with_model(weir::sim::world& w) {
   std::mt19937 random(static_cast<unsigned>(weir::random()));
   shared_governor g(2);
-  model m;
+  governor_model m;
   m.capacity = 2;
   std::map<int, weir::permit> permits;
   std::map<int, weir::child<void>> requests;

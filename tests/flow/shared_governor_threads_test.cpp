@@ -25,12 +25,6 @@ struct room {
   std::atomic<bool> broken{false};
 };
 
-/// Real time: waits until it holds, without blocking the loop; the watchdog ends what never does.
-template <class F>
-task<> until(F condition) {
-  while (!condition()) co_await weir::sleep(1ms);
-}
-
 }  // namespace
 
 TEST(shared_governor, loops_and_plain_threads_together_never_exceed_the_capacity) {
@@ -140,9 +134,9 @@ TEST(shared_governor, a_loop_that_ends_gives_way_to_those_who_wait_elsewhere) {
         co_await weir::with_scope([&](weir::scope& inner) -> task<> {
           weir::loop_thread a(inner);
           inner.spawn(weir::on(a, second));
-          co_await until([&] { return g.waiting() == 1; });
+          co_await wait_until([&] { return g.waiting() == 1; });
           s.spawn(second);
-          co_await until([&] { return g.waiting() == 2; });
+          co_await wait_until([&] { return g.waiting() == 2; });
           releases = std::jthread([&] { held->release(); });
           inner.cancel();  // while the grant is on its way, or before, or after it has arrived
         });
@@ -167,14 +161,14 @@ TEST(shared_governor, closing_and_resizing_on_other_threads_wake_every_waiter) {
       weir::loop_thread a(s), b(s);
       std::vector<weir::child<void>> all;
       for (int i = 0; i < 10; ++i) all.push_back(s.spawn_on(i % 2 == 0 ? a : b, wait));
-      co_await until([&] { return g.waiting() == 10; });
+      co_await wait_until([&] { return g.waiting() == 10; });
       std::jthread([&] { g.resize(1); }).join();  // permits are dropped at once: all pass
       for (auto& c : all) co_await c;
       EXPECT_EQ(got, 10);
       g.resize(0);
       all.clear();
       for (int i = 0; i < 10; ++i) all.push_back(s.spawn_on(i % 2 == 0 ? a : b, wait));
-      co_await until([&] { return g.waiting() == 10; });
+      co_await wait_until([&] { return g.waiting() == 10; });
       std::jthread([&] { g.close(); }).join();
       for (auto& c : all) co_await c;
     });

@@ -6,12 +6,6 @@
 
 using namespace weir_test;
 
-namespace {
-
-auto settled() { return weir::sleep(1ms); }
-
-}  // namespace
-
 TEST(state, a_subscriber_sees_the_present_value_and_then_changes) {
   in_order([]() -> task<> {
     weir::state<int> st(1);

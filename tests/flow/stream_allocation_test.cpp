@@ -12,13 +12,13 @@ using namespace weir_test;
 
 namespace {
 
-constexpr int rounds = 1000;
+constexpr int counted_pulls = 1000;
 
 weir::stream<int> naturals() {
   for (int i = 0;; ++i) co_yield i;
 }
 
-weir::stream<int> waits() {
+weir::stream<int> slow_naturals() {
   for (int i = 0;; ++i) {
     co_await weir::sleep(1ms);
     co_yield i;
@@ -27,7 +27,7 @@ weir::stream<int> waits() {
 
 /// What so many pulls ask for when others have warmed up the caches.
 template <class S>
-long allocations_of(S stream) {
+long allocations_of_pulls(S stream) {
   long taken = -1;
   weir::test_clock clock;
   clock.auto_advance(true);
@@ -35,19 +35,17 @@ long allocations_of(S stream) {
     S s = std::move(stream);
     for (int i = 0; i < 300; ++i) (void)co_await s.next();
     begin_to_count();
-    for (int i = 0; i < rounds; ++i) (void)co_await s.next();
+    for (int i = 0; i < counted_pulls; ++i) (void)co_await s.next();
     taken = end_count();
   });
   return taken;
 }
 
-bool even(int n) { return n % 2 == 0; }
-
 }  // namespace
 
 TEST(stream_allocation, an_item_of_a_generator_asks_for_nothing) {
-  EXPECT_EQ(allocations_of(naturals()), 0);
-  EXPECT_EQ(allocations_of(waits()), 0);
+  EXPECT_EQ(allocations_of_pulls(naturals()), 0);
+  EXPECT_EQ(allocations_of_pulls(slow_naturals()), 0);
 }
 
 TEST(stream_allocation, an_item_of_a_fused_pipeline_asks_for_nothing) {
@@ -56,30 +54,30 @@ TEST(stream_allocation, an_item_of_a_fused_pipeline_asks_for_nothing) {
            weir::scan(0, [](int a, int b) { return a ^ b; }) | weir::enumerate() | weir::drop(2) |
            weir::take(1'000'000);
   };
-  EXPECT_EQ(allocations_of(through(weir::iota(0))), 0);
-  EXPECT_EQ(allocations_of(through(naturals())), 0);
-  EXPECT_EQ(allocations_of(through(waits())), 0);
+  EXPECT_EQ(allocations_of_pulls(through(weir::iota(0))), 0);
+  EXPECT_EQ(allocations_of_pulls(through(naturals())), 0);
+  EXPECT_EQ(allocations_of_pulls(through(slow_naturals())), 0);
 }
 
 TEST(stream_allocation, neither_do_inner_streams_that_are_no_generators) {
   auto inner = [](int n) { return weir::iota(n, n + 3); };
-  EXPECT_EQ(allocations_of(naturals() | weir::flat_map(inner)), 0);
-  EXPECT_EQ(allocations_of(waits() | weir::flat_map(inner)), 0);
-  EXPECT_EQ(allocations_of(waits() | weir::switch_map(inner)), 0);
+  EXPECT_EQ(allocations_of_pulls(naturals() | weir::flat_map(inner)), 0);
+  EXPECT_EQ(allocations_of_pulls(slow_naturals() | weir::flat_map(inner)), 0);
+  EXPECT_EQ(allocations_of_pulls(slow_naturals() | weir::switch_map(inner)), 0);
 }
 
 TEST(stream_allocation, neither_do_joins) {
-  EXPECT_EQ(allocations_of(weir::merge(waits(), waits())), 0);
-  EXPECT_EQ(allocations_of(weir::zip(naturals(), waits())), 0);
-  EXPECT_EQ(allocations_of(weir::combine_latest(waits(), waits())), 0);
-  EXPECT_EQ(allocations_of(waits() | weir::with_latest_from(waits())), 0);
-  EXPECT_EQ(allocations_of(weir::concat(naturals(), naturals())), 0);
+  EXPECT_EQ(allocations_of_pulls(weir::merge(slow_naturals(), slow_naturals())), 0);
+  EXPECT_EQ(allocations_of_pulls(weir::zip(naturals(), slow_naturals())), 0);
+  EXPECT_EQ(allocations_of_pulls(weir::combine_latest(slow_naturals(), slow_naturals())), 0);
+  EXPECT_EQ(allocations_of_pulls(slow_naturals() | weir::with_latest_from(slow_naturals())), 0);
+  EXPECT_EQ(allocations_of_pulls(weir::concat(naturals(), naturals())), 0);
 }
 
 TEST(stream_allocation, neither_do_time_limits_and_erased_types) {
-  EXPECT_EQ(allocations_of(waits() | weir::timeout_each(1h)), 0);
-  EXPECT_EQ(allocations_of(weir::interval(1ms)), 0);
-  EXPECT_EQ(allocations_of(weir::any_stream<int>(waits())), 0);
+  EXPECT_EQ(allocations_of_pulls(slow_naturals() | weir::timeout_each(1h)), 0);
+  EXPECT_EQ(allocations_of_pulls(weir::interval(1ms)), 0);
+  EXPECT_EQ(allocations_of_pulls(weir::any_stream<int>(slow_naturals())), 0);
 }
 
 TEST(stream_allocation, a_pull_that_is_given_up_and_made_again_asks_for_nothing) {
@@ -87,9 +85,9 @@ TEST(stream_allocation, a_pull_that_is_given_up_and_made_again_asks_for_nothing)
   weir::test_clock clock;
   clock.auto_advance(true);
   weir::run({.clock = &clock}, [&]() -> task<> {
-    auto s = waits();
+    auto s = slow_naturals();
     auto pauses = weir::interval(300us) | weir::map([](std::int64_t) { return -1; });
-    for (int i = 0; i < 300 + rounds; ++i) {
+    for (int i = 0; i < 300 + counted_pulls; ++i) {
       if (i == 300) begin_to_count();
       auto v = co_await weir::race(s.next(), pauses.next());
       (void)v;

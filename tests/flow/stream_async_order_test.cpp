@@ -9,18 +9,11 @@ using namespace weir_test;
 
 namespace {
 
-int_stream mapped(int_stream source, weir::counting_governor& g, worker fn) {
-  return std::move(source) | weir::map_async(g, std::move(fn));
-}
-int_stream unordered(int_stream source, weir::counting_governor& g, worker fn) {
-  return std::move(source) | weir::map_async_unordered(g, std::move(fn));
-}
-int_stream ahead(int_stream source, weir::counting_governor& g, worker fn) {
+int_stream mapped_ahead(int_stream source, weir::counting_governor& g, worker fn) {
   return std::move(source) | weir::map_async(g, std::move(fn)) | weir::buffered(2);
 }
 
-using maker = int_stream (*)(int_stream, weir::counting_governor&, worker);
-constexpr maker all_makers[] = {&mapped, &unordered, &ahead};
+constexpr maker all_makers[] = {&mapped, &unordered, &mapped_ahead};
 
 task<int> after_yields(int yields, int value) {
   for (int i = 0; i < yields; ++i) co_await weir::yield();

@@ -13,9 +13,6 @@ namespace weir_test {
 using int_stream = weir::any_stream<int>;
 using worker = std::function<task<int>(int)>;
 
-/// A step of virtual time: everybody has done what can be done.
-inline auto settled() { return weir::sleep(1ms); }
-
 /// What happened to a source and to the work on its items.
 struct plant {
   int pulled = 0;
@@ -80,6 +77,16 @@ inline worker fails_at(plant& p, int bad, weir::duration soon, weir::duration le
     return i == bad ? fails_after(soon, bad) : counted_work(p, length, i * 10);
   };
 }
+
+inline int_stream mapped(int_stream source, weir::counting_governor& g, worker fn) {
+  return std::move(source) | weir::map_async(g, std::move(fn));
+}
+
+inline int_stream unordered(int_stream source, weir::counting_governor& g, worker fn) {
+  return std::move(source) | weir::map_async_unordered(g, std::move(fn));
+}
+
+using maker = int_stream (*)(int_stream, weir::counting_governor&, worker);
 
 inline numbers tens(int first, int last) {
   numbers all;

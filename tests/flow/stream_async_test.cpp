@@ -11,15 +11,7 @@ using namespace weir_test;
 
 namespace {
 
-int_stream mapped(int_stream source, weir::counting_governor& g, worker fn) {
-  return std::move(source) | weir::map_async(g, std::move(fn));
-}
-int_stream unordered(int_stream source, weir::counting_governor& g, worker fn) {
-  return std::move(source) | weir::map_async_unordered(g, std::move(fn));
-}
-
-using maker = int_stream (*)(int_stream, weir::counting_governor&, worker);
-constexpr maker both[] = {&mapped, &unordered};
+constexpr maker both_makers[] = {&mapped, &unordered};
 
 }  // namespace
 
@@ -39,7 +31,7 @@ TEST(map_async, gives_results_in_source_order_whatever_ends_first) {
 }
 
 TEST(map_async, a_permit_is_held_from_the_pull_until_the_value_is_taken) {
-  for (maker make : both) {
+  for (maker make : both_makers) {
     in_order([make]() -> task<> {
       plant p;
       weir::counting_governor g(3);
@@ -234,7 +226,7 @@ TEST(map_async_unordered, an_error_of_the_source_ends_it_too) {
 
 // 6.1
 TEST(map_async, work_progresses_although_nobody_polls) {
-  for (maker make : both) {
+  for (maker make : both_makers) {
     in_order([make]() -> task<> {
       plant p;
       weir::counting_governor g(4);
@@ -251,7 +243,7 @@ TEST(map_async, work_progresses_although_nobody_polls) {
 }
 
 TEST(map_async, its_work_does_not_count_in_the_scope_and_is_joined_by_it) {
-  for (maker make : both) {
+  for (maker make : both_makers) {
     in_order([make]() -> task<> {
       plant p;
       weir::counting_governor g(4);
@@ -272,7 +264,7 @@ TEST(map_async, its_work_does_not_count_in_the_scope_and_is_joined_by_it) {
 
 TEST(map_async, destroying_it_cancels_its_work_and_close_waits_for_that) {
   for (bool closing : {false, true}) {
-    for (maker make : both) {
+    for (maker make : both_makers) {
       in_order([make, closing]() -> task<> {
         plant p;
         weir::counting_governor g(2);
@@ -302,7 +294,7 @@ TEST(map_async, destroying_it_cancels_its_work_and_close_waits_for_that) {
 // 6.2, G4
 TEST(map_async,
      a_capacity_of_0_waits_can_be_cancelled_shows_in_the_dump_and_goes_on_after_a_resize) {
-  for (maker make : both) {
+  for (maker make : both_makers) {
     in_order([make]() -> task<> {
       plant p;
       weir::counting_governor g(0, {.name = "closed for now"});

@@ -10,7 +10,7 @@ using namespace weir_test;
 
 namespace {
 
-constexpr int count = aid::sanitized ? 300 : 2'000;
+constexpr int items_per_stream = aid::sanitized ? 300 : 2'000;
 
 /// Says how many pulls of all loops are under way.
 struct gauge {
@@ -62,14 +62,16 @@ TEST(stream_async_threads, limited_streams_of_three_loops_share_two_permits) {
   weir::run([&]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       weir::loop_thread a(s), b(s);
-      auto limited = [&] { return int_stream(int_stream(measured(all, count)) | weir::limit(g)); };
+      auto limited = [&] {
+        return int_stream(int_stream(measured(all, items_per_stream)) | weir::limit(g));
+      };
       s.spawn_on(a, read_all(limited(), sum));
       s.spawn_on(b, read_all(limited(), sum));
       s.spawn(read_all(limited(), sum));
       co_await s.join();
     });
   });
-  EXPECT_EQ(sum, 3L * count * (count + 1) / 2);
+  EXPECT_EQ(sum, 3L * items_per_stream * (items_per_stream + 1) / 2);
   EXPECT_LE(all.most, 2);
   EXPECT_EQ(g.active(), 0);
 }
@@ -82,12 +84,13 @@ TEST(stream_async_threads, limited_pulls_that_are_given_up_lose_no_item_and_no_p
   weir::run([&]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       weir::loop_thread a(s);
-      s.spawn_on(a, read_impatiently(int_stream(items(one, count)) | weir::limit(g), sum));
-      s.spawn(read_impatiently(int_stream(items(two, count)) | weir::limit(g), sum));
+      s.spawn_on(a,
+                 read_impatiently(int_stream(items(one, items_per_stream)) | weir::limit(g), sum));
+      s.spawn(read_impatiently(int_stream(items(two, items_per_stream)) | weir::limit(g), sum));
       co_await s.join();
     });
   });
-  EXPECT_EQ(sum, 1L * count * (count + 1));
+  EXPECT_EQ(sum, 1L * items_per_stream * (items_per_stream + 1));
   EXPECT_EQ(g.active(), 0);
   EXPECT_EQ(g.waiting(), 0);
 }
@@ -108,7 +111,8 @@ TEST(stream_async_threads, work_of_two_loops_shares_a_governor_and_gives_everyth
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       weir::loop_thread a(s);
       auto mapped = [&](plant& p) {
-        return int_stream(int_stream(items(p, count)) | weir::map_async_unordered(g, fn));
+        return int_stream(int_stream(items(p, items_per_stream)) |
+                          weir::map_async_unordered(g, fn));
       };
       plant one;
       plant two;
@@ -117,7 +121,7 @@ TEST(stream_async_threads, work_of_two_loops_shares_a_governor_and_gives_everyth
       co_await s.join();
     });
   });
-  EXPECT_EQ(sum, 1L * count * (count + 1));
+  EXPECT_EQ(sum, 1L * items_per_stream * (items_per_stream + 1));
   EXPECT_LE(all.most, 3);
   EXPECT_EQ(g.active(), 0);
 }

@@ -12,13 +12,6 @@ namespace {
 
 weir::local<int> level{1};
 
-weir::stream<int> ticking(weir::duration every, int last) {
-  for (int i = 1; i <= last; ++i) {
-    co_await weir::sleep(every);
-    co_yield i;
-  }
-}
-
 weir::stream<int> levels() {
   for (int i = 0; i < 3; ++i) {
     co_yield level.get();

@@ -8,11 +8,11 @@ namespace {
 
 using any_ints = weir::any_stream<int>;
 
-constexpr weir::retry_options three{
+constexpr weir::retry_options three_attempts{
     .attempts = 3, .base = 10ms, .factor = 2, .jitter = weir::jitter::none};
 
 /// A cleanup that takes 10 ms, in a scope of its own if `scoped`.
-auto slow_cleanup(text_log& log, bool scoped = false) {
+auto cleanup_in_two_steps(text_log& log, bool scoped = false) {
   return weir::finally([&log, scoped]() -> task<> {
     log.push_back("begins");
     if (scoped) {
@@ -76,7 +76,7 @@ TEST(stream_error, retry_stream_makes_the_stream_anew_after_growing_pauses) {
           if (++made < 3) throw boom(made);
           co_yield made;
         },
-        three);
+        three_attempts);
     int got = co_await pull_one(s);
     EXPECT_EQ(got, 3);
     EXPECT_EQ(ms_since(start), 30);  // 10 and 20
@@ -88,7 +88,7 @@ TEST(stream_error, retry_stream_makes_the_stream_anew_after_growing_pauses) {
 TEST(stream_error, retry_stream_gives_up_with_the_last_error_and_is_then_empty) {
   in_order([]() -> task<> {
     int made = 0;
-    auto s = weir::retry_stream([&]() -> any_ints { throw boom(++made); }, three);
+    auto s = weir::retry_stream([&]() -> any_ints { throw boom(++made); }, three_attempts);
     auto error = co_await pull_error(s);
     EXPECT_EQ(boom_of(error), 3);
     int end = co_await pull_one(s);
@@ -105,7 +105,7 @@ TEST(stream_error, an_item_resets_the_count_of_retry_stream) {
       co_yield made;
       if (made < 10) throw boom(made);
     };
-    auto s = weir::retry_stream(flaky, three);
+    auto s = weir::retry_stream(flaky, three_attempts);
     auto all = co_await pull_all(s);
     EXPECT_EQ(all, (numbers{2, 4, 6, 8, 10}));
   });
@@ -165,7 +165,7 @@ TEST(stream_error, retry_stream_keeps_the_time_of_its_pause_if_a_pull_is_given_u
           if (++made < 3) throw boom(made);
           co_yield made;
         },
-        three);
+        three_attempts);
     int given_up = 0;
     auto all = co_await pull_all_impatiently(s, 3ms, given_up);
     EXPECT_EQ(all, numbers{3});
@@ -232,7 +232,7 @@ TEST(stream_error, a_cleanup_that_awaits_is_skipped_and_told_if_the_stream_is_on
     const event_count skipped("cleanup_skipped");
     text_log log;
     {
-      auto s = weir::iota(0) | slow_cleanup(log);
+      auto s = weir::iota(0) | cleanup_in_two_steps(log);
       (void)co_await pull_one(s);
     }
     EXPECT_EQ(joined(log), "");
@@ -245,7 +245,7 @@ TEST(stream_error, a_cleanup_that_was_begun_and_is_cut_off_is_told_too) {
     const event_count skipped("cleanup_skipped");
     text_log log;
     {
-      auto s = weir::iota(0, 1) | slow_cleanup(log);
+      auto s = weir::iota(0, 1) | cleanup_in_two_steps(log);
       (void)co_await pull_one(s);
       (void)co_await error_of(weir::with_timeout(5ms, s.next()));
     }
@@ -258,16 +258,16 @@ TEST(stream_error, next_close_and_sinks_await_the_cleanup) {
   in_order([]() -> task<> {
     for (const bool scoped : {false, true}) {
       text_log log;
-      auto ended = weir::iota(0, 1) | slow_cleanup(log, scoped);
+      auto ended = weir::iota(0, 1) | cleanup_in_two_steps(log, scoped);
       (void)co_await pull_all(ended);
       EXPECT_EQ(joined(log), "begins,ends");
-      auto closed = weir::iota(0) | slow_cleanup(log, scoped);
+      auto closed = weir::iota(0) | cleanup_in_two_steps(log, scoped);
       (void)co_await pull_one(closed);
       co_await closed.close();
       EXPECT_EQ(log.size(), 4U);
-      (void)co_await (weir::iota(0) | slow_cleanup(log, scoped) | weir::first());
+      (void)co_await (weir::iota(0) | cleanup_in_two_steps(log, scoped) | weir::first());
       EXPECT_EQ(log.size(), 6U);
-      auto taken = weir::iota(0) | slow_cleanup(log, scoped) | weir::take(1);
+      auto taken = weir::iota(0) | cleanup_in_two_steps(log, scoped) | weir::take(1);
       (void)co_await pull_all(taken);
       EXPECT_EQ(log.size(), 8U);
     }
@@ -279,7 +279,7 @@ TEST(stream_error, a_cleanup_that_a_pull_was_given_up_in_goes_on_with_the_next_p
     in_every_order([closes]() -> task<> {
       text_log log;
       const auto start = weir::now();
-      auto s = weir::iota(0) | slow_cleanup(log) | weir::take(1);
+      auto s = weir::iota(0) | cleanup_in_two_steps(log) | weir::take(1);
       (void)co_await pull_one(s);
       (void)co_await error_of(weir::with_timeout(5ms, s.next()));
       EXPECT_EQ(joined(log), "begins");
@@ -295,7 +295,7 @@ TEST(stream_error, a_cleanup_that_a_pull_was_given_up_in_goes_on_with_the_next_p
 TEST(stream_error, a_cleanup_in_a_scope_is_not_cut_off_by_a_pull_that_is_given_up) {
   in_every_order([]() -> task<> {
     text_log log;
-    auto s = weir::iota(0) | slow_cleanup(log, true) | weir::take(1);
+    auto s = weir::iota(0) | cleanup_in_two_steps(log, true) | weir::take(1);
     (void)co_await pull_one(s);
     (void)co_await error_of(weir::with_timeout(5ms, s.next()));
     auto error = co_await pull_error(s);
@@ -311,7 +311,7 @@ TEST(stream_error, a_sink_that_is_cancelled_awaits_the_whole_cleanup) {
         text_log log;
         co_await weir::with_scope([&](weir::scope& s) -> task<> {
           probe p{.items = {1}, .pause = 1ms};
-          auto child = s.spawn(feed(p) | slow_cleanup(log, scoped) | weir::to_vector());
+          auto child = s.spawn(feed(p) | cleanup_in_two_steps(log, scoped) | weir::to_vector());
           co_await weir::sleep(moment * 1ms + 500us);
           child.cancel();
           co_await s.idle();
@@ -348,7 +348,7 @@ TEST(stream_error, two_closes_at_once_and_a_next_meanwhile_all_end) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
       text_log log;
-      auto s = weir::iota(0) | slow_cleanup(log);
+      auto s = weir::iota(0) | cleanup_in_two_steps(log);
       (void)co_await pull_one(s);
       co_await weir::with_scope([&](weir::scope& scope) -> task<> {
         scope.spawn(s.close());
@@ -359,6 +359,46 @@ TEST(stream_error, two_closes_at_once_and_a_next_meanwhile_all_end) {
       });
       EXPECT_EQ(joined(log), "begins,ends");
     });
+  });
+}
+
+namespace {
+
+/// Both begin in the same turn; the close may lose its turn before it has begun to wait.
+template <class Stream>
+task<> close_beside_a_next(Stream s, int awaits_before) {
+  weir::event set;
+  set.set();
+  co_await weir::with_scope([&](weir::scope& scope) -> task<> {
+    auto closes = [&]() -> task<> {
+      for (int i = 0; i < awaits_before; ++i) co_await set.wait();
+      co_await s.close();
+    };
+    scope.spawn(closes);
+    auto pending = scope.spawn(pull_one(s));
+    int end = co_await pending;
+    EXPECT_EQ(end, -1);
+  });
+}
+
+}  // namespace
+
+// "close() ends it early and awaits its cleanup. A next() that is pending returns empty."
+TEST(stream_error, a_next_that_begins_before_a_close_has_its_turn_is_ended_too) {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      co_await close_beside_a_next(weir::never<int>(), 0);
+      co_await close_beside_a_next(weir::merge(weir::never<int>(), weir::never<int>()), 0);
+      text_log log;
+      co_await close_beside_a_next(weir::never<int>() | slow_cleanup(log), 0);
+    });
+  });
+}
+
+TEST(stream_error, a_close_whose_turn_is_used_up_ends_a_next_that_began_meanwhile) {
+  in_order([]() -> task<> {
+    for (int awaits = 0; awaits < 600; ++awaits)
+      co_await close_beside_a_next(weir::never<int>(), awaits);
   });
 }
 

@@ -18,7 +18,7 @@ struct timed {
   int item;
 };
 
-weir::stream<int> at(std::vector<timed> plan, probe& p) {
+weir::stream<int> timed_items(std::vector<timed> plan, probe& p) {
   const visit here(p);
   for (const timed& step : plan) {
     co_await weir::sleep(step.before);
@@ -34,7 +34,7 @@ weir::stream<int> fails_after_ms(int ms) {
 }
 
 /// Its cleanup awaits, in a scope of its own, and says when it is done.
-auto slow_cleanup(text_log& log, const char* name) {
+auto cleanup_in_a_scope(text_log& log, const char* name) {
   return weir::finally([&log, name]() -> task<> {
     co_await weir::with_scope([](weir::scope& s) -> task<> {
       s.spawn(sleep_for(10ms));
@@ -67,8 +67,8 @@ TEST(stream_join, flat_map_closes_the_inner_stream_and_then_the_outer_one) {
   in_order([]() -> task<> {
     text_log log;
     probe p{.items = {1, 2}};
-    auto inner = [&](int n) { return weir::iota(n) | slow_cleanup(log, "inner"); };
-    auto s = feed(p) | slow_cleanup(log, "outer") | weir::flat_map(inner);
+    auto inner = [&](int n) { return weir::iota(n) | cleanup_in_a_scope(log, "inner"); };
+    auto s = feed(p) | cleanup_in_a_scope(log, "outer") | weir::flat_map(inner);
     int one = co_await pull_one(s);
     EXPECT_EQ(one, 1);
     co_await s.close();
@@ -82,8 +82,8 @@ TEST(stream_join, an_error_of_an_inner_stream_comes_when_everything_is_closed) {
   in_every_order([]() -> task<> {
     text_log log;
     probe p{.items = {1, 2}};
-    auto inner = [&](int) { return fails_after_ms(3) | slow_cleanup(log, "inner"); };
-    auto s = feed(p) | slow_cleanup(log, "outer") | weir::flat_map(inner);
+    auto inner = [&](int) { return fails_after_ms(3) | cleanup_in_a_scope(log, "inner"); };
+    auto s = feed(p) | cleanup_in_a_scope(log, "outer") | weir::flat_map(inner);
     auto error = co_await pull_error(s);
     EXPECT_EQ(boom_of(error), 3);
     EXPECT_EQ(joined(log), "inner,outer");
@@ -97,7 +97,7 @@ TEST(stream_join, a_function_that_throws_closes_its_source_and_is_told_once) {
     text_log log;
     probe p{.items = {1, 2}};
     auto refuses = [](int n) -> any_ints { throw boom(n); };
-    auto s = feed(p) | slow_cleanup(log, "source") | weir::flat_map(refuses);
+    auto s = feed(p) | cleanup_in_a_scope(log, "source") | weir::flat_map(refuses);
     auto error = co_await pull_error(s);
     EXPECT_EQ(boom_of(error), 1);
     EXPECT_EQ(joined(log), "source");
@@ -118,8 +118,10 @@ TEST(stream_join, switch_map_leaves_a_stream_for_that_of_the_next_item) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
       probe outer, inner;
-      auto follow = [&](int n) { return at({{1ms, n}, {4ms, n + 1}, {10ms, n + 2}}, inner); };
-      auto s = at({{1ms, 10}, {8ms, 20}, {3ms, 30}}, outer) | weir::switch_map(follow);
+      auto follow = [&](int n) {
+        return timed_items({{1ms, n}, {4ms, n + 1}, {10ms, n + 2}}, inner);
+      };
+      auto s = timed_items({{1ms, 10}, {8ms, 20}, {3ms, 30}}, outer) | weir::switch_map(follow);
       auto all = co_await pull_all(s);
       // 10 at 2, 11 at 6, (12 at 16); from 9 on 20 at 10; from 12 on 30 at 13, 31 at 17, 32 at 27
       EXPECT_EQ(all, (numbers{10, 11, 20, 30, 31, 32}));
@@ -137,9 +139,9 @@ TEST(stream_join, switch_map_awaits_the_cleanup_of_the_stream_it_leaves) {
     auto follow = [&](int n) {
       return weir::once(n) | weir::tap([&log](const int&) { log.push_back("begun"); }) |
              weir::flat_map([](int m) { return weir::concat(weir::once(m), weir::never<int>()); }) |
-             slow_cleanup(log, "left");
+             cleanup_in_a_scope(log, "left");
     };
-    auto s = at({{1ms, 1}, {1ms, 2}}, p) | weir::switch_map(follow) | weir::take(2);
+    auto s = timed_items({{1ms, 1}, {1ms, 2}}, p) | weir::switch_map(follow) | weir::take(2);
     auto all = co_await pull_all(s);
     EXPECT_EQ(all, (numbers{1, 2}));
     EXPECT_EQ(joined(log), "begun,left,begun,left");
@@ -150,7 +152,8 @@ TEST(stream_join, concat_begins_a_stream_when_the_one_before_has_ended_and_is_cl
   in_order([]() -> task<> {
     text_log log;
     probe a{.items = {1, 2}, .pause = 1ms}, b{.items = {3}, .pause = 1ms};
-    auto s = weir::concat(feed(a) | slow_cleanup(log, "a"), feed(b) | slow_cleanup(log, "b"));
+    auto s = weir::concat(feed(a) | cleanup_in_a_scope(log, "a"),
+                          feed(b) | cleanup_in_a_scope(log, "b"));
     for (int n = 1; n <= 2; ++n) {
       int got = co_await pull_one(s);
       EXPECT_EQ(got, n);
@@ -182,8 +185,8 @@ TEST(stream_join, merge_gives_every_item_of_all_when_it_comes) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
       probe a, b, c;
-      auto s = weir::merge(at({{2ms, 1}, {3ms, 2}}, a), at({{3ms, 10}}, b),
-                           at({{1ms, 100}, {3ms, 101}}, c));
+      auto s = weir::merge(timed_items({{2ms, 1}, {3ms, 2}}, a), timed_items({{3ms, 10}}, b),
+                           timed_items({{1ms, 100}, {3ms, 101}}, c));
       auto all = co_await pull_all(s);
       EXPECT_EQ(all, (numbers{100, 1, 10, 101, 2}));
       EXPECT_EQ(a.left + b.left + c.left, 3);
@@ -195,7 +198,8 @@ TEST(stream_join, merge_loses_nothing_if_pulls_are_given_up) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
       probe a, b;
-      auto s = weir::merge(at({{2ms, 1}, {2ms, 2}, {2ms, 3}}, a), at({{2ms, 4}, {3ms, 5}}, b));
+      auto s = weir::merge(timed_items({{2ms, 1}, {2ms, 2}, {2ms, 3}}, a),
+                           timed_items({{2ms, 4}, {3ms, 5}}, b));
       int given_up = 0;
       auto all = co_await pull_all_impatiently(s, 700us, given_up);
       EXPECT_EQ(sorted(all), from_to(1, 5));
@@ -217,7 +221,7 @@ TEST(stream_join, the_first_error_of_a_merge_comes_when_the_others_are_closed) {
     w.run([]() -> task<> {
       text_log log;
       probe p{.items = {1, 2}, .pause = 1h};
-      auto s = weir::merge(feed(p) | slow_cleanup(log, "other"), fails_after_ms(3));
+      auto s = weir::merge(feed(p) | cleanup_in_a_scope(log, "other"), fails_after_ms(3));
       auto error = co_await pull_error(s);
       EXPECT_EQ(boom_of(error), 3);
       EXPECT_EQ(p.left, 1);
@@ -253,7 +257,8 @@ TEST(stream_join, zip_pairs_items_and_ends_with_the_shorter_one) {
 TEST(stream_join, zip_keeps_half_of_a_pair_when_a_pull_is_given_up) {
   in_every_order([]() -> task<> {
     probe a, b;
-    auto s = weir::zip(at({{1ms, 1}, {1ms, 2}}, a), at({{5ms, 10}, {5ms, 20}}, b));
+    auto s =
+        weir::zip(timed_items({{1ms, 1}, {1ms, 2}}, a), timed_items({{5ms, 10}, {5ms, 20}}, b));
     int given_up = 0;
     auto all = co_await pull_all_impatiently(s, 2ms, given_up);
     EXPECT_EQ(all, (pairs{{1, 10}, {2, 20}}));
@@ -265,8 +270,8 @@ TEST(stream_join, combine_latest_tells_each_change_once_there_is_one_of_each) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
       probe a, b;
-      auto s = weir::combine_latest(at({{1ms, 1}, {2ms, 2}, {4ms, 3}}, a),
-                                    at({{2ms, 10}, {3ms, 20}}, b));
+      auto s = weir::combine_latest(timed_items({{1ms, 1}, {2ms, 2}, {4ms, 3}}, a),
+                                    timed_items({{2ms, 10}, {3ms, 20}}, b));
       auto all = co_await pull_all(s);
       EXPECT_EQ(all, (pairs{{1, 10}, {2, 10}, {2, 20}, {3, 20}}));
       EXPECT_EQ(a.left + b.left, 2);
@@ -277,8 +282,8 @@ TEST(stream_join, combine_latest_tells_each_change_once_there_is_one_of_each) {
 TEST(stream_join, combine_latest_ends_when_one_ends_without_an_item) {
   in_order([]() -> task<> {
     text_log log;
-    auto s =
-        weir::combine_latest(weir::never<int>() | slow_cleanup(log, "never"), weir::empty<int>());
+    auto s = weir::combine_latest(weir::never<int>() | cleanup_in_a_scope(log, "never"),
+                                  weir::empty<int>());
     auto end = co_await s.next();
     EXPECT_FALSE(end.has_value());
     EXPECT_EQ(joined(log), "never");
@@ -298,8 +303,9 @@ TEST(stream_join, the_stream_that_is_first_wins_and_the_others_are_closed) {
     w.run([]() -> task<> {
       text_log log;
       probe a, b;
-      auto s = weir::race_streams(at({{2ms, 1}, {9ms, 2}}, a) | slow_cleanup(log, "loser"),
-                                  at({{1ms, 10}, {1ms, 20}}, b));
+      auto s = weir::race_streams(
+          timed_items({{2ms, 1}, {9ms, 2}}, a) | cleanup_in_a_scope(log, "loser"),
+          timed_items({{1ms, 10}, {1ms, 20}}, b));
       int ten = co_await pull_one(s);
       EXPECT_EQ(ten, 10);
       EXPECT_EQ(joined(log), "loser");
@@ -316,8 +322,8 @@ TEST(stream_join, a_loser_is_closed_completely_also_if_the_winner_goes_on_meanwh
   in_every_order([]() -> task<> {
     text_log log;
     probe a, b;
-    auto s = weir::race_streams(weir::merge(at({{1ms, 1}}, a), at({{4ms, 2}}, b)),
-                                weir::never<int>() | slow_cleanup(log, "loser"));
+    auto s = weir::race_streams(weir::merge(timed_items({{1ms, 1}}, a), timed_items({{4ms, 2}}, b)),
+                                weir::never<int>() | cleanup_in_a_scope(log, "loser"));
     auto all = co_await pull_all(s);
     EXPECT_EQ(all, (numbers{1, 2}));
     EXPECT_EQ(joined(log), "loser");
@@ -341,8 +347,8 @@ TEST(stream_join, with_latest_from_pairs_each_item_with_the_latest_of_the_other)
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
       probe a, b;
-      auto s = at({{1ms, 1}, {2ms, 2}, {3ms, 3}, {6ms, 4}}, a) |
-               weir::with_latest_from(at({{2ms, 10}, {3ms, 20}, {2ms, 30}}, b));
+      auto s = timed_items({{1ms, 1}, {2ms, 2}, {3ms, 3}, {6ms, 4}}, a) |
+               weir::with_latest_from(timed_items({{2ms, 10}, {3ms, 20}, {2ms, 30}}, b));
       auto all = co_await pull_all(s);
       EXPECT_EQ(all, (pairs{{2, 10}, {3, 20}, {4, 30}}));
       EXPECT_EQ(a.left + b.left, 2);

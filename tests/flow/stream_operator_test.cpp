@@ -11,8 +11,8 @@ using namespace weir_test;
 
 namespace {
 
-using texts = weir::any_stream<std::string>;
-using rows = std::vector<std::string>;
+using text_stream = weir::any_stream<std::string>;
+using word_list = std::vector<std::string>;
 
 std::string text(int item) { return std::to_string(item); }
 template <class T>
@@ -34,11 +34,9 @@ auto as_text() {
   return weir::map([](const auto& item) { return text(item); });
 }
 
-bool even(int n) { return n % 2 == 0; }
-
 struct row {
   const char* name;
-  texts (*build)(weir::stream<int>);
+  text_stream (*build)(weir::stream<int>);
   const char* of_some;         // the items made of 1 2 2 3 4 5 6
   const char* of_none = "";    // the items made of nothing
   bool fails = true;           // an error behind six items is seen
@@ -46,8 +44,8 @@ struct row {
 };
 
 template <class Op>
-texts with(weir::stream<int> s, Op op) {
-  return texts(std::move(s) | std::move(op) | as_text());
+text_stream with(weir::stream<int> s, Op op) {
+  return text_stream(std::move(s) | std::move(op) | as_text());
 }
 
 weir::stream<int> twice(int n) {
@@ -56,62 +54,64 @@ weir::stream<int> twice(int n) {
   co_yield n * 10;
 }
 
-texts map_(weir::stream<int> s) {
+text_stream map_(weir::stream<int> s) {
   return with(std::move(s), weir::map([](int n) { return n * n; }));
 }
-texts filter_(weir::stream<int> s) { return with(std::move(s), weir::filter(even)); }
-texts filter_map_(weir::stream<int> s) {
+text_stream filter_(weir::stream<int> s) { return with(std::move(s), weir::filter(even)); }
+text_stream filter_map_(weir::stream<int> s) {
   auto half = [](int n) { return even(n) ? std::optional<int>(n / 2) : std::nullopt; };
   return with(std::move(s), weir::filter_map(half));
 }
-texts scan_(weir::stream<int> s) {
+text_stream scan_(weir::stream<int> s) {
   return with(std::move(s), weir::scan(100, [](int sum, int n) { return sum + n; }));
 }
-texts enumerate_(weir::stream<int> s) { return with(std::move(s), weir::enumerate()); }
-texts tap_(weir::stream<int> s) {
+text_stream enumerate_(weir::stream<int> s) { return with(std::move(s), weir::enumerate()); }
+text_stream tap_(weir::stream<int> s) {
   return with(std::move(s), weir::tap([](const int&) {}));
 }
-texts dedup_(weir::stream<int> s) { return with(std::move(s), weir::dedup()); }
-texts distinct_(weir::stream<int> s) {
-  return texts(std::move(s) | weir::map([](int n) { return n % 3; }) | weir::distinct(2) |
-               as_text());
+text_stream dedup_(weir::stream<int> s) { return with(std::move(s), weir::dedup()); }
+text_stream distinct_(weir::stream<int> s) {
+  return text_stream(std::move(s) | weir::map([](int n) { return n % 3; }) | weir::distinct(2) |
+                     as_text());
 }
-texts start_with_(weir::stream<int> s) { return with(std::move(s), weir::start_with(9)); }
-texts take_(weir::stream<int> s) { return with(std::move(s), weir::take(3)); }
-texts take_nothing_(weir::stream<int> s) { return with(std::move(s), weir::take(0)); }
-texts take_too_many_(weir::stream<int> s) { return with(std::move(s), weir::take(1000)); }
-texts take_while_(weir::stream<int> s) {
+text_stream start_with_(weir::stream<int> s) { return with(std::move(s), weir::start_with(9)); }
+text_stream take_(weir::stream<int> s) { return with(std::move(s), weir::take(3)); }
+text_stream take_nothing_(weir::stream<int> s) { return with(std::move(s), weir::take(0)); }
+text_stream take_too_many_(weir::stream<int> s) { return with(std::move(s), weir::take(1000)); }
+text_stream take_while_(weir::stream<int> s) {
   return with(std::move(s), weir::take_while([](int n) { return n < 4; }));
 }
-texts take_until_(weir::stream<int> s) {
+text_stream take_until_(weir::stream<int> s) {
   return with(std::move(s), weir::take_until(weir::sleep(1h)));
 }
-texts drop_(weir::stream<int> s) { return with(std::move(s), weir::drop(4)); }
-texts drop_all_(weir::stream<int> s) { return with(std::move(s), weir::drop(1000)); }
-texts drop_while_(weir::stream<int> s) {
+text_stream drop_(weir::stream<int> s) { return with(std::move(s), weir::drop(4)); }
+text_stream drop_all_(weir::stream<int> s) { return with(std::move(s), weir::drop(1000)); }
+text_stream drop_while_(weir::stream<int> s) {
   return with(std::move(s), weir::drop_while([](int n) { return n < 4; }));
 }
-texts take_last_(weir::stream<int> s) { return with(std::move(s), weir::take_last(2)); }
-texts skip_last_(weir::stream<int> s) { return with(std::move(s), weir::skip_last(5)); }
-texts flat_map_(weir::stream<int> s) { return with(std::move(s), weir::flat_map(twice)); }
-texts flatten_(weir::stream<int> s) {
-  return texts(std::move(s) | weir::map(twice) | weir::flatten() | as_text());
+text_stream take_last_(weir::stream<int> s) { return with(std::move(s), weir::take_last(2)); }
+text_stream skip_last_(weir::stream<int> s) { return with(std::move(s), weir::skip_last(5)); }
+text_stream flat_map_(weir::stream<int> s) { return with(std::move(s), weir::flat_map(twice)); }
+text_stream flatten_(weir::stream<int> s) {
+  return text_stream(std::move(s) | weir::map(twice) | weir::flatten() | as_text());
 }
-texts chunks_(weir::stream<int> s) { return with(std::move(s), weir::chunks(3)); }
-texts timed_chunks_(weir::stream<int> s) { return with(std::move(s), weir::chunks(3, 1h)); }
-texts sliding_(weir::stream<int> s) { return with(std::move(s), weir::sliding(5)); }
-texts group_by_(weir::stream<int> s) {
+text_stream chunks_(weir::stream<int> s) { return with(std::move(s), weir::chunks(3)); }
+text_stream timed_chunks_(weir::stream<int> s) { return with(std::move(s), weir::chunks(3, 1h)); }
+text_stream sliding_(weir::stream<int> s) { return with(std::move(s), weir::sliding(5)); }
+text_stream group_by_(weir::stream<int> s) {
   return with(std::move(s), weir::group_by([](int n) { return n / 3; }));
 }
-texts timeout_each_(weir::stream<int> s) { return with(std::move(s), weir::timeout_each(10h)); }
-texts catch_with_(weir::stream<int> s) {
+text_stream timeout_each_(weir::stream<int> s) {
+  return with(std::move(s), weir::timeout_each(10h));
+}
+text_stream catch_with_(weir::stream<int> s) {
   return with(std::move(s), weir::catch_with([](std::exception_ptr) { return weir::once(77); }));
 }
-texts finally_(weir::stream<int> s) {
-  return texts(std::move(s) | weir::finally([] {}) | as_text());
+text_stream finally_(weir::stream<int> s) {
+  return text_stream(std::move(s) | weir::finally([] {}) | as_text());
 }
-texts erased_(weir::stream<int> s) {
-  return texts(weir::any_stream<int>(std::move(s)) | weir::start_with(9) | as_text());
+text_stream erased_(weir::stream<int> s) {
+  return text_stream(weir::any_stream<int>(std::move(s)) | weir::start_with(9) | as_text());
 }
 
 const row table[] = {
@@ -146,9 +146,9 @@ const row table[] = {
     {"any_stream", erased_, "9 1 2 2 3 4 5 6", "9"},
 };
 
-rows words(const char* line) {
+word_list words(const char* line) {
   std::istringstream in(line);
-  rows all;
+  word_list all;
   for (std::string word; in >> word;) all.push_back(word);
   return all;
 }
@@ -196,7 +196,7 @@ TEST_P(stream_operator, throws_the_error_of_its_source_once_and_is_then_empty) {
     in_order([&]() -> task<> {
       probe p{.items = some, .pause = pause, .fails_behind = 6};
       auto s = GetParam().build(feed(p));
-      rows got;
+      word_list got;
       std::exception_ptr error;
       try {
         for (;;) {
@@ -280,7 +280,7 @@ TEST_P(stream_operator, does_nothing_while_a_slow_consumer_does_not_pull) {
   in_order([&]() -> task<> {
     probe p{.items = some, .pause = 1ms};
     auto s = GetParam().build(feed(p));
-    rows all;
+    word_list all;
     for (;;) {
       const int before = p.given;
       auto item = co_await s.next();

@@ -56,6 +56,23 @@ inline weir::stream<int> feed(probe& p) {
   if (before == p.fails_behind) throw boom(7);
 }
 
+inline weir::stream<int> ticking(weir::duration every, int last) {
+  for (int i = 1; i <= last; ++i) {
+    co_await weir::sleep(every);
+    co_yield i;
+  }
+}
+
+/// Waits in a scope with a child; the log tells who has ended.
+inline weir::stream<int> with_a_child(text_log& log) {
+  const end_note left(log, "generator");
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn(park(log, "child"));
+    co_await weir::sleep(1h);
+  });
+  co_yield 1;
+}
+
 /// The next item, or -1 at the end.
 template <class S>
 task<int> pull_one(S& from) {
@@ -104,5 +121,7 @@ task<std::exception_ptr> pull_error(S& from) {
   }
   co_return nullptr;
 }
+
+inline bool even(int n) { return n % 2 == 0; }
 
 }  // namespace weir_test

@@ -10,13 +10,6 @@ using namespace weir_test;
 
 namespace {
 
-weir::stream<int> ticking(weir::duration every, int last) {
-  for (int i = 1; i <= last; ++i) {
-    co_await weir::sleep(every);
-    co_yield i;
-  }
-}
-
 weir::stream<int> fails_behind(int items) {
   for (int i = 1; i <= items; ++i) co_yield i;
   throw boom(items);
@@ -24,7 +17,7 @@ weir::stream<int> fails_behind(int items) {
 
 /// Says when it is left, and by how.
 weir::stream<int> noted(text_log& log, std::string name) {
-  const note left(log, name);
+  const end_note left(log, name);
   for (int i = 1;; ++i) co_yield i;
 }
 
@@ -184,15 +177,7 @@ TEST(stream, after_a_cancelled_next_it_can_be_destroyed_at_once) {
 TEST(stream, a_wait_that_started_a_fiber_ends_the_generator_if_next_is_cancelled) {
   in_every_order([]() -> task<> {
     text_log log;
-    auto make = [&]() -> weir::stream<int> {
-      const note left(log, "generator");
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.spawn(park(log, "child"));
-        co_await weir::sleep(1h);
-      });
-      co_yield 1;
-    };
-    auto s = make();
+    auto s = with_a_child(log);
     auto error = co_await error_of(weir::with_timeout(2ms, s.next()));
     EXPECT_TRUE(holds<weir::timeout_error>(error));
     EXPECT_EQ(joined(log), "child,generator");
@@ -337,7 +322,7 @@ TEST(stream, destruction_runs_innermost_first) {
   in_order([]() -> task<> {
     text_log log;
     auto outer = [&]() -> weir::stream<int> {
-      const note left(log, "outer");
+      const end_note left(log, "outer");
       auto inner = noted(log, "inner");
       for (;;) {
         auto v = co_await inner.next();

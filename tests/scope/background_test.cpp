@@ -7,8 +7,6 @@ using namespace weir_test;
 
 namespace {
 
-enum class ending { value, error, cancelled };
-
 /// Parks until it is popped; then its shielded cleanup takes 10 ms.
 weir::task<> service(text_log& log, std::string name) {
   co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
@@ -25,7 +23,7 @@ weir::task<> service(text_log& log, std::string name) {
 
 // S028, S029
 TEST(background, services_and_defers_are_one_stack_popped_after_body_and_children) {
-  for (auto how : {ending::value, ending::error, ending::cancelled}) {
+  for (auto how : {body_ending::value, body_ending::error, body_ending::cancelled}) {
     for_each_order([&](weir::sim::world& w) {
       text_log log;
       w.run([&]() -> weir::task<> {
@@ -39,19 +37,19 @@ TEST(background, services_and_defers_are_one_stack_popped_after_body_and_childre
           s.background(service(log, "service 2"));
           s.background(service(log, "service 3"));
           s.spawn([&]() -> weir::task<> {
-            note child(log, "child");
+            end_note child(log, "child");
             co_await weir::sleep(60ms);
           });
           co_await weir::sleep(50ms);
           log.push_back("body");
-          if (how == ending::error) throw boom(1);
-          if (how == ending::cancelled) s.cancel();
-          if (how == ending::cancelled) co_await weir::checkpoint();
+          if (how == body_ending::error) throw boom(1);
+          if (how == body_ending::cancelled) s.cancel();
+          if (how == body_ending::cancelled) co_await weir::checkpoint();
           co_return 3;
         }));
-        EXPECT_EQ(ended.is_value(), how == ending::value);
-        EXPECT_EQ(ended.is_error(), how == ending::error);
-        EXPECT_EQ(ended.is_cancelled(), how == ending::cancelled);
+        EXPECT_EQ(ended.is_value(), how == body_ending::value);
+        EXPECT_EQ(ended.is_error(), how == body_ending::error);
+        EXPECT_EQ(ended.is_cancelled(), how == body_ending::cancelled);
       });
       EXPECT_EQ(joined(log), "body,child,service 3,service 2,defer 2,service 1,defer 1");
     });
@@ -182,7 +180,7 @@ TEST(background, the_grace_starts_with_the_first_pop_and_ends_shields_and_defers
           weir::with_scope({.grace = 5s}, [&](weir::scope& s) -> weir::task<> {
             s.defer([&] { log.push_back("last defer"); });
             s.background([&]() -> weir::task<> {
-              note frame(log, "service");
+              end_note frame(log, "service");
               co_await weir::shield(sleep_for(1000h));
               co_await weir::sleep(1000h);
             });
@@ -350,9 +348,9 @@ TEST(start, cancelling_the_caller_cancels_the_child_that_is_not_up_yet_and_nothi
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         auto sibling = s.spawn(after(20ms, 3));
         auto caller = s.spawn([&]() -> weir::task<> {
-          note frame(log, "caller");
+          end_note frame(log, "caller");
           co_await s.start([&](weir::started<>&) -> weir::task<> {
-            note not_up(log, "child");
+            end_note not_up(log, "child");
             co_await weir::sleep(1h);
           });
           log.push_back("WENT ON");

@@ -284,7 +284,7 @@ TEST(cancel_reason, a_signal_cancels_the_root_and_a_second_one_ends_the_grace) {
           if (view.is_cancelled()) seen = view.reason().chain().front().kind;
         });
         s.defer([&]() -> weir::task<> {
-          note cleanup(log, "cleanup ended early");
+          end_note cleanup(log, "cleanup ended early");
           std::raise(SIGTERM);
           co_await weir::sleep(1h);
           log.push_back("WENT ON");

@@ -10,8 +10,8 @@ using namespace weir_test;
 namespace {
 
 weir::task<> leaf(text_log& log) {
-  note first(log, "leaf first");
-  note second(log, "leaf second");
+  end_note first(log, "leaf first");
+  end_note second(log, "leaf second");
   try {
     co_await weir::sleep(1h);
   } catch (...) {
@@ -21,9 +21,9 @@ weir::task<> leaf(text_log& log) {
 }
 
 weir::task<> middle(text_log& log) {
-  note local(log, "middle");
+  end_note local(log, "middle");
   try {
-    note in_try(log, "middle try");
+    end_note in_try(log, "middle try");
     co_await leaf(log);
   } catch (const weir::cancelled_error&) {
     log.push_back("CAUGHT");
@@ -212,7 +212,7 @@ TEST(cancel, an_inner_cancel_leaves_outer_code_alone_and_an_outer_one_reaches_al
     text_log log;
     w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& outer) -> weir::task<> {
-        note outer_body(log, "outer body");
+        end_note outer_body(log, "outer body");
         auto cancelled =
             co_await weir::settle(weir::with_scope([&](weir::scope& inner) -> weir::task<> {
               inner.spawn(park(log, "inner child"));
@@ -360,7 +360,7 @@ TEST(cancel, no_catch_block_sees_a_cancellation_and_frames_go_innermost_first) {
     w.run([&]() -> weir::task<> {
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         auto child = s.spawn([&]() -> weir::task<> {
-          note outermost(log, "outermost");
+          end_note outermost(log, "outermost");
           while (true) co_await middle(log);
         });
         co_await weir::sleep(5ms);
@@ -423,7 +423,7 @@ TEST(cancel, a_child_that_cancels_its_own_scope_runs_on_to_its_next_await) {
     w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
         s.spawn([&](weir::context& context) -> weir::task<> {
-          note frame(log, "frame");
+          end_note frame(log, "frame");
           EXPECT_FALSE(context.cancel_requested());
           EXPECT_EQ(context.reason(), nullptr);
           s.cancel("by a child");

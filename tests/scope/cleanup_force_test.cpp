@@ -40,7 +40,7 @@ task<> is_cut_short(Make make) {
   text_log log;
   const long timers = live_timers();
   auto how = co_await run_overdue([&]() -> task<> {
-    note ended(log, "ended");
+    end_note ended(log, "ended");
     (void)co_await make();
     log.push_back("NEVER");
   });
@@ -68,20 +68,20 @@ struct throws_when_destroyed {
   ~throws_when_destroyed() noexcept(false) { throw boom(9); }
 };
 
-class counted {
+class counted_copy {
  public:
-  explicit counted(int& live) : live_(&live) { ++*live_; }
-  counted(const counted& other) : live_(other.live_) { ++*live_; }
-  counted& operator=(const counted&) = delete;
-  ~counted() { --*live_; }
+  explicit counted_copy(int& live) : live_(&live) { ++*live_; }
+  counted_copy(const counted_copy& other) : live_(other.live_) { ++*live_; }
+  counted_copy& operator=(const counted_copy&) = delete;
+  ~counted_copy() { --*live_; }
 
  private:
   int* live_;
 };
 
-task<counted> value_then_error(int& live) {
+task<counted_copy> value_then_error(int& live) {
   throws_when_destroyed last;
-  co_return counted(live);
+  co_return counted_copy(live);
 }
 
 /// In a process of its own: a service is being joined when the second signal comes. Ends with 0 if
@@ -116,7 +116,7 @@ task<> send_when_joined(const bool& stopping) {
 }
 
 task<> shielded_service(text_log& log, const bool& stopping) {
-  note ended(log, "cut short");
+  end_note ended(log, "cut short");
   co_await weir::shield(send_when_joined(stopping));
   log.push_back("NEVER");
 }
@@ -241,12 +241,12 @@ TEST(cleanup_force, an_overdue_defer_of_an_operation_is_started_as_well) {
         s.spawn([&](weir::context& c) -> task<> {
           c.defer([&] { log.push_back("plain"); });
           c.defer([&]() -> task<> {
-            note ended(log, "second");
+            end_note ended(log, "second");
             co_await weir::sleep(100s);
             log.push_back("NEVER");
           });
           c.defer([&]() -> task<> {
-            note ended(log, "first");
+            end_note ended(log, "first");
             co_await weir::sleep(50s);
             log.push_back("NEVER");
           });
@@ -271,7 +271,7 @@ TEST(cleanup_force, the_end_of_an_outer_grace_reaches_a_service_that_an_inner_sc
       text_log log;
       const auto t0 = weir::now();
       const auto service = [&]() -> task<> {
-        note ended(log, "service ended");
+        end_note ended(log, "service ended");
         co_await weir::shield(sleep_for(10s));
         log.push_back("NEVER");
       };
@@ -338,7 +338,7 @@ TEST(cleanup_force, a_service_that_waits_in_vain_is_a_deadlock_also_with_an_endl
   EXPECT_EQ(how_run_ends(weir::with_scope({.grace = weir::duration::max()},
                                           [&](weir::scope& s) -> task<> {
                                             s.background([&]() -> task<> {
-                                              note ended(log, "ended");
+                                              end_note ended(log, "ended");
                                               co_await weir::shield(wait_in_vain());
                                             });
                                             co_await weir::yield();

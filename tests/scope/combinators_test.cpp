@@ -247,7 +247,7 @@ TEST(all_settled, a_cancelled_caller_unwinds_after_its_inputs_are_joined) {
       auto t0 = weir::now();
       auto o = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
         s.spawn([&]() -> task<> {
-          note gone(log, "caller");
+          end_note gone(log, "caller");
           (void)co_await weir::all_settled(slow_to_stop(log, "input"), after(1h, 1));
           log.push_back("WENT ON");
         });

@@ -167,7 +167,7 @@ TEST(composite_cancel, a_canceller_that_confirms_before_it_answers_later_unwinds
             auto slept = co_await weir::shield(weir::settle(after(1s, 1)));
             log.push_back(slept.is_value() ? "slept" : "cut short");
           });
-          note ended(log, "ended");
+          end_note ended(log, "ended");
           (void)co_await asked_it_completes(cancel_result::later, answer, 7);
           log.push_back("NEVER");
         });
@@ -189,7 +189,7 @@ TEST(composite_cancel, a_canceller_that_completes_and_answers_no_delivers_its_va
       text_log log;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         auto child = s.spawn([&]() -> task<> {
-          note ended(log, "ended");
+          end_note ended(log, "ended");
           int value = co_await asked_it_completes(cancel_result::no, answer, 7);
           log.push_back("got " + std::to_string(value));
           auto slept = co_await weir::shield(weir::settle(after(1s, 1)));
@@ -212,7 +212,7 @@ TEST(composite_cancel, a_race_whose_canceller_confirms_before_it_answers_later_u
       text_log log;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         auto child = s.spawn([&]() -> task<> {
-          note ended(log, "ended");
+          end_note ended(log, "ended");
           co_await weir::race(weir::sleep(1h), asked_it_completes(cancel_result::later, answer, 7));
           log.push_back("NEVER");
         });
@@ -236,7 +236,7 @@ TEST(composite_cancel, a_suspend_whose_start_cancels_its_own_scope_is_cancelled)
       const auto t0 = weir::now();
       auto error = co_await error_of(weir::with_scope([&](weir::scope& s) -> task<> {
         s.spawn([&]() -> task<> {
-          note ended(log, "ended");
+          end_note ended(log, "ended");
           co_await weir::suspend<>([&](weir::resumer<> r) {
             kept.push_back(std::move(r));
             s.cancel("from inside");
@@ -268,11 +268,11 @@ TEST(composite_cancel, an_arm_whose_start_cancels_the_scope_ends_the_whole_race)
           });
         };
         s.spawn([&]() -> task<> {
-          note ended(log, "first");
+          end_note ended(log, "first");
           co_await weir::race(cancelling(), weir::sleep(3s));
         });
         s.spawn([&]() -> task<> {
-          note ended(log, "last");
+          end_note ended(log, "last");
           co_await weir::race(weir::sleep(3s), cancelling());
         });
         co_await weir::sleep(1s);

@@ -14,7 +14,6 @@ using weir::task;
 namespace {
 
 long out(const weir::counting_governor& g) { return static_cast<long>(g.active()); }
-long queued(const weir::counting_governor& g) { return static_cast<long>(g.waiting()); }
 
 struct weight_of {
   long operator()(const weir::permit& p) const { return static_cast<long>(p.weight()); }
@@ -58,7 +57,7 @@ struct parked_behind_a_heavy_request {
   auto both() { return weir::race(g.acquire(2), g.acquire(1)); }
 };
 
-using permits = parked_behind_a_heavy_request;
+using parked_permits = parked_behind_a_heavy_request;
 
 /// Cancels a child that waits for `wait(answers)` after a second, and answers another second later.
 template <class T, class Wait>
@@ -125,7 +124,7 @@ TEST(composite, a_cancelled_race_delivers_the_result_of_an_arm_that_answers_no) 
       held<int> answers;
       text_log log;
       co_await cancel_then_answer(answers, 7, [&]() -> task<> {
-        note ended(log, "ended");
+        end_note ended(log, "ended");
         int value = co_await weir::race(asked_it_says(cancel_result::no, answers), after(1h, 1));
         log.push_back("got " + std::to_string(value));
         co_await weir::sleep(1s);
@@ -142,7 +141,7 @@ TEST(composite, a_cancelled_race_of_waits_delivers_the_result_of_an_arm_that_ans
       held<int> answers;
       text_log log;
       co_await cancel_then_answer(answers, 7, [&]() -> task<> {
-        note ended(log, "ended");
+        end_note ended(log, "ended");
         auto value =
             co_await weir::race(asked_it_says(cancel_result::no, answers), weir::sleep(1h));
         log.push_back("got " + std::to_string(std::get<0>(value)));
@@ -161,7 +160,7 @@ TEST(composite, a_cancelled_race_whose_arm_answers_later_unwinds_when_that_confi
       text_log log;
       event_count discarded("value_discarded");
       co_await cancel_then_answer(answers, 7, [&]() -> task<> {
-        note ended(log, "ended");
+        end_note ended(log, "ended");
         co_await weir::race(asked_it_says(cancel_result::later, answers), weir::sleep(1h));
         log.push_back("NEVER");
       });
@@ -179,7 +178,7 @@ TEST(composite, all_that_is_cancelled_while_one_arm_answers_no_takes_no_permit) 
       held<int> answers;
       text_log log;
       co_await cancel_then_answer(answers, 5, [&]() -> task<> {
-        note ended(log, "ended");
+        end_note ended(log, "ended");
         co_await weir::all(g.acquire(), asked_it_says(cancel_result::no, answers));
         log.push_back("NEVER");
       });
@@ -285,7 +284,7 @@ TEST(composite, a_ready_request_behind_one_that_is_not_wins_at_once) {
 TEST(composite, requests_that_complete_one_another_are_cancelled_without_losing_a_unit) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
-      permits p;
+      parked_permits p;
       co_await p.take_all();
       bool went_on = false;
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -309,7 +308,7 @@ TEST(composite, requests_that_complete_one_another_are_cancelled_without_losing_
 TEST(composite, requests_that_complete_one_another_under_a_timeout_lose_no_unit) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
-      permits p;
+      parked_permits p;
       co_await p.take_all();
       event_count late("late");
       co_await weir::with_scope([&](weir::scope& s) -> task<> {

@@ -4,20 +4,18 @@
 #include <memory>
 #include <optional>
 
-#include "support/aid.hpp"
+#include "scope_support.hpp"
 
-using namespace aid;
+using namespace weir_test;
 using weir::task;
 
 namespace {
 
-enum class ending { value, error, cancelled };
-
 /// Ends the body of a scope in one of the three ways.
-task<> end_by(ending how, weir::scope& s) {
+task<> end_by(body_ending how, weir::scope& s) {
   co_await weir::sleep(1ms);
-  if (how == ending::error) throw boom(1);
-  if (how == ending::cancelled) {
+  if (how == body_ending::error) throw boom(1);
+  if (how == body_ending::cancelled) {
     s.cancel("stop");
     co_await weir::sleep(1h);
   }
@@ -33,7 +31,7 @@ std::string story_of(const weir::outcome_view& o) {
 
 // F001
 TEST(defer, they_run_last_in_first_out_on_value_error_and_cancellation) {
-  for (ending how : {ending::value, ending::error, ending::cancelled}) {
+  for (body_ending how : {body_ending::value, body_ending::error, body_ending::cancelled}) {
     for_each_order([&](weir::sim::world& w) {
       text_log log;
       w.run([&]() -> task<> {
@@ -44,12 +42,12 @@ TEST(defer, they_run_last_in_first_out_on_value_error_and_cancellation) {
           co_await end_by(how, s);
           log.push_back("body");
         }));
-        EXPECT_EQ(o.is_value(), how == ending::value);
-        EXPECT_EQ(o.is_error(), how == ending::error);
-        EXPECT_EQ(o.is_cancelled(), how == ending::cancelled);
+        EXPECT_EQ(o.is_value(), how == body_ending::value);
+        EXPECT_EQ(o.is_error(), how == body_ending::error);
+        EXPECT_EQ(o.is_cancelled(), how == body_ending::cancelled);
         log.push_back("after");
       });
-      EXPECT_EQ(joined(log), how == ending::value ? "body,c,b,a,after" : "c,b,a,after");
+      EXPECT_EQ(joined(log), how == body_ending::value ? "body,c,b,a,after" : "c,b,a,after");
     });
   }
 }
@@ -178,7 +176,7 @@ TEST(defer, one_beyond_the_grace_is_cancelled_and_told_as_overdue) {
           co_await weir::settle(weir::with_scope({.grace = 100ms}, [&](weir::scope& s) -> task<> {
             s.defer([&] { log.push_back("plain"); });
             s.defer([&]() -> task<> {
-              note ended(log, "unwound");
+              end_note ended(log, "unwound");
               co_await weir::sleep(1h);
               log.push_back("NEVER");
             });
@@ -259,7 +257,7 @@ TEST(defer, after_the_grace_the_remaining_ones_start_but_may_not_park) {
               log.push_back("first done");
             });
             s.defer([&]() -> task<> {
-              note ended(log, "second unwound");
+              end_note ended(log, "second unwound");
               log.push_back("second started");
               co_await weir::sleep(1ms);
               log.push_back("NEVER");
@@ -356,7 +354,7 @@ TEST(defer, a_shielded_acquisition_that_is_cancelled_meanwhile_is_given_back) {
 
 // F011, X13
 TEST(defer, they_run_after_every_child_is_joined_and_before_the_scope_returns) {
-  for (ending how : {ending::value, ending::error, ending::cancelled}) {
+  for (body_ending how : {body_ending::value, body_ending::error, body_ending::cancelled}) {
     for_each_order([&](weir::sim::world& w) {
       text_log log;
       w.run([&]() -> task<> {
@@ -366,7 +364,7 @@ TEST(defer, they_run_after_every_child_is_joined_and_before_the_scope_returns) {
             log.push_back("cleanup");
           });
           s.spawn([&]() -> task<> {
-            note ended(log, "child");
+            end_note ended(log, "child");
             co_await weir::sleep(20ms);
           });
           co_await end_by(how, s);
@@ -383,8 +381,9 @@ TEST(defer, it_is_told_how_the_scope_ended) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
     w.run([&]() -> task<> {
-      const std::vector<ending> endings{ending::value, ending::error, ending::cancelled};
-      for (ending how : endings) {
+      const std::vector<body_ending> endings{body_ending::value, body_ending::error,
+                                             body_ending::cancelled};
+      for (body_ending how : endings) {
         (void)co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
           s.defer([&](const weir::outcome_view& o) { log.push_back(story_of(o)); });
           co_await end_by(how, s);
@@ -451,7 +450,7 @@ TEST(defer, the_locals_of_the_frame_are_destroyed_before_it_runs) {
     text_log log;
     w.run([&]() -> task<> {
       (void)co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
-        note body(log, "body");
+        end_note body(log, "body");
         s.defer([&log] { log.push_back("defer"); });
         s.cancel("stop");
         co_await weir::checkpoint();

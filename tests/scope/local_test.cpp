@@ -13,7 +13,7 @@ using weir::task;
 namespace {
 
 weir::local<int> level{1};
-weir::local<std::string> user{std::string("nobody")};
+weir::local<std::string> user_name{std::string("nobody")};
 
 task<int> level_here() { co_return level.get(); }
 
@@ -55,16 +55,16 @@ TEST(local, bindings_nest_and_end_on_value_error_and_cancellation) {
 
 TEST(local, several_are_independent_and_hold_any_type) {
   weir::sim::run({.seed = 1}, []() -> task<> {
-    EXPECT_EQ(user.get(), "nobody");
+    EXPECT_EQ(user_name.get(), "nobody");
     std::string name = "a name that does not fit into the string itself";
-    co_await weir::with_local(user, name, [&]() -> task<> {
+    co_await weir::with_local(user_name, name, [&]() -> task<> {
       co_await weir::with_local(level, 9, [&]() -> task<> {
-        EXPECT_EQ(user.get(), name);
+        EXPECT_EQ(user_name.get(), name);
         EXPECT_EQ(level.get(), 9);
         co_return;
       });
     });
-    EXPECT_EQ(user.get(), "nobody");
+    EXPECT_EQ(user_name.get(), "nobody");
   });
 }
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <type_traits>
 
-#include "support/aid.hpp"
+#include "scope_support.hpp"
 
-using namespace aid;
+using namespace weir_test;
 using weir::task;
 
 namespace {
@@ -35,8 +35,6 @@ struct own_governor {
 struct not_a_governor {
   int acquire() { return 1; }
 };
-
-long free_in(const weir::counting_governor& g) { return static_cast<long>(g.available()); }
 
 }  // namespace
 

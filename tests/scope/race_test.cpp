@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <variant>
 
-#include "support/aid.hpp"
+#include "scope_support.hpp"
 
-using namespace aid;
+using namespace weir_test;
 using weir::task;
 using kind = weir::cancel_kind;
 
@@ -23,8 +23,6 @@ struct reason_probe {
 };
 
 long in_use(const weir::counting_governor& g) { return static_cast<long>(g.active()); }
-long free_in(const weir::counting_governor& g) { return static_cast<long>(g.available()); }
-long queued(const weir::counting_governor& g) { return static_cast<long>(g.waiting()); }
 
 }  // namespace
 
@@ -236,7 +234,7 @@ TEST(race, a_cancelled_caller_cancels_and_joins_every_arm) {
     w.run([&]() -> task<> {
       (void)co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
         s.spawn([&]() -> task<> {
-          note gone(log, "caller");
+          end_note gone(log, "caller");
           (void)co_await weir::race(slow_to_stop(log, "arm"), after(1h, 1));
           log.push_back("WENT ON");
         });

@@ -69,7 +69,7 @@ TEST(scope_children, frames_of_children_are_destroyed_before_join_goes_on) {
       co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
         for (int i = 0; i < 4; ++i) {
           s.spawn([&]() -> weir::task<> {
-            note ended(log, "child");
+            end_note ended(log, "child");
             co_await weir::sleep(5ms);
           });
         }
@@ -90,7 +90,7 @@ TEST(scope_children, frames_of_children_are_destroyed_before_the_scope_goes_on) 
     text_log log;
     w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        note body(log, "body");
+        end_note body(log, "body");
         for (int i = 0; i < 4; ++i) s.spawn(park(log, "child"));
         co_await weir::sleep(5ms);
         s.cancel();
@@ -108,7 +108,7 @@ TEST(scope_children, a_cancelled_scope_unwinds_its_children_in_the_order_of_thei
   text_log log;
   weir::sim::run({.seed = 1, .strategy = weir::sim::fifo}, [&]() -> weir::task<> {
     auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
-      note body(log, "body");
+      end_note body(log, "body");
       s.spawn(park(log, "1"));
       s.spawn(park(log, "2"));
       s.spawn(park(log, "3"));
@@ -155,7 +155,7 @@ TEST(scope_children, the_locals_of_a_cancelled_body_outlive_the_slow_cleanup_of_
     text_log log;
     w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        note body(log, "body");
+        end_note body(log, "body");
         s.spawn(slow_to_stop(log, "child"));
         co_await weir::sleep(1ms);
         s.cancel();

@@ -112,7 +112,7 @@ TEST(scope_failure, a_failing_child_unwinds_the_body_out_of_join) {
     text_log log;
     w.run([&]() -> weir::task<> {
       auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        note body(log, "body unwound");
+        end_note body(log, "body unwound");
         s.spawn(fails_after(5ms, 1));
         s.spawn(park(log, "sibling"));
         try {

@@ -23,21 +23,18 @@ std::error_code code_thrown_by(F&& f) {
   return code_of(thrown_by(std::forward<F>(f)));
 }
 
-inline std::vector<int> booms_of(const std::vector<std::exception_ptr>& errors) {
-  std::vector<int> numbers;
-  for (const std::exception_ptr& error : errors) numbers.push_back(boom_of(error));
-  return numbers;
-}
-
 inline std::string message_of(const weir::cancel_reason& reason) {
   return std::string(std::string_view(reason.message));
 }
 
 inline weir::task<> sleep_for(weir::duration d) { co_await weir::sleep(d); }
 
+/// How a body ends.
+enum class body_ending { value, error, cancelled };
+
 /// Parks for ever and says when its frame is destroyed.
 inline weir::task<> park(text_log& log, std::string name) {
-  note ended(log, std::move(name));
+  end_note ended(log, std::move(name));
   co_await weir::sleep(1000h);
   log.push_back("WENT ON");
 }
@@ -50,5 +47,9 @@ inline weir::task<> park_uncancellable(std::optional<weir::resumer<void>>& slot)
     return [] { return weir::cancel_result::no; };
   });
 }
+
+inline long free_in(const weir::counting_governor& g) { return static_cast<long>(g.available()); }
+
+inline long queued(const weir::counting_governor& g) { return static_cast<long>(g.waiting()); }
 
 }  // namespace weir_test

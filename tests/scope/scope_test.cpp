@@ -10,7 +10,7 @@ using namespace weir_test;
 
 namespace {
 
-weir::local<int> level{1};
+weir::local<int> handed_down_level{1};
 
 weir::task<> innermost_frame() { co_await weir::sleep(1h); }
 weir::task<> frame_in_the_middle() { co_await innermost_frame(); }
@@ -241,16 +241,16 @@ TEST(scope, a_child_runs_under_the_scope_it_is_spawned_into_and_not_under_its_sp
       co_await weir::with_scope([&](weir::scope& outer) -> weir::task<> {
         auto handed_down = [&]() -> weir::task<> {
           outer.spawn([&]() -> weir::task<> {
-            seen_level = level.get();
+            seen_level = handed_down_level.get();
             had_deadline = weir::this_context().deadline().has_value();
             co_await weir::sleep(50ms);
             finished = true;
           });
-          EXPECT_EQ(level.get(), 2);
+          EXPECT_EQ(handed_down_level.get(), 2);
           co_await weir::sleep(1h);
         };
         auto timed = [&]() -> weir::task<> { co_await weir::with_timeout(10ms, handed_down); };
-        auto ended = co_await weir::settle(weir::with_local(level, 2, timed));
+        auto ended = co_await weir::settle(weir::with_local(handed_down_level, 2, timed));
         EXPECT_TRUE(ended.is_error());
         EXPECT_FALSE(finished);
       });

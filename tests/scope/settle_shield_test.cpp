@@ -85,7 +85,7 @@ TEST(settle, a_cancelled_caller_unwinds_after_the_op_is_joined_and_gets_no_outco
     w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       co_await cancel_after_10ms([&]() -> weir::task<> {
-        note caller(log, "caller");
+        end_note caller(log, "caller");
         auto ended = co_await weir::settle(slow_to_stop(log, "op"));
         log.push_back(ended.is_cancelled() ? "CANCELLED" : "WENT ON");
       });
@@ -127,7 +127,7 @@ TEST(shield, its_op_does_not_see_the_cancellation_which_takes_the_caller_at_the_
     w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       co_await cancel_after_10ms([&]() -> weir::task<> {
-        note caller(log, "caller");
+        end_note caller(log, "caller");
         const int value = co_await weir::shield([&](weir::context& context) -> weir::task<int> {
           co_await weir::sleep(20ms);
           EXPECT_FALSE(context.cancel_requested());
@@ -186,7 +186,7 @@ TEST(shield, a_limit_starts_when_the_outer_cancellation_is_requested) {
     w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       co_await cancel_after_10ms([&]() -> weir::task<> {
-        note caller(log, "caller");
+        end_note caller(log, "caller");
         co_await weir::shield(25ms, park(log, "op"));
         log.push_back("WENT ON");
       });
@@ -260,7 +260,7 @@ TEST(finally, its_function_runs_after_value_error_and_cancellation_alike) {
       auto error = co_await weir::settle(std::move(bad));
       log.push_back(error.is_error() ? "error" : "WRONG");
       co_await cancel_after_10ms([&]() -> weir::task<> {
-        note caller(log, "caller");
+        end_note caller(log, "caller");
         auto stopped = end_in(how::cancelled) | weir::finally(cleanup);
         co_await std::move(stopped);
         log.push_back("WENT ON");
@@ -281,7 +281,7 @@ TEST(finally, its_task_is_shielded_and_awaited_before_the_unwinding_goes_on) {
         log.push_back("cleanup");
       };
       co_await cancel_after_10ms([&]() -> weir::task<> {
-        note caller(log, "caller");
+        end_note caller(log, "caller");
         auto op = park(log, "op") | weir::finally(cleanup);
         co_await std::move(op);
         log.push_back("WENT ON");
@@ -298,7 +298,7 @@ TEST(finally, its_task_must_end_within_the_grace_of_the_scope) {
     w.run([&]() -> weir::task<> {
       const auto start = weir::now();
       auto cleanup = [&]() -> weir::task<> {
-        note ended(log, "cleanup ended");
+        end_note ended(log, "cleanup ended");
         co_await weir::sleep(1000h);
         log.push_back("WENT ON");
       };

@@ -19,7 +19,7 @@ task<> log_around_a_ready_await(std::string& log, char name) {
   log += name;
 }
 
-task<std::string> ready_awaits() {
+task<std::string> two_ready_awaits() {
   std::string log;
   co_await weir::with_scope([&](weir::scope& s) -> task<> {
     for (char name : {'a', 'b'}) s.spawn(log_around_a_ready_await(log, name));
@@ -52,7 +52,7 @@ TEST(dfs, without_preemptions_it_makes_the_run_of_fifo_and_no_other) {
   };
   only_run([] { return conversation(3, 2); });
   only_run([] { return wake_order(3); });
-  only_run([] { return ready_awaits(); });
+  only_run([] { return two_ready_awaits(); });
 }
 
 TEST(dfs, each_preemption_more_makes_more_runs) {

@@ -19,7 +19,6 @@
 
 using namespace disk_aid;
 using std::errc;
-using names = std::vector<std::string>;
 
 namespace {
 
@@ -123,33 +122,36 @@ TEST_P(disk_form, offsets_beyond_the_range_are_refused) {
   auto file = open("f", open_mode::create_new);
   const auto beyond = std::numeric_limits<std::uint64_t>::max() - 5;
   std::array<std::byte, 1> one{};
-  EXPECT_EQ(code_of([&] { file->pread(one, beyond); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([&] { file->pwrite(one, beyond); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([&] { file->truncate(beyond); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([&] { file->preallocate(beyond); }), errc::invalid_argument);
+  EXPECT_EQ(code_of_failure([&] { file->pread(one, beyond); }), errc::invalid_argument);
+  EXPECT_EQ(code_of_failure([&] { file->pwrite(one, beyond); }), errc::invalid_argument);
+  EXPECT_EQ(code_of_failure([&] { file->truncate(beyond); }), errc::invalid_argument);
+  EXPECT_EQ(code_of_failure([&] { file->preallocate(beyond); }), errc::invalid_argument);
 }
 
 TEST_P(disk_form, a_mode_says_what_must_exist) {
-  EXPECT_EQ(code_of([&] { open("f", open_mode::read); }), errc::no_such_file_or_directory);
-  EXPECT_EQ(code_of([&] { open("f", open_mode::read_write); }), errc::no_such_file_or_directory);
+  EXPECT_EQ(code_of_failure([&] { open("f", open_mode::read); }), errc::no_such_file_or_directory);
+  EXPECT_EQ(code_of_failure([&] { open("f", open_mode::read_write); }),
+            errc::no_such_file_or_directory);
   put(*open("f", open_mode::create), "kept");
-  EXPECT_EQ(code_of([&] { open("f", open_mode::create_new); }), errc::file_exists);
+  EXPECT_EQ(code_of_failure([&] { open("f", open_mode::create_new); }), errc::file_exists);
   EXPECT_EQ(get(*open("f", open_mode::create)), "kept");
   EXPECT_EQ(get(*open("f", open_mode::read_write)), "kept");
-  EXPECT_EQ(code_of([&] { open("none/f", open_mode::create); }), errc::no_such_file_or_directory);
-  EXPECT_EQ(code_of([&] { open("f/g", open_mode::create); }), errc::not_a_directory);
+  EXPECT_EQ(code_of_failure([&] { open("none/f", open_mode::create); }),
+            errc::no_such_file_or_directory);
+  EXPECT_EQ(code_of_failure([&] { open("f/g", open_mode::create); }), errc::not_a_directory);
   d().make_directory(at("dir"));
-  EXPECT_EQ(code_of([&] { open("dir", open_mode::read); }), errc::is_a_directory);
-  EXPECT_EQ(code_of([&] { open("dir", open_mode::create); }), errc::is_a_directory);
-  EXPECT_EQ(code_of([&] { d().open("", open_mode::create); }), errc::no_such_file_or_directory);
+  EXPECT_EQ(code_of_failure([&] { open("dir", open_mode::read); }), errc::is_a_directory);
+  EXPECT_EQ(code_of_failure([&] { open("dir", open_mode::create); }), errc::is_a_directory);
+  EXPECT_EQ(code_of_failure([&] { d().open("", open_mode::create); }),
+            errc::no_such_file_or_directory);
 }
 
 TEST_P(disk_form, a_file_opened_for_reading_refuses_to_change) {
   write("f", "as it was");
   auto file = open("f", open_mode::read);
-  EXPECT_EQ(code_of([&] { put(*file, "x"); }), errc::bad_file_descriptor);
-  EXPECT_EQ(code_of([&] { file->truncate(1); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([&] { file->preallocate(100); }), errc::bad_file_descriptor);
+  EXPECT_EQ(code_of_failure([&] { put(*file, "x"); }), errc::bad_file_descriptor);
+  EXPECT_EQ(code_of_failure([&] { file->truncate(1); }), errc::invalid_argument);
+  EXPECT_EQ(code_of_failure([&] { file->preallocate(100); }), errc::bad_file_descriptor);
   file->sync();
   EXPECT_EQ(get(*file), "as it was");
 }
@@ -202,7 +204,7 @@ TEST_P(disk_form, rename_refuses_what_makes_no_sense) {
   d().make_directory(at("b"));
   write("b/f", "");
   const auto rename = [&](const std::string& from, const std::string& to) {
-    return code_of([&] { d().rename(at(from), at(to)); });
+    return code_of_failure([&] { d().rename(at(from), at(to)); });
   };
   EXPECT_EQ(rename("none", "f"), errc::no_such_file_or_directory);
   EXPECT_EQ(rename("f", "none/f"), errc::no_such_file_or_directory);
@@ -230,8 +232,8 @@ TEST_P(disk_form, an_unlinked_file_lives_until_it_is_closed) {
 
 TEST_P(disk_form, unlink_is_for_files_that_exist) {
   d().make_directory(at("a"));
-  EXPECT_EQ(code_of([&] { d().unlink(at("f")); }), errc::no_such_file_or_directory);
-  EXPECT_EQ(code_of([&] { d().unlink(at("a")); }), errc::is_a_directory);
+  EXPECT_EQ(code_of_failure([&] { d().unlink(at("f")); }), errc::no_such_file_or_directory);
+  EXPECT_EQ(code_of_failure([&] { d().unlink(at("a")); }), errc::is_a_directory);
 }
 
 TEST_P(disk_form, list_is_sorted) {
@@ -240,8 +242,8 @@ TEST_P(disk_form, list_is_sorted) {
   write("aa/inside", "");
   EXPECT_EQ(d().list(at("")), (names{"B", "a", "a10", "a9", "aa", "b"}));
   EXPECT_EQ(d().list(at("aa")), names{"inside"});
-  EXPECT_EQ(code_of([&] { d().list(at("none")); }), errc::no_such_file_or_directory);
-  EXPECT_EQ(code_of([&] { d().list(at("a")); }), errc::not_a_directory);
+  EXPECT_EQ(code_of_failure([&] { d().list(at("none")); }), errc::no_such_file_or_directory);
+  EXPECT_EQ(code_of_failure([&] { d().list(at("a")); }), errc::not_a_directory);
 }
 
 TEST_P(disk_form, make_directory_is_content_with_one_that_exists) {
@@ -249,8 +251,9 @@ TEST_P(disk_form, make_directory_is_content_with_one_that_exists) {
   write("a/f", "kept");
   d().make_directory(at("a"));
   EXPECT_EQ(read("a/f"), "kept");
-  EXPECT_EQ(code_of([&] { d().make_directory(at("none/a")); }), errc::no_such_file_or_directory);
-  EXPECT_EQ(code_of([&] { d().make_directory(at("a/f")); }), errc::file_exists);
+  EXPECT_EQ(code_of_failure([&] { d().make_directory(at("none/a")); }),
+            errc::no_such_file_or_directory);
+  EXPECT_EQ(code_of_failure([&] { d().make_directory(at("a/f")); }), errc::file_exists);
 }
 
 TEST_P(disk_form, exists_is_about_files_and_directories) {
@@ -275,30 +278,31 @@ TEST_P(disk_form, a_directory_is_synced_by_its_path) {
   write("f", "");
   d().sync_directory(at("a"));
   d().sync_directory(at(""));
-  EXPECT_EQ(code_of([&] { d().sync_directory(at("none")); }), errc::no_such_file_or_directory);
-  EXPECT_EQ(code_of([&] { d().sync_directory(at("f")); }), errc::not_a_directory);
+  EXPECT_EQ(code_of_failure([&] { d().sync_directory(at("none")); }),
+            errc::no_such_file_or_directory);
+  EXPECT_EQ(code_of_failure([&] { d().sync_directory(at("f")); }), errc::not_a_directory);
 }
 
 TEST_P(disk_form, a_path_is_locked_once) {
   auto lock = d().lock(at("lock"));
   EXPECT_EQ(lock->path(), at("lock"));
-  EXPECT_EQ(code_of([&] { d().lock(at("lock")); }), errc::resource_unavailable_try_again);
+  EXPECT_EQ(code_of_failure([&] { d().lock(at("lock")); }), errc::resource_unavailable_try_again);
   EXPECT_EQ(text_of([&] { d().lock(at("lock")); }),
             "lock '" + at("lock") + "': it is held already, here or by another process: " +
                 std::make_error_code(errc::resource_unavailable_try_again).message());
   auto other = d().lock(at("other"));
   // Opening and closing the file does not release it.
   open("lock", open_mode::read_write).reset();
-  EXPECT_EQ(code_of([&] { d().lock(at("lock")); }), errc::resource_unavailable_try_again);
+  EXPECT_EQ(code_of_failure([&] { d().lock(at("lock")); }), errc::resource_unavailable_try_again);
   lock.reset();
   lock = d().lock(at("lock"));
   EXPECT_TRUE(d().exists(at("lock")));
 }
 
 TEST_P(disk_form, a_lock_is_for_a_file_in_a_directory_that_exists) {
-  EXPECT_EQ(code_of([&] { d().lock(at("none/lock")); }), errc::no_such_file_or_directory);
+  EXPECT_EQ(code_of_failure([&] { d().lock(at("none/lock")); }), errc::no_such_file_or_directory);
   d().make_directory(at("a"));
-  EXPECT_EQ(code_of([&] { d().lock(at("a")); }), errc::is_a_directory);
+  EXPECT_EQ(code_of_failure([&] { d().lock(at("a")); }), errc::is_a_directory);
 }
 
 TEST_P(disk_form, an_error_names_the_call_and_the_path) {
@@ -334,11 +338,12 @@ TEST(real_disk, a_lock_ends_with_its_process) {
   ::close(says[1]);
   char locked = 0;
   EXPECT_EQ(::read(says[0], &locked, 1), 1);
-  EXPECT_EQ(code_of([&] { weir::real_disk().lock(path); }), errc::resource_unavailable_try_again);
+  EXPECT_EQ(code_of_failure([&] { weir::real_disk().lock(path); }),
+            errc::resource_unavailable_try_again);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   for (const int end : {says[0], waits[0], waits[1]}) ::close(end);
-  EXPECT_EQ(code_of([&] { weir::real_disk().lock(path); }), std::error_code());
+  EXPECT_EQ(code_of_failure([&] { weir::real_disk().lock(path); }), std::error_code());
 }
 
 namespace {

@@ -19,12 +19,12 @@ using weir_test::start_on;
 namespace sim = weir::sim;
 
 /// Says in the log that it died, and why.
-class witness {
+class named_witness {
  public:
-  witness(text_log& log, std::string name) : log_(log), name_(std::move(name)) {}
-  witness(const witness&) = delete;
-  witness& operator=(const witness&) = delete;
-  ~witness() {
+  named_witness(text_log& log, std::string name) : log_(log), name_(std::move(name)) {}
+  named_witness(const named_witness&) = delete;
+  named_witness& operator=(const named_witness&) = delete;
+  ~named_witness() {
     const weir::cancel_reason* why = weir::unwinding();
     log_.push_back(name_ + (why == nullptr ? " at its end" : " " + to_string(why->kind)));
   }
@@ -38,7 +38,7 @@ class witness {
 };
 
 task<> nested(text_log& log, int depth) {
-  const witness here(log, "frame " + std::to_string(depth));
+  const named_witness here(log, "frame " + std::to_string(depth));
   if (depth == 0) {
     co_await weir::sleep(1h);
     log.push_back("NEVER");
@@ -86,11 +86,11 @@ TEST(evict, frames_are_destroyed_innermost_first_and_are_told_that_they_are_evic
 TEST(evict, children_go_before_the_frames_that_own_their_scope) {
   text_log log;
   crash_under([&]() -> task<> {
-    const witness parent(log, "parent");
+    const named_witness parent(log, "parent");
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       s.spawn([&]() -> task<> { co_await nested(log, 0); });
       s.background([&]() -> task<> {
-        const witness service(log, "service");
+        const named_witness service(log, "service");
         co_await weir::sleep(1h);
       });
       co_await weir::sleep(1h);
@@ -242,7 +242,7 @@ TEST(evict, a_service_that_is_being_stopped_is_in_the_dump_and_goes_too) {
   const auto kept = std::make_shared<int>(1);
   const auto service = [&, kept](weir::context& c) -> task<> {
     c.defer([&log]() -> task<> {
-      const witness defer(log, "defer");
+      const named_witness defer(log, "defer");
       co_await never_done();
     });
     const auto own = kept;

@@ -23,7 +23,7 @@ task<> speak(std::string& log, char name) {
 }
 
 /// Fibers, equal timers, random numbers, messages between loops and a disk that fails.
-task<std::string> everything(sim::world& w) {
+task<std::string> all_kinds_of_decisions(sim::world& w) {
   std::string log;
   w.disk().set({.short_write = 0.5});
   co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -39,13 +39,13 @@ task<std::string> everything(sim::world& w) {
 }
 
 std::string run_of(sim::strategy strategy, std::uint64_t seed) {
-  return sim::run({.seed = seed, .strategy = strategy}, everything);
+  return sim::run({.seed = seed, .strategy = strategy}, all_kinds_of_decisions);
 }
 
 std::string trace_of(sim::strategy strategy) {
   const auto report = sim::explore({.runs = 5000, .strategy = strategy, .max_steps = 1000},
                                    [](sim::world& w) -> task<> {
-                                     const std::string log = co_await everything(w);
+                                     const std::string log = co_await all_kinds_of_decisions(w);
                                      if (log.size() < 14 && log.find('b') < log.find('a'))
                                        throw boom(1);
                                    });

@@ -3,44 +3,11 @@
 #include <memory>
 #include <set>
 
-#include "support/aid.hpp"
+#include "sim_support.hpp"
 
-using namespace aid;
-using weir::task;
-namespace sim = weir::sim;
+using namespace weir_test;
 
 namespace {
-
-task<> talker(std::string& log, char name, int lines) {
-  for (int i = 0; i < lines; ++i) {
-    log += name;
-    co_await weir::yield();
-  }
-}
-
-/// The order in which several fibers get their turns.
-task<std::string> conversation(int speakers, int lines) {
-  std::string log;
-  co_await weir::with_scope([&](weir::scope& s) -> task<> {
-    for (int i = 0; i < speakers; ++i) s.spawn(talker(log, static_cast<char>('a' + i), lines));
-    co_return;
-  });
-  co_return log;
-}
-
-/// The order in which sleepers of one instant wake.
-task<std::string> wake_order(int sleepers) {
-  std::string log;
-  co_await weir::with_scope([&](weir::scope& s) -> task<> {
-    auto sleeper = [&](char name) -> task<> {
-      co_await weir::sleep(10ms);
-      log += name;
-    };
-    for (int i = 0; i < sleepers; ++i) s.spawn(sleeper(static_cast<char>('a' + i)));
-    co_await s.join();
-  });
-  co_return log;
-}
 
 sim::options with_seed(std::uint64_t seed) {
   sim::options options{};

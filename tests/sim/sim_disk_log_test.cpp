@@ -95,7 +95,7 @@ std::vector<std::string> recover(disk& on, std::uint32_t epoch, const mistakes& 
   return found;
 }
 
-struct verdict {
+struct crash_damage {
   int lost = 0;       // acknowledged, and not there
   int corrupt = 0;    // there, and never written
   int in_flight = 0;  // there, and not acknowledged: allowed, and a sign that crashes are partial
@@ -117,7 +117,7 @@ std::size_t write_log(rig& r, generator& random, std::uint32_t epoch, const mist
       end += batch.size();
       if (batches == 1 && random.below(2) == 0) break;  // crashes before the sync
       if (!m.no_sync) {
-        const bool failed = bool(code_of([&] { log->sync(); }));
+        const bool failed = bool(code_of_failure([&] { log->sync(); }));
         if (failed && !m.acknowledge_after_failed_sync) break;
         if (failed) log->sync();
       }
@@ -130,7 +130,7 @@ std::size_t write_log(rig& r, generator& random, std::uint32_t epoch, const mist
 
 /// One log from its first write to a crash, and what is found after it.
 void one_state(std::uint64_t seed, const mistakes& m, const weir::sim::disk_faults& faults,
-               verdict& sum) {
+               crash_damage& sum) {
   generator random(seed);
   rig r(seed);
   std::string stale;
@@ -154,9 +154,9 @@ constexpr int mistakes_found_min = 10;
 constexpr weir::sim::disk_faults harsh{
     .torn = 0.5, .reorder = 0.1, .short_write = 0.3, .eio = 0.01, .sync_error = 0.02};
 
-verdict many_states(std::uint64_t states, const mistakes& m,
-                    const weir::sim::disk_faults& faults = harsh) {
-  verdict sum;
+crash_damage many_states(std::uint64_t states, const mistakes& m,
+                         const weir::sim::disk_faults& faults = harsh) {
+  crash_damage sum;
   for (std::uint64_t seed = 0; seed < states; ++seed) one_state(seed, m, faults, sum);
   return sum;
 }
@@ -164,7 +164,7 @@ verdict many_states(std::uint64_t states, const mistakes& m,
 }  // namespace
 
 TEST(sim_disk_log, nothing_acknowledged_is_lost_and_nothing_corrupt_is_accepted) {
-  const verdict v = many_states(5000, {});
+  const crash_damage v = many_states(5000, {});
   EXPECT_EQ(v.lost, 0);
   EXPECT_EQ(v.corrupt, 0);
   EXPECT_GT(v.in_flight, 100);
@@ -174,7 +174,7 @@ TEST(sim_disk_log, a_full_disk_loses_nothing_that_was_acknowledged) {
   for (std::int64_t space = 0; space < 30'000; space += 1000) {
     auto faults = harsh;
     faults.space = space;
-    const verdict v = many_states(20, {}, faults);
+    const crash_damage v = many_states(20, {}, faults);
     EXPECT_EQ(v.lost, 0);
     EXPECT_EQ(v.corrupt, 0);
   }

@@ -14,7 +14,6 @@
 #include "support/disk_aid.hpp"
 
 using namespace disk_aid;
-using names = std::vector<std::string>;
 
 namespace {
 
@@ -164,7 +163,7 @@ std::string state_after(std::uint64_t seed) {
     const std::string text(random.below(3000), static_cast<char>('a' + random.below(26)));
     const std::uint64_t offset = random.below(3000);
     const std::uint64_t what = random.below(10);
-    log += code_of([&] {
+    log += code_of_failure([&] {
              if (what == 0) r.disk.sync_directory("/");
              auto file = r.disk.open(name, open_mode::create);
              put(*file, text, offset);

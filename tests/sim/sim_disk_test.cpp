@@ -17,7 +17,6 @@
 using namespace disk_aid;
 using std::errc;
 using weir::sim::disk_faults;
-using names = std::vector<std::string>;
 
 namespace {
 
@@ -158,11 +157,11 @@ TEST(sim_disk, a_crash_makes_open_files_stale) {
   auto file = durable_file(r.disk, "f", "content");
   r.disk.crash();
   std::array<std::byte, 4> into{};
-  EXPECT_EQ(code_of([&] { file->pread(into, 0); }), errc::bad_file_descriptor);
-  EXPECT_EQ(code_of([&] { file->pwrite(into, 0); }), errc::bad_file_descriptor);
-  EXPECT_EQ(code_of([&] { file->truncate(0); }), errc::bad_file_descriptor);
-  EXPECT_EQ(code_of([&] { file->preallocate(9); }), errc::bad_file_descriptor);
-  EXPECT_EQ(code_of([&] { file->size(); }), errc::bad_file_descriptor);
+  EXPECT_EQ(code_of_failure([&] { file->pread(into, 0); }), errc::bad_file_descriptor);
+  EXPECT_EQ(code_of_failure([&] { file->pwrite(into, 0); }), errc::bad_file_descriptor);
+  EXPECT_EQ(code_of_failure([&] { file->truncate(0); }), errc::bad_file_descriptor);
+  EXPECT_EQ(code_of_failure([&] { file->preallocate(9); }), errc::bad_file_descriptor);
+  EXPECT_EQ(code_of_failure([&] { file->size(); }), errc::bad_file_descriptor);
   EXPECT_EQ(text_of([&] { file->sync(); }), "sync 'f': closed by a crash: Bad file descriptor");
   EXPECT_EQ(get(r.disk, "f"), "content");
 }
@@ -173,7 +172,7 @@ TEST(sim_disk, a_crash_frees_the_locks) {
   r.disk.crash();
   auto lock = r.disk.lock("lock");
   stale.reset();  // and does not release what another holds now
-  EXPECT_EQ(code_of([&] { r.disk.lock("lock"); }), errc::resource_unavailable_try_again);
+  EXPECT_EQ(code_of_failure([&] { r.disk.lock("lock"); }), errc::resource_unavailable_try_again);
 }
 
 TEST(sim_disk, a_crash_of_one_owner_leaves_the_others_alone) {
@@ -189,9 +188,10 @@ TEST(sim_disk, a_crash_of_one_owner_leaves_the_others_alone) {
   r.disk.crash(1);
   EXPECT_EQ(get(*other), "unsynced");
   EXPECT_EQ(get(r.disk, "mine"), "1");
-  EXPECT_EQ(code_of([&] { mine->size(); }), errc::bad_file_descriptor);
+  EXPECT_EQ(code_of_failure([&] { mine->size(); }), errc::bad_file_descriptor);
   EXPECT_EQ(r.disk.list("/"), (names{"mine", "other", "other lock"}));
-  EXPECT_EQ(code_of([&] { r.disk.lock("other lock"); }), errc::resource_unavailable_try_again);
+  EXPECT_EQ(code_of_failure([&] { r.disk.lock("other lock"); }),
+            errc::resource_unavailable_try_again);
   my_lock = r.disk.lock("my lock");
   other->sync();
   r.disk.sync_directory("/");
@@ -245,17 +245,17 @@ TEST(sim_disk, in_a_dead_world_nothing_happens) {
   r.host.is_dead = false;
   EXPECT_EQ(r.disk.list("/"), (names{"f", "lock"}));
   EXPECT_EQ(get(r.disk, "f"), "content");
-  EXPECT_EQ(code_of([&] { r.disk.lock("lock"); }), errc::resource_unavailable_try_again);
-  EXPECT_EQ(code_of([&] { dead->size(); }), errc::bad_file_descriptor);
+  EXPECT_EQ(code_of_failure([&] { r.disk.lock("lock"); }), errc::resource_unavailable_try_again);
+  EXPECT_EQ(code_of_failure([&] { dead->size(); }), errc::bad_file_descriptor);
   r.disk.sync_directory("/");
   r.disk.crash(1);
-  EXPECT_EQ(code_of([&] { r.disk.lock("lock"); }), std::error_code());
+  EXPECT_EQ(code_of_failure([&] { r.disk.lock("lock"); }), std::error_code());
 }
 
 TEST(sim_disk, rates_and_space_are_checked) {
   rig r;
   const auto refused = [&](const disk_faults& faults) {
-    return code_of([&] { r.disk.set(faults); }) == weir::errc::invalid_argument;
+    return code_of_failure([&] { r.disk.set(faults); }) == weir::errc::invalid_argument;
   };
   for (const double bad : {-0.1, 1.1, std::nan(""), std::numeric_limits<double>::infinity()}) {
     EXPECT_TRUE(refused({.torn = bad}));
@@ -434,7 +434,7 @@ TEST(sim_disk, what_a_failed_sync_dropped_is_lost_with_its_owner) {
   auto file = durable_file(r.disk, "f", "content");
   put(*file, "CON");
   r.disk.set({.sync_error = 1});
-  EXPECT_EQ(code_of([&] { file->sync(); }), errc::io_error);
+  EXPECT_EQ(code_of_failure([&] { file->sync(); }), errc::io_error);
   r.disk.crash(2);
   EXPECT_EQ(get(*file), "CONtent");
   r.disk.crash(1);
@@ -466,9 +466,9 @@ TEST(sim_disk, a_full_disk_writes_what_fits_and_then_nothing) {
   EXPECT_EQ(b->pwrite(bytes("123456"), 0), 4u);
   EXPECT_EQ(text_of([&] { put(*b, "56", 4); }), "pwrite 'b' at 4: No space left on device");
   put(*a, "abcdef");  // needs no space
-  EXPECT_EQ(code_of([&] { a->truncate(7); }), errc::no_space_on_device);
-  EXPECT_EQ(code_of([&] { a->preallocate(7); }), errc::no_space_on_device);
-  EXPECT_EQ(code_of([&] { put(*a, "x", 9); }), errc::no_space_on_device);
+  EXPECT_EQ(code_of_failure([&] { a->truncate(7); }), errc::no_space_on_device);
+  EXPECT_EQ(code_of_failure([&] { a->preallocate(7); }), errc::no_space_on_device);
+  EXPECT_EQ(code_of_failure([&] { put(*a, "x", 9); }), errc::no_space_on_device);
   a->preallocate(6);
   a->truncate(3);
   put(*b, "567", 4);
@@ -481,7 +481,7 @@ TEST(sim_disk, an_unlinked_file_needs_space_until_it_is_closed) {
   auto old = durable_file(r.disk, "f", "1234");
   r.disk.unlink("f");
   auto file = r.disk.open("g", open_mode::create);
-  EXPECT_EQ(code_of([&] { put(*file, "5"); }), errc::no_space_on_device);
+  EXPECT_EQ(code_of_failure([&] { put(*file, "5"); }), errc::no_space_on_device);
   old.reset();
   put(*file, "5");
 }

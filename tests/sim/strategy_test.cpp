@@ -47,7 +47,7 @@ task<std::string> ready_awaits(MakeReady make_ready) {
 task<> nothing() { co_return; }
 
 /// Turns, random numbers and timers in one text.
-task<std::string> everything() {
+task<std::string> all_sources_of_chance() {
   std::string log = co_await conversation(3, 4);
   log += co_await wake_order(4);
   log += std::to_string(weir::random());
@@ -95,16 +95,17 @@ TEST(strategy, one_seed_gives_one_run) {
   for (auto strategy : {sim::random, sim::pct(1), sim::pct(3), sim::fifo}) {
     SCOPED_TRACE(to_string(strategy));
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-      auto once = sim::run({.seed = seed, .strategy = strategy}, everything());
-      EXPECT_EQ(sim::run({.seed = seed, .strategy = strategy}, everything()), once) << seed;
-      EXPECT_EQ(sim::replay(seed, strategy, everything), once) << seed;
+      auto once = sim::run({.seed = seed, .strategy = strategy}, all_sources_of_chance());
+      EXPECT_EQ(sim::run({.seed = seed, .strategy = strategy}, all_sources_of_chance()), once)
+          << seed;
+      EXPECT_EQ(sim::replay(seed, strategy, all_sources_of_chance), once) << seed;
     }
   }
 }
 
 TEST(strategy, a_run_does_not_depend_on_the_runs_before) {
   auto look = [](std::uint64_t seed, sim::strategy strategy) {
-    return sim::run({.seed = seed, .strategy = strategy}, everything());
+    return sim::run({.seed = seed, .strategy = strategy}, all_sources_of_chance());
   };
   for (auto strategy : {sim::random, sim::pct(3)}) {
     std::map<std::uint64_t, std::string> forward;

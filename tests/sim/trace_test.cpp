@@ -11,14 +11,14 @@ using choice = sim::trace::choice;
 
 namespace {
 
-constexpr auto number = sim::trace::random_number;
+constexpr auto random_draw = sim::trace::random_number;
 constexpr auto fault = sim::trace::fault;
 
 /// Every kind of choice, alone and in rows.
 std::vector<choice> all_kinds() {
   std::vector<choice> choices(14, choice{0, 3});
   choices.push_back({2, 3});
-  choices.push_back({0x1f, number});
+  choices.push_back({0x1f, random_draw});
   choices.push_back({1, fault});
   for (int i = 0; i < 7; ++i) choices.push_back({0, fault});
   return choices;
@@ -65,7 +65,7 @@ TEST(trace, its_text_is_read_back) {
       sim::trace(sim::fifo, 0, {}),
       sim::trace(sim::random, 1, all_kinds(), 1'000'000),
       sim::trace(sim::random, 1, {}, 1),
-      sim::trace(sim::random, max, {{max, number}, {0, number}, {most - 1, most}}),
+      sim::trace(sim::random, max, {{max, random_draw}, {0, random_draw}, {most - 1, most}}),
       sim::trace(sim::dfs(2), 1, {{0, 2}, {1, 2}, {0, 2}, {0, 3}, {0, 3}, {0, 2}}),
       sim::trace::of_seed(sim::random, 9),
       sim::trace::of_seed(sim::pct(1), 9, 77),
@@ -94,7 +94,7 @@ TEST(trace, a_trace_without_choices_is_not_one_whose_choices_are_unknown) {
 
 TEST(trace, its_preemptions_are_the_choices_that_were_not_the_first) {
   EXPECT_EQ(sim::trace(sim::random, 1, all_kinds()).preemptions(), 2u);  // one of them a fault
-  EXPECT_EQ(sim::trace(sim::random, 1, {{0, 2}, {7, number}}).preemptions(), 0u);
+  EXPECT_EQ(sim::trace(sim::random, 1, {{0, 2}, {7, random_draw}}).preemptions(), 0u);
   EXPECT_EQ(sim::trace(sim::random, 1, {{1, 2}, {1, 3}, {2, 3}}).preemptions(), 3u);
   EXPECT_EQ(sim::trace::of_seed(sim::random, 1).preemptions(), 0u);
 }
@@ -253,7 +253,7 @@ TEST(trace, a_program_that_chooses_less_often_does_not_fit) {
 
 TEST(trace, a_program_that_draws_other_random_numbers_does_not_fit) {
   auto draw = []() -> task<std::uint64_t> { co_return weir::random(); };
-  sim::trace one(sim::random, 1, {{7, number}});
+  sim::trace one(sim::random, 1, {{7, random_draw}});
   EXPECT_EQ(sim::replay(one, draw), 7u);
   EXPECT_EQ(replay_error(sim::trace(sim::random, 1, {}), draw), weir::errc::trace_mismatch);
   EXPECT_EQ(replay_error(one, [] { return ready(1); }), weir::errc::trace_mismatch);

@@ -35,12 +35,12 @@ std::string cycle_line(const std::string& text) {
 }
 
 /// Notes how it was destroyed: "normal", or the kind of the reason.
-class witness {
+class kind_witness {
  public:
-  explicit witness(text_log& log) : log_(log) {}
-  witness(const witness&) = delete;
-  witness& operator=(const witness&) = delete;
-  ~witness() {
+  explicit kind_witness(text_log& log) : log_(log) {}
+  kind_witness(const kind_witness&) = delete;
+  kind_witness& operator=(const kind_witness&) = delete;
+  ~kind_witness() {
     const auto* why = weir::unwinding();
     log_.push_back(why == nullptr ? "normal" : std::string(to_string(why->kind)));
   }
@@ -50,7 +50,7 @@ class witness {
 };
 
 task<> spin(text_log& log) {
-  witness w(log);
+  kind_witness w(log);
   auto success = weir::scope_success([&] { log.push_back("SUCCESS"); });
   try {
     for (;;) co_await weir::yield();
@@ -61,7 +61,7 @@ task<> spin(text_log& log) {
 }
 
 task<> park(text_log& log) {
-  witness w(log);
+  kind_witness w(log);
   co_await weir::sleep(1h);
   log.push_back("WOKE");
 }
@@ -69,7 +69,7 @@ task<> park(text_log& log) {
 /// One fiber spins, one sleeps, one is a service; all of them and the body have cleanup.
 task<> mill(text_log& log) {
   co_await weir::with_scope({.name = "mill"}, [&](weir::scope& s) -> task<> {
-    witness w(log);
+    kind_witness w(log);
     s.defer([&] { log.push_back("DEFER"); });
     s.background(park(log), {.name = "service"});
     auto spinner = spin(log) | weir::finally([&] { log.push_back("FINALLY"); });

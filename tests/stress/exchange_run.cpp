@@ -10,7 +10,7 @@ namespace fuzz {
 
 namespace {
 
-constexpr std::int64_t steps_max = 60'000;
+constexpr std::int64_t exchange_steps_max = 60'000;
 
 task<> push_numbers(exchange& x) {
   while (!x.over) {
@@ -93,8 +93,9 @@ std::string run_exchange(const exchange_plan& plan) {
     x.taken.resize(plan.actors.size());
     for (const actor& a : plan.actors) x.producing += a.as != role::consumer ? 1 : 0;
     try {
-      weir::sim::run({.seed = plan.seed, .strategy = strategy_of(plan.in), .max_steps = steps_max},
-                     [&] { return whole_exchange(x); });
+      weir::sim::run(
+          {.seed = plan.seed, .strategy = strategy_of(plan.in), .max_steps = exchange_steps_max},
+          [&] { return whole_exchange(x); });
       check(x);
       if (x.permits.active() != 0 || x.free.active() != 0) x.problem("permits are out");
     } catch (...) {

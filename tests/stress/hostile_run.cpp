@@ -11,7 +11,7 @@ namespace fuzz {
 
 namespace {
 
-constexpr std::int64_t steps_max = 60'000;
+constexpr std::int64_t hostile_steps_max = 60'000;
 
 constexpr const char* victim_names[] = {"queue",   "channel", "broadcast", "replay",       "state",
                                         "oneshot", "mailbox", "pool",      "from_callback"};
@@ -42,7 +42,7 @@ task<> do_all(target& t, const hostile_plan& plan, std::size_t first) {
   }
 }
 
-task<> whole_program(const hostile_plan& plan, std::unique_ptr<target>& t, ledger& items) {
+task<> hostile_program(const hostile_plan& plan, std::unique_ptr<target>& t, ledger& items) {
   auto body = [&](weir::scope& s) -> task<> {
     const bool owned = plan.what == victim::mailbox || plan.what == victim::pool;
     t = owned ? make_agent_target(plan, s) : make_flow_target(plan);
@@ -98,8 +98,9 @@ std::string run_hostile(const hostile_plan& plan) {
   {
     std::unique_ptr<target> t;
     try {
-      weir::sim::run({.seed = plan.seed, .strategy = strategy_of(plan.in), .max_steps = steps_max},
-                     [&] { return whole_program(plan, t, items); });
+      weir::sim::run(
+          {.seed = plan.seed, .strategy = strategy_of(plan.in), .max_steps = hostile_steps_max},
+          [&] { return hostile_program(plan, t, items); });
     } catch (...) {
       problems = "the program failed: " + weir::describe(std::current_exception()) + "\n";
     }

@@ -10,7 +10,7 @@ namespace fuzz {
 
 namespace {
 
-constexpr std::int64_t steps_max = 300'000;
+constexpr std::int64_t pipeline_steps_max = 300'000;
 
 /// A move that throws while the stream is built is an error like one of the stream.
 task<> consume_or_fail(world& w, findings& found) {
@@ -38,7 +38,7 @@ task<> cancelled_in_time(world& w, findings& found) {
   co_await weir::with_scope(body);
 }
 
-task<> whole_program(world& w, findings& found) {
+task<> pipeline_program(world& w, findings& found) {
   auto body = [&](weir::scope& s) -> task<> {
     w.home = &s;
     w.agent = weir::spawn_agent<helper>(
@@ -145,8 +145,9 @@ std::string run_pipeline(const pipeline_plan& plan) {
     counted_items.set_fuse(plan.hostile.fuse);
     findings found;
     try {
-      weir::sim::run({.seed = plan.seed, .strategy = strategy_of(plan.in), .max_steps = steps_max},
-                     [&] { return whole_program(w, found); });
+      weir::sim::run(
+          {.seed = plan.seed, .strategy = strategy_of(plan.in), .max_steps = pipeline_steps_max},
+          [&] { return pipeline_program(w, found); });
       counted_items.disarm();
       judge(w, found);
       w.check_end();

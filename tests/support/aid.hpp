@@ -62,12 +62,12 @@ inline std::string at_line(int line, std::source_location here = std::source_loc
 }
 
 /// Says in the log when it is destroyed.
-class note {
+class end_note {
  public:
-  note(text_log& log, std::string what) : log_(log), what_(std::move(what)) {}
-  note(const note&) = delete;
-  note& operator=(const note&) = delete;
-  ~note() { log_.push_back(what_); }
+  end_note(text_log& log, std::string what) : log_(log), what_(std::move(what)) {}
+  end_note(const end_note&) = delete;
+  end_note& operator=(const end_note&) = delete;
+  ~end_note() { log_.push_back(what_); }
 
  private:
   text_log& log_;
@@ -96,6 +96,12 @@ inline int boom_of(const std::exception_ptr& error) {
   } catch (...) {
     return -1;
   }
+}
+
+inline std::vector<int> booms_of(const std::vector<std::exception_ptr>& errors) {
+  std::vector<int> numbers;
+  for (const std::exception_ptr& error : errors) numbers.push_back(boom_of(error));
+  return numbers;
 }
 
 /// The code of a system_error, or an empty code for anything else.
@@ -154,8 +160,20 @@ weir::task<std::exception_ptr> attempt(F f) {
   co_return nullptr;
 }
 
+/// The code of the error with which the awaited `make()` ends; empty if it ends well.
+template <class F>
+weir::task<std::error_code> code_after(F make) {
+  const std::exception_ptr error = co_await attempt(make);
+  co_return code_of(error);
+}
+
 inline long live_timers() { return static_cast<long>(weir::live().timers); }
 inline long live_fibers() { return static_cast<long>(weir::live().fibers); }
+
+/// Milliseconds of virtual time.
+inline long ms_since(weir::time_point start) {
+  return static_cast<long>((weir::now() - start) / 1ms);
+}
 
 inline weir::task<int> ready(int value) { co_return value; }
 
@@ -167,6 +185,12 @@ inline weir::task<int> after(weir::duration d, int value) {
 inline weir::task<int> fails_after(weir::duration d, int number) {
   co_await weir::sleep(d);
   throw boom(number);
+}
+
+/// Real time: waits until it holds, without blocking the loop; the watchdog ends what never does.
+template <class F>
+weir::task<> wait_until(F condition) {
+  while (!condition()) co_await weir::sleep(1ms);
 }
 
 /// Never ends by itself; when it is cancelled its cleanup takes 30 ms and is logged.

@@ -13,12 +13,14 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace disk_aid {
 
 using weir::disk;
 using weir::disk_file;
 using weir::open_mode;
+using names = std::vector<std::string>;
 
 /// splitmix64: small, good enough, and the same on every machine.
 class generator {
@@ -99,7 +101,7 @@ inline std::unique_ptr<disk_file> durable_file(disk& on, const std::string& path
 
 /// The code that a call fails with; a default one if it does not.
 template <class F>
-std::error_code code_of(F&& call) {
+std::error_code code_of_failure(F&& call) {
   try {
     (void)call();
   } catch (const std::system_error& e) {

@@ -13,18 +13,6 @@ using namespace weir_test;
 
 namespace {
 
-/// Real time: waits until it holds, without blocking the loop; the watchdog ends what never does.
-template <class F>
-task<> until(F condition) {
-  while (!condition()) co_await weir::sleep(1ms);
-}
-
-void raise_to(std::atomic<int>& most, int now) {
-  int seen = most;
-  while (now > seen && !most.compare_exchange_weak(seen, now)) {
-  }
-}
-
 std::string dumped() {
   std::ostringstream out;
   weir::dump(out);
@@ -107,7 +95,7 @@ TEST(blocking, eighty_at_once_run_on_exactly_64_threads_and_all_finish) {
           --inside;
           ++done;
         }));
-      co_await until([&] { return inside == 64; });
+      co_await wait_until([&] { return inside == 64; });
       co_await weir::sleep(10ms);
       EXPECT_EQ(inside, 64);
       const std::string tree = dumped();
@@ -135,12 +123,12 @@ TEST(blocking, further_callers_get_their_threads_in_order) {
           ++inside;
           (i == 0 ? last : others).wait();
         }));
-      co_await until([&] { return inside == 64; });
+      co_await wait_until([&] { return inside == 64; });
       for (int i = 0; i < 100; ++i) s.spawn(weir::blocking([&, i] { begun.push_back(i); }));
       co_await weir::sleep(5ms);
       EXPECT_TRUE(begun.empty());
       last.count_down();  // one thread for all of them: no two touch `begun` at once
-      co_await until([&] { return s.size() == 63; });
+      co_await wait_until([&] { return s.size() == 63; });
       others.count_down();
       co_await s.join();
     });
@@ -153,7 +141,7 @@ TEST(blocking, a_queued_call_is_removed_at_once_and_a_running_one_is_waited_for)
   weir::run([]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       full_pool full(s);
-      co_await until([&] { return full.inside == 64; });
+      co_await wait_until([&] { return full.inside == 64; });
       bool called = false;
       auto queued = s.spawn(weir::blocking([&] { called = true; }));
       auto next = s.spawn(weir::blocking([&] { return 1; }));
@@ -183,7 +171,7 @@ TEST(blocking, a_queued_call_is_removed_at_once_and_a_running_one_is_waited_for)
         co_await weir::yield();
         too_far = true;
       });
-      co_await until([&] { return begun.load(); });
+      co_await wait_until([&] { return begun.load(); });
       running.cancel();
       co_await weir::sleep(5ms);
       EXPECT_FALSE(running.done());
@@ -205,7 +193,7 @@ TEST(blocking, abandoned_ones_do_not_count_against_the_limit_and_are_not_silent)
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       for (int i = 1; i <= 70; ++i) {
         auto stuck = s.spawn(weir::blocking(weir::may_abandon, get_stuck));
-        co_await until([&] { return stuck_started == i; });
+        co_await wait_until([&] { return stuck_started == i; });
         stuck.cancel();
         EXPECT_TRUE((co_await weir::settle(stuck)).is_cancelled());
         EXPECT_EQ(heard, i);
@@ -214,13 +202,13 @@ TEST(blocking, abandoned_ones_do_not_count_against_the_limit_and_are_not_silent)
     EXPECT_EQ(stuck_done, 0);
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       full_pool full(s);
-      co_await until([&] { return full.inside == 64; });
+      co_await wait_until([&] { return full.inside == 64; });
       full.gate.count_down();
       co_await s.join();
     });
     EXPECT_EQ(weir::stats().counter("blocking", "blocking_abandoned") - before, 70U);
     stuck_gate.count_down();
-    co_await until([&] { return stuck_done == 70; });
+    co_await wait_until([&] { return stuck_done == 70; });
     EXPECT_EQ(co_await weir::blocking([] { return 1; }), 1);
   });
 }
@@ -231,7 +219,7 @@ TEST(blocking, an_abandoned_call_gives_its_place_to_the_next_in_the_queue) {
       std::vector<weir::child<void>> stuck;
       for (int i = 0; i < 64; ++i)
         stuck.push_back(s.spawn(weir::blocking(weir::may_abandon, get_stuck)));
-      co_await until([&] { return stuck_started == 64; });
+      co_await wait_until([&] { return stuck_started == 64; });
       auto next = s.spawn(weir::blocking([] { return 8; }));
       co_await weir::sleep(2ms);
       EXPECT_FALSE(next.done());

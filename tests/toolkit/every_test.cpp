@@ -155,7 +155,7 @@ TEST(every, a_cancellation_ends_it_at_once_before_between_and_during_runs) {
     const long timers = live_timers();
     text_log log;
     auto job = [&]() -> task<> {
-      note run(log, "run");
+      end_note run(log, "run");
       co_await weir::sleep(10ms);
     };
     auto periodic = [&] { return weir::every(10ms, job); };

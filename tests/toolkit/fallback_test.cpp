@@ -6,10 +6,6 @@ using namespace policy_test;
 
 namespace {
 
-task<int> fails() {
-  throw boom(1);
-  co_return 0;
-}
 task<> fails_without_value() {
   throw boom(1);
   co_return;
@@ -101,7 +97,7 @@ TEST(fallback, it_is_cancelled_like_any_operation) {
   simulate([]() -> task<> {
     text_log log;
     auto o = weir::op(fails) | weir::fallback([&]() -> task<int> {
-               const note ended(log, "gone");
+               const end_note ended(log, "gone");
                co_await weir::sleep(1h);
                co_return 1;
              }) |

@@ -7,15 +7,6 @@
 using namespace weir_test;
 using weir::group;
 
-namespace {
-
-task<> fail_after(weir::duration d, int number) {
-  co_await weir::sleep(d);
-  throw boom(number);
-}
-
-}  // namespace
-
 TEST(group_end, a_body_that_returns_without_wait_waits_for_the_jobs) {
   in_every_order([]() -> task<> {
     const auto start = weir::now();
@@ -156,7 +147,7 @@ TEST(group_end, a_cancelled_caller_unwinds_the_jobs_first_and_the_body_last) {
     text_log log;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       auto caller = s.spawn(weir::with_group([&](group& g) -> task<> {
-        note body(log, "body");
+        end_note body(log, "body");
         g.go(park(log, "job"));
         g.go(slow_to_stop(log, "slow"));
         co_await g.wait();
@@ -350,7 +341,7 @@ TEST(group_jobs, what_the_body_defers_runs_after_the_last_job) {
     co_await weir::with_group([&](group& g) -> task<> {
       weir::this_context().defer([&] { log.push_back("defer"); });
       g.go([&]() -> task<> {
-        note job(log, "job");
+        end_note job(log, "job");
         co_await weir::sleep(5ms);
       });
       co_return;

@@ -14,11 +14,6 @@ static_assert(!std::is_constructible_v<group, weir::detail::group_region&>);
 
 namespace {
 
-task<> fail_after(weir::duration d, int number) {
-  co_await weir::sleep(d);
-  throw boom(number);
-}
-
 /// Fails with `number` when it is cancelled, after a cleanup that takes `d`.
 task<> fail_when_cancelled(weir::duration d, int number) {
   co_await weir::shield([&]() -> task<> {

@@ -23,7 +23,7 @@ class lanes {
     return [this]() -> task<int> {
       const auto number = static_cast<std::size_t>(started++);
       starts.push_back(weir::now());
-      const note ended(log, "end " + std::to_string(number + 1));
+      const end_note ended(log, "end " + std::to_string(number + 1));
       const auto guard = weir::scope_exit([&] {
         if (const weir::cancel_reason* why = weir::unwinding())
           kinds.push_back(why->chain().front().kind);

@@ -21,14 +21,6 @@ int thread_count() {
   return -1;
 }
 
-/// Real time: waits until it holds, without blocking the loop; the watchdog ends what never does.
-template <class F>
-task<> until(F condition) {
-  while (!condition()) co_await weir::sleep(1ms);
-}
-
-task<> forever() { co_await weir::sleep(1000h); }
-
 }  // namespace
 
 TEST(loop_thread, many_concurrent_calls_in_both_directions_all_come_back) {
@@ -107,7 +99,7 @@ TEST(loop_thread, ending_with_pending_calls_joins_them_and_tells_their_callers) 
             gone += code_of(co_await error_of(weir::on(there, remote))) == errc::loop_gone ? 1 : 0;
           };
           for (int i = 0; i < 20; ++i) s.spawn(caller);
-          if (round % 3 != 0) co_await until([&] { return alive > round % 20; });
+          if (round % 3 != 0) co_await wait_until([&] { return alive > round % 20; });
           co_await weir::yield();
         });
         EXPECT_EQ(alive, 0);

@@ -9,7 +9,7 @@ using namespace weir_test;
 
 namespace {
 
-weir::local<int> tag(0);
+weir::local<int> tag_of_caller(0);
 
 /// Runs `body(scope&, loop_ref)` with a loop beside the caller's.
 template <class F>
@@ -21,8 +21,6 @@ auto beside(F body) {
     });
   };
 }
-
-task<> forever() { co_await weir::sleep(1000h); }
 
 }  // namespace
 
@@ -127,12 +125,12 @@ TEST(on, a_time_limit_directly_around_it_is_a_deadline_over_there) {
 
 TEST(on, locals_of_the_caller_are_visible_over_there) {
   in_every_order(beside([](weir::scope&, weir::loop_ref there) -> task<> {
-    EXPECT_EQ(tag.get(), 0);
+    EXPECT_EQ(tag_of_caller.get(), 0);
     auto caller = [&]() -> task<int> {
-      auto remote = [&]() -> task<int> { co_return tag.get(); };
+      auto remote = [&]() -> task<int> { co_return tag_of_caller.get(); };
       co_return co_await weir::on(there, remote);
     };
-    EXPECT_EQ(co_await weir::with_local(tag, 9, caller), 9);
+    EXPECT_EQ(co_await weir::with_local(tag_of_caller, 9, caller), 9);
     EXPECT_EQ(co_await caller(), 0);
   }));
 }

@@ -8,12 +8,12 @@ using namespace policy_test;
 
 namespace {
 
-constexpr weir::sim::explore_options many{.runs = 300, .strategy = weir::sim::pct(3)};
+constexpr weir::sim::explore_options many_orders{.runs = 300, .strategy = weir::sim::pct(3)};
 
 }  // namespace
 
 TEST(policy_order, permits_attempts_and_values_are_never_lost) {
-  weir::testing::explore(many, []() -> task<> {
+  weir::testing::explore(many_orders, []() -> task<> {
     weir::counting_governor gov(2);
     weir::circuit_breaker cb({.minimum_calls = 1000});
     int inside = 0, calls = 0, done = 0;
@@ -63,7 +63,7 @@ TEST(policy_order, a_hedge_whose_attempts_end_at_one_instant_has_one_value) {
 }
 
 TEST(policy_order, a_probe_that_is_cancelled_at_any_point_leaves_its_place_free) {
-  weir::testing::explore(many, []() -> task<> {
+  weir::testing::explore(many_orders, []() -> task<> {
     weir::circuit_breaker cb({.failure_ratio = 1, .minimum_calls = 1, .open_for = 1ms});
     bool bad = true;
     auto works = [&]() -> task<> {

@@ -135,4 +135,9 @@ inline void expect_invalid(const std::exception_ptr& error, std::string_view nam
   EXPECT_TRUE(contains(what_of(error), names)) << what_of(error);
 }
 
+inline task<int> fails() {
+  throw boom(1);
+  co_return 0;
+}
+
 }  // namespace policy_test

@@ -12,14 +12,14 @@ using weir::circuit_state;
 
 namespace {
 
-constexpr int threads = 4;
+constexpr int calling_threads = 4;
 
 /// Runs `body(i)` on so many threads at the same time, each with a loop of its own.
 template <class F>
 void on_threads(F body) {
   std::vector<std::thread> all;
-  std::latch start(threads);
-  for (int i = 0; i < threads; ++i) {
+  std::latch start(calling_threads);
+  for (int i = 0; i < calling_threads; ++i) {
     all.emplace_back([&, i] {
       start.arrive_and_wait();
       weir::run([&]() -> task<> { co_await body(i); });
@@ -43,7 +43,7 @@ TEST(policy_threads, the_limit_of_a_budget_holds_for_all_threads_together) {
     auto o = weir::op(fails) | weir::retry({.attempts = 3, .base = 0ms, .budget = &budget});
     for (int i = 0; i < calls; ++i) (void)co_await error_of(o());
   });
-  const int firsts = threads * calls;
+  const int firsts = calling_threads * calls;
   EXPECT_LE(runs.load(), firsts + firsts / 5);
   EXPECT_GT(runs.load(), firsts + firsts / 10);
 }
@@ -66,8 +66,8 @@ TEST(policy_threads, a_breaker_opens_once_and_rejects_everywhere) {
     }
   });
   EXPECT_GE(ran.load(), 100);
-  EXPECT_LT(ran.load(), 100 + threads);
-  EXPECT_EQ(rejected.load(), threads * calls - ran.load());
+  EXPECT_LT(ran.load(), 100 + calling_threads);
+  EXPECT_EQ(rejected.load(), calling_threads * calls - ran.load());
   EXPECT_EQ(cb.state(), circuit_state::open);
   EXPECT_EQ(weir::stats().counter("shared by threads", "opened"), 1u);
   EXPECT_EQ(weir::stats().counter("shared by threads", "rejected"),
@@ -91,7 +91,7 @@ TEST(policy_threads, half_open_no_more_than_its_probes_run_on_all_threads_togeth
     for (int i = 0; i < 300; ++i) (void)co_await error_of(o());
   });
   // Closed at the very beginning, one call of each thread may be inside.
-  EXPECT_LE(most.load(), threads + 2);
+  EXPECT_LE(most.load(), calling_threads + 2);
   EXPECT_NE(cb.state(), circuit_state::isolated);
 }
 
@@ -135,7 +135,7 @@ TEST(policy_threads, counts_of_all_threads_are_added_up_while_they_count) {
   }
   done = true;
   reader.join();
-  EXPECT_EQ(weir::stats().counter("counted by threads", "value"), 3u * threads * calls);
+  EXPECT_EQ(weir::stats().counter("counted by threads", "value"), 3u * calling_threads * calls);
 }
 
 TEST(policy_threads, one_operation_may_run_on_several_loops_at_once) {
@@ -152,7 +152,7 @@ TEST(policy_threads, one_operation_may_run_on_several_loops_at_once) {
   on_threads([&](int) -> task<> {
     for (int i = 0; i < 50; ++i) co_await o();
   });
-  EXPECT_EQ(runs.load(), threads * 50);
+  EXPECT_EQ(runs.load(), calling_threads * 50);
 }
 
 TEST(policy_threads, what_belongs_to_one_loop_is_refused_on_another_while_that_runs) {

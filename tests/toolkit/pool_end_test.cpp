@@ -4,32 +4,15 @@
 #include <memory>
 #include <optional>
 
-#include "toolkit_support.hpp"
+#include "pool_support.hpp"
 
 using namespace weir_test;
 
 namespace {
 
-weir::pool_options sized(std::int64_t workers, std::int64_t queue_size) {
-  return {.name = "p", .workers = workers, .queue_size = queue_size};
-}
-
-/// A program that runs `body(scope&, pool&)`. What jobs capture must outlive the scope.
-template <class F>
-auto pooled(std::int64_t workers, std::int64_t queue_size, F body) {
-  return [=]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      weir::pool p(s, sized(workers, queue_size));
-      co_await body(s, p);
-    });
-  };
-}
-
-auto failing(weir::duration d, int number) {
+auto job_failing_after(weir::duration d, int number) {
   return [=]() -> task<> { (void)co_await fails_after(d, number); };
 }
-
-task<> settled() { co_await weir::sleep(1us); }
 
 /// Calls a function when it is destroyed, unless it was moved from.
 class on_destruction {
@@ -100,9 +83,9 @@ TEST(pool, close_is_for_once_under_whichever_name_and_also_while_the_first_waits
 TEST(pool, close_rethrows_the_error_that_happened_first_and_nothing_is_dropped_or_cancelled) {
   in_every_order(pooled(3, 20, [](weir::scope&, weir::pool& p) -> task<> {
     int done = 0;
-    EXPECT_FALSE(p.try_submit(failing(20ms, 1)));
-    EXPECT_FALSE(p.try_submit(failing(10ms, 2)));
-    EXPECT_FALSE(p.try_submit(failing(15ms, 3)));
+    EXPECT_FALSE(p.try_submit(job_failing_after(20ms, 1)));
+    EXPECT_FALSE(p.try_submit(job_failing_after(10ms, 2)));
+    EXPECT_FALSE(p.try_submit(job_failing_after(15ms, 3)));
     EXPECT_FALSE(p.try_submit([] { throw boom(4); }));
     for (int i = 0; i < 8; ++i)
       EXPECT_FALSE(p.try_submit([&]() -> task<> {
@@ -418,8 +401,8 @@ TEST(with_pool, a_body_that_returns_drains_and_gives_its_value) {
 TEST(with_pool, the_first_job_error_comes_out_of_a_body_that_returns) {
   in_every_order([]() -> task<> {
     auto body = [](weir::pool& p) -> task<int> {
-      EXPECT_FALSE(p.try_submit(failing(20ms, 1)));
-      EXPECT_FALSE(p.try_submit(failing(10ms, 2)));
+      EXPECT_FALSE(p.try_submit(job_failing_after(20ms, 1)));
+      EXPECT_FALSE(p.try_submit(job_failing_after(10ms, 2)));
       co_return 1;
     };
     auto run = [&] { return weir::with_pool(sized(2, 2), body); };

@@ -5,15 +5,11 @@
 #include <optional>
 #include <type_traits>
 
-#include "toolkit_support.hpp"
+#include "pool_support.hpp"
 
 using namespace weir_test;
 
 namespace {
-
-weir::pool_options sized(std::int64_t workers, std::int64_t queue_size) {
-  return {.name = "p", .workers = workers, .queue_size = queue_size};
-}
 
 /// Something that only its end ends: no cancellation, no force.
 class stubborn {

@@ -4,28 +4,13 @@
 #include <memory>
 #include <optional>
 
-#include "toolkit_support.hpp"
+#include "pool_support.hpp"
 
 using namespace weir_test;
 
 namespace {
 
-weir::local<int> tag(0);
-
-weir::pool_options sized(std::int64_t workers, std::int64_t queue_size) {
-  return {.name = "p", .workers = workers, .queue_size = queue_size};
-}
-
-/// A program that runs `body(scope&, pool&)`. What jobs capture must outlive the scope.
-template <class F>
-auto pooled(std::int64_t workers, std::int64_t queue_size, F body) {
-  return [=]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      weir::pool p(s, sized(workers, queue_size));
-      co_await body(s, p);
-    });
-  };
-}
+weir::local<int> tag_of_submitter(0);
 
 /// A job: logs its name when it starts, and takes a while.
 auto working(text_log& log, std::string name, weir::duration d = 10ms) {
@@ -34,9 +19,6 @@ auto working(text_log& log, std::string name, weir::duration d = 10ms) {
     co_await weir::sleep(d);
   };
 }
-
-/// Fibers run and simulated threads get their messages; no virtual time passes that matters.
-task<> settled() { co_await weir::sleep(1us); }
 
 /// Submits a job as a fiber of its own and logs when it was accepted.
 task<> submitter(weir::pool& p, text_log& log, std::string name) {
@@ -500,7 +482,7 @@ TEST(pool, run_sees_the_deadline_and_the_locals_of_its_caller_and_a_submitted_jo
     };
     view in_run, in_submit, in_try;
     const auto look = [](view& v) {
-      v.local = tag.get();
+      v.local = tag_of_submitter.get();
       v.deadline = weir::this_context().deadline();
     };
     const auto at = weir::now() + 1h;
@@ -509,7 +491,7 @@ TEST(pool, run_sees_the_deadline_and_the_locals_of_its_caller_and_a_submitted_jo
       co_await p.submit([&] { look(in_submit); });
       EXPECT_FALSE(p.try_submit([&] { look(in_try); }));
     };
-    co_await weir::with_local(tag, 5, weir::with_deadline(at, body));
+    co_await weir::with_local(tag_of_submitter, 5, weir::with_deadline(at, body));
     co_await p.close();
     EXPECT_EQ(in_run.local, 5);
     EXPECT_EQ(in_run.deadline, at);

@@ -7,22 +7,11 @@
 #include <set>
 #include <thread>
 
-#include "toolkit_support.hpp"
+#include "pool_support.hpp"
 
 using namespace weir_test;
 
 namespace {
-
-weir::pool_options sized(std::int64_t workers, std::int64_t queue_size,
-                         std::string_view name = "p") {
-  return {.name = name, .workers = workers, .queue_size = queue_size};
-}
-
-void raise_to(std::atomic<int>& most, int now) {
-  int seen = most;
-  while (now > seen && !most.compare_exchange_weak(seen, now)) {
-  }
-}
 
 void await_that(const std::atomic<int>& value, int wanted) {
   for (int seen = value; seen != wanted; seen = value) value.wait(seen);

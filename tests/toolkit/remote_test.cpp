@@ -32,7 +32,6 @@ void on_a_loop_and_in_a_pool(F body) {
   });
 }
 
-task<> forever() { co_await weir::sleep(1000h); }
 task<> shielded(weir::duration d) { co_await weir::shield(weir::sleep(d)); }
 
 task<int> late_value() {

@@ -398,7 +398,7 @@ TEST(retry, what_an_attempt_left_is_destroyed_before_the_next_one_starts) {
     auto works = [&]() -> task<> {
       const int run = ++runs;
       log.push_back("run");
-      const note left(log, "gone");
+      const end_note left(log, "gone");
       co_await weir::sleep(1ms);
       if (run < 3) throw boom(run);
     };

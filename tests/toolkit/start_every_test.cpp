@@ -22,7 +22,7 @@ auto counting(int& runs, weir::duration length = 0ms) {
 }
 
 /// A job that fails in its run number `last`.
-auto failing(int& runs, int last) {
+auto failing_in_run(int& runs, int last) {
   return [&runs, last]() -> task<> {
     if (++runs == last) throw boom(last);
     co_return;
@@ -359,7 +359,7 @@ TEST(every_handle, an_error_stays_in_the_handle_and_cancels_nobody_whatever_the_
           co_await weir::sleep(50ms);
           sibling = true;
         });
-        auto h = weir::start_every(s, 10ms, failing(runs, 2));
+        auto h = weir::start_every(s, 10ms, failing_in_run(runs, 2));
         co_await weir::sleep(100ms);  // long after the failure
         caught = boom_of(co_await error_of(h.wait()));
       };
@@ -379,7 +379,7 @@ TEST(every_handle, an_error_that_nobody_saw_is_raised_at_the_end_of_the_scope) {
       int runs = 0;
       bool went_on = false;
       auto body = [&](weir::scope& s) -> task<> {
-        auto h = weir::start_every(s, 10ms, failing(runs, 2));
+        auto h = weir::start_every(s, 10ms, failing_in_run(runs, 2));
         co_await weir::sleep(100ms);
         went_on = true;
       };
@@ -429,9 +429,9 @@ TEST(every_handle, a_cancelled_scope_unwinds_the_body_out_of_wait_and_then_ends_
     text_log log;
     std::optional<weir::every_handle> h;
     auto body = [&](weir::scope& s) -> task<> {
-      note unwound(log, "body");
+      end_note unwound(log, "body");
       auto job = [&]() -> task<> {
-        note run(log, "job");
+        end_note run(log, "job");
         co_await weir::sleep(1h);
       };
       h = weir::start_every(s, 10ms, job);

@@ -15,7 +15,7 @@ std::uint64_t counter(std::string_view object, std::string_view what) {
   return weir::stats().counter(object, what);
 }
 
-task<> fails() {
+task<> fails_without_result() {
   throw boom(1);
   co_return;
 }
@@ -25,7 +25,7 @@ task<> fails() {
 TEST(stats, events_are_counted_by_object_and_name_also_after_their_loop_has_ended) {
   weir::circuit_breaker cb({.name = "counted breaker", .failure_ratio = 1, .minimum_calls = 2});
   simulate([&]() -> task<> {
-    auto o = weir::op(fails) | weir::breaker(cb);
+    auto o = weir::op(fails_without_result) | weir::breaker(cb);
     for (int i = 0; i < 5; ++i) (void)co_await error_of(o());
   });
   EXPECT_EQ(counter("counted breaker", "opened"), 1u);

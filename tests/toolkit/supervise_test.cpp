@@ -34,12 +34,6 @@ class mortal {
 
 using times = std::vector<long>;
 
-std::vector<int> booms_of(const std::vector<std::exception_ptr>& errors) {
-  std::vector<int> all;
-  for (const auto& e : errors) all.push_back(boom_of(e));
-  return all;
-}
-
 /// The numbers of the errors that an operation gives up with.
 template <class Op>
 task<std::vector<int>> gives_up_with(Op& op) {

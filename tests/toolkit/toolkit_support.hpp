@@ -4,6 +4,7 @@
 
 #include <weir/interop/gtest.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <source_location>
@@ -35,9 +36,17 @@ void in_order(F&& program) {
   weir::sim::run({.seed = 1, .strategy = weir::sim::fifo}, program);
 }
 
-/// Milliseconds of virtual time.
-inline long ms_since(weir::time_point start) {
-  return static_cast<long>((weir::now() - start) / 1ms);
+inline task<> fail_after(weir::duration d, int number) {
+  co_await weir::sleep(d);
+  throw boom(number);
+}
+
+inline task<> forever() { co_await weir::sleep(1000h); }
+
+inline void raise_to(std::atomic<int>& most, int now) {
+  int seen = most;
+  while (now > seen && !most.compare_exchange_weak(seen, now)) {
+  }
 }
 
 }  // namespace weir_test

@@ -9,11 +9,6 @@ using namespace policy_test;
 
 namespace {
 
-task<int> fails() {
-  throw boom(1);
-  co_return 0;
-}
-
 std::uint64_t counted_as(const char* object, const char* what) {
   return weir::stats().counter(object, what);
 }

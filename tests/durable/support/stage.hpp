@@ -35,6 +35,7 @@
 namespace durable_test {
 
 using namespace std::chrono_literals;
+using aid::code_after;
 using weir::errc;
 using weir::task;
 namespace durable = weir::durable;
@@ -45,7 +46,7 @@ using lines = std::vector<std::string>;
 /// When the first process of a test is born.
 inline const weir::wall_time day0 = std::chrono::sys_days(std::chrono::year(2030) / 1 / 1);
 /// The smallest that is allowed: every engine writes its first segment in full.
-inline constexpr std::int64_t segment = 64 * 1024;
+inline constexpr std::int64_t smallest_segment = 64 * 1024;
 
 class stage {
  public:
@@ -117,15 +118,17 @@ inline constexpr int crashed = 42;
 
 /// Where this process dies.
 struct crash_plan {
-  long at = -1;      // the number of the effect, counted from 0
-  std::string in{};  // or the effect of this name
-  long seen = 0;     // effects so far
+  long at = -1;                         // the number of the effect, counted from 0
+  std::string in{};                     // or the effect of this name
+  long seen = 0;                        // effects so far
+  std::vector<weir::duration> times{};  // of each of them, after day0
 };
 inline crash_plan plan;
 
 /// What a step does to the world: it is in the ledger; then, perhaps, the process dies.
 inline void effect(const std::string& what) {
   note(what);
+  plan.times.push_back(weir::wall_now() - day0);
   if (plan.seen++ == plan.at || plan.in == what) ::_exit(crashed);
 }
 
@@ -176,8 +179,17 @@ inline durable::engine_options options_for(const stage& on) {
   durable::engine_options options;
   options.path = on.journal();
   options.sync = durable::sync::never_for_tests;
-  options.segment_bytes = segment;
+  options.segment_bytes = smallest_segment;
   options.report_blocked = false;
+  return options;
+}
+
+/// The same on the disk of a simulated machine.
+inline durable::engine_options on_disk(sim::world& w) {
+  durable::engine_options options;
+  options.path = "/journal";
+  options.segment_bytes = smallest_segment;
+  options.disk = &w.disk();
   return options;
 }
 
@@ -206,11 +218,34 @@ installer as_h(H handler) {
   return [handler](durable::engine& e) { e.add("h", handler); };
 }
 
+/// The same, and another one as "child".
+template <class H, class C>
+installer with_child(H handler, C child) {
+  return [handler, child](durable::engine& e) {
+    e.add("h", handler);
+    e.add("child", child);
+  };
+}
+
 /// A session with one handler, "h".
 template <class H>
 void session_of(const stage& on, H handler, user use, weir::duration later = 0ns) {
   session(on, as_h(handler), std::move(use), later);
 }
+
+/// A handler that asks for a text and gives it back; the ledger has the id of the question.
+inline task<std::string> asks(int) {
+  auto answer = weir::awakeable<std::string>("answer");
+  co_await weir::step("ask", [&] { note("id " + std::string(answer.id())); });
+  co_return co_await answer.wait();
+}
+
+inline task<int> twice(int n) {
+  const int v = co_await weir::step("double", [&] { return n * 2; });
+  co_return v;
+}
+
+inline task<int> gives_its_input(int n) { co_return n; }
 
 /// Waits (in virtual time) until something is true, at most about a virtual hour.
 inline task<> until(std::function<bool()> is_true) {
@@ -256,6 +291,27 @@ inline std::string ending_of_h(const stage& on, const installer& setup, weir::du
 template <class H>
 std::string ending(const stage& on, H handler, weir::duration later = 0ns) {
   return ending_of_h(on, as_h(handler), later);
+}
+
+/// In a life with the wrong handlers run "r" is blocked, says all of this, and nothing more happens
+/// to it.
+inline void expect_blocked(const stage& on, const installer& wrong, const lines& says) {
+  const lines before = ledger();
+  whole_life([&] {
+    auto use = [&](durable::engine& e) -> task<> {
+      co_await weir::sleep(10h);
+      const auto info = e.get("r");
+      EXPECT_TRUE(info.has_value());
+      if (!info) co_return;
+      EXPECT_EQ(info->state, durable::run_state::blocked);
+      for (const std::string& part : says) {
+        EXPECT_TRUE(aid::contains(info->message, part)) << part << " in: " << info->message;
+      }
+      EXPECT_EQ(e.list({.state = durable::run_state::blocked}).size(), 1u);
+    };
+    session(on, wrong, use, 2h);
+  });
+  EXPECT_EQ(ledger(), before);
 }
 
 }  // namespace durable_test

@@ -101,11 +101,6 @@ inline durable::engine_options options_with(const stage& on, weir::disk& disk) {
 }
 
 template <class F>
-task<std::error_code> code_of_call(F f) {
-  co_return aid::code_of(co_await aid::attempt(f));
-}
-
-template <class F>
 std::error_code code_of_plain(F f) {
   return aid::code_of(aid::thrown_by(f));
 }
@@ -114,12 +109,6 @@ inline task<std::string> quick(int) { co_return "at once"; }
 
 inline task<std::string> hears(int) {
   co_return std::to_string(co_await weir::signal<int>("x").wait());
-}
-
-inline task<std::string> asks(int) {
-  auto answer = weir::awakeable<std::string>("answer");
-  co_await weir::step("ask", [&] { note("id " + std::string(answer.id())); });
-  co_return co_await answer.wait();
 }
 
 inline void add_waiting(durable::engine& e) {
