@@ -226,10 +226,7 @@ class pipeline {
   /// or the time is over. In weir/next_result.hpp.
   template <class Rep, class Period>
   [[nodiscard]] auto next_for(std::chrono::duration<Rep, Period> d);
-  task<> close() {
-    if (detail::pull_wait* pending = pulled_by_) end_pull(*pending);
-    co_await shield(detail::pending<detail::close_wait<S>>({this}));
-  }
+  task<> close() { co_await shield(detail::pending<detail::close_wait<S>>({this})); }
 
   // Below: for the library.
   S release() && { return std::move(stage_); }
@@ -480,7 +477,12 @@ class close_wait : public pull_wait {
 
  private:
   pull poll_stages() override {
-    if (!of_->may_close(*this)) return wait_for_another();
+    if (!of_->may_close(*this)) {
+      const pull answer = wait_for_another();
+      // Here and not in close(): another one may have begun before this has its turn.
+      if (pull_wait* pending = of_->pulled_by_) of_->end_pull(*pending);
+      return answer;
+    }
     try {
       const pull answer = of_->poll_close(*this);
       if (answer == pull::pending) of_->extra().closed_by = this;

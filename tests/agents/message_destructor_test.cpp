@@ -4,30 +4,11 @@
 #include <functional>
 
 #include "agent_support.hpp"
+#include "toolkit/hostile_support.hpp"
 
 using namespace weir_test;
 
 namespace {
-
-/// Does something when it is destroyed, also where others are moved from.
-class hostile {
- public:
-  explicit hostile(const std::function<void()>* act) noexcept : act_(act) { ++alive; }
-  hostile(const hostile& other) noexcept : act_(other.act_) { ++alive; }
-  hostile& operator=(const hostile& other) noexcept = default;
-  ~hostile() {
-    --alive;
-    if (!*act_ || depth == 3) return;
-    ++depth;
-    (*act_)();
-    --depth;
-  }
-  static inline int alive = 0;
-
- private:
-  static inline int depth = 0;
-  const std::function<void()>* act_;
-};
 
 class hostile_keeper {
  public:

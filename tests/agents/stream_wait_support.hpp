@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "agent_support.hpp"
@@ -111,6 +112,38 @@ struct in_a_scope {
   }
 };
 
+struct under_a_token {
+  static constexpr bool starts_nothing = false;
+  template <class Make>
+  static task<> await(Make make) {
+    const weir::cancel_source never_fires;
+    (void)co_await weir::with_token(never_fires.token(), make());
+  }
+};
+struct selected_op {
+  static constexpr bool starts_nothing = false;
+  template <class Make>
+  static task<> await(Make make) {
+    co_await weir::with_scope([&](weir::scope& s) -> task<> {
+      auto slow = s.spawn(sleep_for(1h));
+      auto child = s.spawn(plainly::await(make));
+      EXPECT_EQ(co_await weir::select(slow, child), 1U);
+      slow.cancel();
+    });
+  }
+};
+
+template <class Op>
+inline constexpr bool is_task = false;
+template <class T>
+inline constexpr bool is_task<task<T>> = true;
+
+/// Whether the composite runs nothing in a fiber or region of its own. A task is only paused if it
+/// is awaited plainly.
+template <class Op, class Composite>
+inline constexpr bool starts_nothing =
+    is_task<Op> ? std::is_same_v<Composite, plainly> : Composite::starts_nothing;
+
 /// One cell of the matrix, without its types.
 struct cell {
   cell() = default;
@@ -199,7 +232,7 @@ struct cell_of final : cell {
   explicit cell_of(weir::scope& s) : kind(s) {
     await = [this] { return Composite::await([this] { return kind.op(); }); };
     release = [this] { return kind.release(); };
-    resumes = Kind::pausable && Composite::starts_nothing;
+    resumes = Kind::pausable && starts_nothing<decltype(kind.op()), Composite>;
   }
   static std::unique_ptr<cell> make(weir::scope& s) { return std::make_unique<cell_of>(s); }
   Kind kind;
@@ -230,7 +263,7 @@ void in_all_composites() {
   const auto all = [](const cell_program& program) {
     in_composites<Kind, plainly, under_a_limit, in_a_race, in_any, in_all, in_a_race_of_races,
                   settled_op, shielded_op, task_under_a_limit, race_of_tasks, all_settled_ops,
-                  in_a_scope>(program);
+                  in_a_scope, under_a_token, selected_op>(program);
   };
   all(cancelled_and_resumed);
   all([](weir::scope& s, cell& c) { return cancelled_and_ended(s, c, false); });

@@ -121,12 +121,70 @@ struct adapting : acquires<weir::adaptive_governor> {
 struct limiting : acquires<weir::rate_governor> {
   explicit limiting(weir::scope&) : acquires(weir::rate_options{.per_second = 200}) {}
 };
+/// Both permits of a burst are out.
+struct bursting : acquires<weir::burst_governor> {
+  explicit bursting(weir::scope&)
+      : acquires(weir::burst_options{.steady = 1, .burst = 2, .burst_for = 3ms}) {}
+  task<> release() {
+    second.reset();
+    return acquires::release();
+  }
+  std::optional<weir::permit> second = g.try_acquire();
+};
+struct under_load : acquires<weir::load_governor> {
+  explicit under_load(weir::scope&) : acquires(weir::load_options{.max = 1}) {}
+};
+/// Another part has the only permit.
+struct partitioned {
+  static constexpr bool pausable = true;
+  explicit partitioned(weir::scope&) : held(whole.part("free").try_acquire()) {}
+  auto op() { return whole.part("gold").acquire(); }
+  task<> release() {
+    held.reset();
+    co_return;
+  }
+  weir::partitioned_governor whole{1, {{"gold", 60}, {"free", 40}}};
+  std::optional<weir::permit> held;
+};
+/// Waits for the first one, or for the second one while it holds the first.
+template <bool First>
+struct composed {
+  static constexpr bool pausable = true;
+  explicit composed(weir::scope&)
+      : held(First ? outer.try_acquire() : inner.try_acquire()),
+        both(weir::compose(outer, inner)) {}
+  auto op() { return both.acquire(); }
+  task<> release() {
+    held.reset();
+    co_return;
+  }
+  weir::counting_governor outer{1};
+  weir::shared_governor inner{1};
+  std::optional<weir::permit> held;
+  weir::composed_governor<weir::counting_governor, weir::shared_governor> both;
+};
 struct future_of_child {
   static constexpr bool pausable = true;
   explicit future_of_child(weir::scope& s) : f(s.spawn(after(8ms, 1))) {}
   auto op() { return weir::race(f, weir::sleep(2h)); }
   task<> release() { co_return; }
   weir::future<int> f;
+};
+struct selects {
+  static constexpr bool pausable = true;
+  explicit selects(weir::scope& s) : slow(s.spawn(after(20ms, 1))), f(s.spawn(after(8ms, 2))) {}
+  auto op() { return weir::select(slow, f); }
+  task<> release() { co_return; }
+  weir::future<int> slow, f;
+};
+struct selects_of_many {
+  static constexpr bool pausable = true;
+  explicit selects_of_many(weir::scope& s) {
+    for (int i = 0; i < 3; ++i) children.push_back(s.spawn(after(8ms * (3 - i), i)));
+  }
+  auto op() { return weir::select(children); }
+  task<> release() { co_return; }
+  std::vector<weir::future<int>> children;
 };
 struct stream_next {
   static constexpr bool pausable = true;
@@ -193,9 +251,22 @@ TEST(stream_wait, governors) {
   in_all_composites<adapting>();
   in_all_composites<limiting>();
 }
+TEST(stream_wait, governors_whose_limit_moves) {
+  in_all_composites<bursting>();
+  in_all_composites<under_load>();
+}
+TEST(stream_wait, governors_made_of_others) {
+  in_all_composites<partitioned>();
+  in_all_composites<composed<true>>();
+  in_all_composites<composed<false>>();
+}
 TEST(stream_wait, futures_and_scopes) {
   in_all_composites<future_of_child>();
   in_all_composites<idle_of_scope>();
+}
+TEST(stream_wait, selected_futures) {
+  in_all_composites<selects>();
+  in_all_composites<selects_of_many>();
 }
 TEST(stream_wait, streams) {
   in_all_composites<stream_next>();

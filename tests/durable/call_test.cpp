@@ -23,18 +23,9 @@ task<int> child(int n) {
   co_return v;
 }
 
-/// `parent` is "h", and there is a "child".
-template <class H>
-installer family(H parent) {
-  return [parent](durable::engine& e) {
-    e.add("h", parent);
-    e.add("child", child);
-  };
-}
-
 template <class H>
 void family_survives(H parent, const std::string& want, const births& born = at_once_and_late) {
-  all_crashes(family(parent), want, born, steps::one_at_a_time);
+  all_crashes(with_child(parent, child), want, born, steps::one_at_a_time);
 }
 
 task<int> calls(int n) { co_return co_await weir::call<int>("child", n); }
@@ -63,13 +54,12 @@ TEST(durable_call, gives_the_failure_as_a_terminal_error) {
 }
 
 TEST(durable_call, several_at_once_keep_their_places) {
-  all_crashes(family([](int) -> task<std::string> {
-                auto [a, b, c] =
-                    co_await weir::all(calls(1), weir::call<int>("child", 2), calls(3));
-                co_await give("parent", 0);
-                co_return row(a, b, c);
-              }),
-              "2,4,6", at_once_and_late, steps::concurrent);
+  auto parent = [](int) -> task<std::string> {
+    auto [a, b, c] = co_await weir::all(calls(1), weir::call<int>("child", 2), calls(3));
+    co_await give("parent", 0);
+    co_return row(a, b, c);
+  };
+  all_crashes(with_child(parent, child), "2,4,6", at_once_and_late, steps::concurrent);
 }
 
 TEST(durable_call, names_the_run_that_it_starts) {
@@ -79,7 +69,7 @@ TEST(durable_call, names_the_run_that_it_starts) {
     const int b = co_await weir::call<int>("child", 6, {.id = "my-child"});
     co_return row(a, b);
   };
-  session(on, family(parent), [](durable::engine& e) -> task<> {
+  session(on, with_child(parent, child), [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
     EXPECT_EQ(co_await run.result(), "10,10");
     const auto info = e.get("my-child");
@@ -99,7 +89,7 @@ TEST(durable_call, with_an_idempotency_key_attaches_to_the_run_that_has_it) {
     const int c = co_await weir::call<int>("child", 7, {.idempotency = "other"});
     co_return row(a, b, c);
   };
-  session(on, family(parent), [](durable::engine& e) -> task<> {
+  session(on, with_child(parent, child), [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
     EXPECT_EQ(co_await run.result(), "10,10,14");
   });
@@ -112,7 +102,7 @@ TEST(durable_call, of_a_handler_that_nobody_added_names_it) {
         co_await aid::attempt([]() -> task<> { co_await weir::call("nobody at all", 1); });
     co_return aid::contains(aid::what_of(error), "nobody at all") ? "named" : aid::what_of(error);
   };
-  session(on, family(parent), [](durable::engine& e) -> task<> {
+  session(on, with_child(parent, child), [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
     EXPECT_EQ(co_await ending_of(run), "named");
   });
@@ -138,7 +128,7 @@ TEST(durable_call, cancelling_the_caller_cancels_the_called_run_with_its_cleanup
   auto parent = [](int) -> task<std::string> {
     co_return std::to_string(co_await weir::call<int>("child", 99, {.id = "c"}));
   };
-  session(on, family(parent), [](durable::engine& e) -> task<> {
+  session(on, with_child(parent, child), [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
     co_await until_noted("child waits");
     run.cancel();
@@ -175,7 +165,7 @@ TEST(durable_call, whose_run_somebody_else_cancels_throws_cancelled_error) {
     co_await give("goes on", 0);
     co_return heard;
   };
-  session(on, family(parent), [](durable::engine& e) -> task<> {
+  session(on, with_child(parent, child), [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
     co_await until_noted("child waits");
     e.cancel("c");
@@ -203,7 +193,7 @@ TEST(durable_send, starts_a_run_once_and_does_not_wait_for_it) {
     co_return "done";
   };
   for (int i = 0; i < 2; ++i) {
-    session(on, family(parent), [](durable::engine& e) -> task<> {
+    session(on, with_child(parent, child), [](durable::engine& e) -> task<> {
       auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
       EXPECT_EQ(co_await run.result(), "done");
       co_await until_noted("child waits");
@@ -220,9 +210,9 @@ TEST(durable_send, is_done_once_whatever_crash_follows) {
     co_return "done";
   };
   const stage on;
-  life_that_dies_in("parent", [&] { (void)ending_of_h(on, family(parent), 0ns); });
+  life_that_dies_in("parent", [&] { (void)ending_of_h(on, with_child(parent, child), 0ns); });
   whole_life([&] {
-    session(on, family(parent), [](durable::engine& e) -> task<> {
+    session(on, with_child(parent, child), [](durable::engine& e) -> task<> {
       auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
       (void)co_await run.result();
       co_await until([&] { return e.list({.handler = "child"}).size() == 1; });
@@ -240,7 +230,7 @@ TEST(durable_send, with_a_delay_begins_later_and_in_a_later_life) {
   };
   const stage on;
   EXPECT_EQ(life([&] {
-              session(on, family(parent), [](durable::engine& e) -> task<> {
+              session(on, with_child(parent, child), [](durable::engine& e) -> task<> {
                 auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
                 EXPECT_EQ(co_await run.result(), "sent");
                 co_await weir::sleep(23h);
@@ -256,7 +246,7 @@ TEST(durable_send, with_a_delay_begins_later_and_in_a_later_life) {
       co_await weir::sleep(2min);
       EXPECT_EQ(times("child 4"), 1);
     };
-    session(on, family(parent), use, 23h);
+    session(on, with_child(parent, child), use, 23h);
   });
   EXPECT_EQ(times("child 4"), 1);
 }
@@ -268,7 +258,7 @@ TEST(durable_send, leaves_the_sender_alone_when_the_run_fails) {
     co_await weir::sleep(5h);
     co_return "fine";
   };
-  session(on, family(parent), [](durable::engine& e) -> task<> {
+  session(on, with_child(parent, child), [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
     EXPECT_EQ(co_await ending_of(run), "fine");
     EXPECT_EQ(e.get("sent")->state, durable::run_state::failed);
@@ -283,7 +273,7 @@ TEST(durable_send, is_not_cancelled_with_its_sender) {
     co_await weir::sleep(1000h);
     co_return "never";
   };
-  session(on, family(parent), [](durable::engine& e) -> task<> {
+  session(on, with_child(parent, child), [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
     co_await until_noted("child waits");
     run.cancel();

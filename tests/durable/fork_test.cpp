@@ -26,7 +26,7 @@ task<int> result_of_run(durable::engine& e, std::string id) {
 }
 
 /// An engine with its thread, in a process of its own.
-void real_session(const stage& on, user use) {
+void real_session_of_twice(const stage& on, user use) {
   whole_life([&] { weir::run(with_open_engine(options_for(on), as_h(twice), use)); });
 }
 
@@ -63,7 +63,7 @@ task<int> says_child(Call call) {
 
 TEST(durable_fork, a_child_that_uses_the_engine_is_told_so_and_writes_nothing) {
   const stage on;
-  real_session(on, [&](durable::engine& e) -> task<> {
+  real_session_of_twice(on, [&](durable::engine& e) -> task<> {
     EXPECT_EQ(co_await result_of_run(e, "before"), 42);
     const std::string before = content(on);
     auto child = [&]() -> task<int> {
@@ -91,7 +91,7 @@ TEST(durable_fork, a_child_that_uses_the_engine_is_told_so_and_writes_nothing) {
 
 TEST(durable_fork, a_child_cannot_open_the_journal_while_its_parent_has_it) {
   const stage on;
-  real_session(on, [&](durable::engine&) -> task<> {
+  real_session_of_twice(on, [&](durable::engine&) -> task<> {
     auto child = [&]() -> task<int> {
       auto opens = [&] {
         return with_open_engine(options_for(on), as_h(twice),

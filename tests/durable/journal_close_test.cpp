@@ -231,8 +231,7 @@ TEST(journal_close, the_last_segment_that_was_cut_after_a_crash_loses_unproven_f
   EXPECT_GT(opened_again, 1u);
 }
 
-TEST(journal_close,
-     the_last_segment_that_was_cut_after_a_close_is_refused_even_where_it_was_empty) {
+TEST(journal_close, the_last_segment_cut_after_a_close_is_refused_even_where_it_was_empty) {
   rig r;
   fill_unevenly(r.disk, true);
   const std::string name = weir::detail::segment_name(manifest_of(r.disk).begun);

@@ -9,26 +9,6 @@ using durable::run_state;
 
 namespace {
 
-/// The run is blocked, says why and where, and nothing more happens to it.
-void expect_blocked(const stage& on, const installer& wrong, const lines& says,
-                    weir::duration later = 2h) {
-  const lines before = ledger();
-  whole_life([&] {
-    auto use = [&](durable::engine& e) -> task<> {
-      co_await weir::sleep(1h);
-      const auto info = e.get("r");
-      EXPECT_TRUE(info.has_value());
-      if (!info) co_return;
-      EXPECT_EQ(info->state, run_state::blocked);
-      for (const std::string& part : says) {
-        EXPECT_TRUE(aid::contains(info->message, part)) << part << " in: " << info->message;
-      }
-    };
-    session(on, wrong, use, later);
-  });
-  EXPECT_EQ(ledger(), before);
-}
-
 /// A run of `right` that dies in "last" is blocked by `wrong`, and finished by `right`.
 template <class R, class W>
 void expect_blocks(R right, W wrong, const std::string& end, const lines& says) {
@@ -146,12 +126,6 @@ TEST(durable_undecodable, input_blocks_a_run_that_is_replayed) {
 TEST(durable_undecodable, result_of_a_called_run_blocks_the_caller) {
   const stage on;
   auto child = [](int) -> task<int> { co_return 5; };
-  auto install = [&](auto handler) {
-    return [=](durable::engine& e) {
-      e.add("h", handler);
-      e.add("child", child);
-    };
-  };
   auto wrong = [](int) -> task<std::string> {
     try {
       co_return co_await weir::call<std::string>("child", 1);
@@ -164,14 +138,15 @@ TEST(durable_undecodable, result_of_a_called_run_blocks_the_caller) {
     co_return std::to_string(co_await weir::call<int>("child", 1));
   };
   whole_life([&] {
-    session(on, install(wrong), [](durable::engine& e) -> task<> {
+    session(on, with_child(wrong, child), [](durable::engine& e) -> task<> {
       (void)co_await e.start<std::string>("h", {.id = "r"}, 1);
       co_await until([&] { return e.get("r")->state == run_state::blocked; });
     });
   });
-  expect_blocked(on, install(wrong), {"child", "expected a string", "undecodable_test.cpp:"});
+  expect_blocked(on, with_child(wrong, child),
+                 {"child", "expected a string", "undecodable_test.cpp:"});
   EXPECT_EQ(times("caught"), 0);
-  whole_life([&] { EXPECT_EQ(ending_of_h(on, install(right), 20h), "5"); });
+  whole_life([&] { EXPECT_EQ(ending_of_h(on, with_child(right, child), 20h), "5"); });
 }
 
 TEST(durable_undecodable, answer_is_refused_to_its_caller_and_the_run_goes_on_waiting) {

@@ -8,45 +8,13 @@
 #include <vector>
 
 #include "flow_support.hpp"
+#include "toolkit/hostile_support.hpp"
 
 using namespace weir_test;
 
 namespace {
 
-/// Does something when it is destroyed. It is copied where others are moved, so that everything
-/// that is left behind does the same.
-class hostile {
- public:
-  explicit hostile(int value = 0, const std::function<void()>* act = nullptr) noexcept
-      : n(value), act_(act) {
-    ++alive;
-  }
-  hostile(const hostile& other) noexcept : n(other.n), act_(other.act_) { ++alive; }
-  hostile& operator=(const hostile& other) noexcept = default;
-  ~hostile() {
-    --alive;
-    if (act_ == nullptr || !*act_ || depth == 3) return;
-    ++depth;
-    (*act_)();
-    --depth;
-  }
-  friend bool operator==(const hostile& a, const hostile& b) { return a.n == b.n; }
-  int n;
-
-  static inline int alive = 0;
-
- private:
-  static inline int depth = 0;
-  const std::function<void()>* act_;
-};
-
 using hostile_queue = weir::queue<hostile>;
-
-template <class Container>
-struct deed {
-  const char* name;
-  std::function<void(Container&)> does;
-};
 
 const std::vector<deed<hostile_queue>> queue_deeds = {
     {"try_next", [](auto& q) { (void)q.try_next(); }},

@@ -362,6 +362,46 @@ TEST(stream_error, two_closes_at_once_and_a_next_meanwhile_all_end) {
   });
 }
 
+namespace {
+
+/// Both begin in the same turn; the close may lose its turn before it has begun to wait.
+template <class Stream>
+task<> close_beside_a_next(Stream s, int awaits_before) {
+  weir::event set;
+  set.set();
+  co_await weir::with_scope([&](weir::scope& scope) -> task<> {
+    auto closes = [&]() -> task<> {
+      for (int i = 0; i < awaits_before; ++i) co_await set.wait();
+      co_await s.close();
+    };
+    scope.spawn(closes);
+    auto pending = scope.spawn(pull_one(s));
+    int end = co_await pending;
+    EXPECT_EQ(end, -1);
+  });
+}
+
+}  // namespace
+
+// "close() ends it early and awaits its cleanup. A next() that is pending returns empty."
+TEST(stream_error, a_next_that_begins_before_a_close_has_its_turn_is_ended_too) {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      co_await close_beside_a_next(weir::never<int>(), 0);
+      co_await close_beside_a_next(weir::merge(weir::never<int>(), weir::never<int>()), 0);
+      text_log log;
+      co_await close_beside_a_next(weir::never<int>() | cleanup_in_two_steps(log), 0);
+    });
+  });
+}
+
+TEST(stream_error, a_close_whose_turn_is_used_up_ends_a_next_that_began_meanwhile) {
+  in_order([]() -> task<> {
+    for (int awaits = 0; awaits < 600; ++awaits)
+      co_await close_beside_a_next(weir::never<int>(), awaits);
+  });
+}
+
 TEST(stream_error, two_closes_under_a_next_that_takes_its_time_to_end) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {

@@ -39,6 +39,27 @@ weir::stream<int> called_back(held<int>& asked, int count) {
   }
 }
 
+/// One such answer; the log tells when the generator has ended.
+weir::stream<int> noted_answer(text_log& log) {
+  const end_note left(log, "generator");
+  int v = co_await weir::with_timeout(1h, after(50ms, 1));
+  co_yield v;
+}
+
+/// Waits in a scope that takes `d` to clean up, at the end of which `last()` is called.
+template <class F>
+weir::stream<int> cleaning_up(text_log& log, weir::duration d, F& last) {
+  const end_note left(log, "generator");
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.defer([&]() -> task<> {
+      co_await weir::sleep(d);
+      last();
+    });
+    co_await weir::sleep(1h);
+  });
+  co_yield 1;
+}
+
 weir::stream<int> ticks(int count, weir::duration each) {
   for (int i = 0; i < count; ++i) {
     co_await weir::sleep(each);
@@ -131,17 +152,8 @@ TEST(stream_flight, what_is_in_flight_goes_on_while_nobody_pulls_and_its_value_w
 TEST(stream_flight, destroyed_it_is_cancelled_at_once_and_joined_by_the_scope_of_the_pull) {
   in_every_order([]() -> task<> {
     text_log log;
-    auto make = [&]() -> weir::stream<int> {
-      const end_note left(log, "generator");
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.defer([&]() -> task<> {
-          co_await weir::sleep(3ms);
-          log.push_back("defer");
-        });
-        co_await weir::sleep(1h);
-      });
-      co_yield 1;
-    };
+    const auto cleaned = [&] { log.push_back("defer"); };
+    const auto make = [&] { return cleaning_up(log, 3ms, cleaned); };
     const auto start = weir::now();
     co_await weir::with_scope([&](weir::scope&) -> task<> {
       {
@@ -160,22 +172,15 @@ TEST(stream_flight, destroyed_it_is_cancelled_at_once_and_joined_by_the_scope_of
 TEST(stream_flight, close_waits_for_what_is_in_flight) {
   in_every_order([]() -> task<> {
     text_log log;
-    auto make = [&]() -> weir::stream<int> {
-      const end_note left(log, "generator");
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.spawn(park(log, "child"));
-        co_await weir::sleep(1h);
-      });
-      co_yield 1;
-    };
-    auto s = weir::merge(make(), ticks(1, 1ms));
+    auto s = weir::merge(with_a_child(log), ticks(1, 1ms));
     (void)co_await s.next();
     EXPECT_EQ(joined(log), "");
     co_await s.close();
     EXPECT_EQ(joined(log), "child,generator");
     EXPECT_EQ(co_await pull_one(s), -1);
     log.clear();
-    auto taken = co_await (weir::merge(make(), ticks(3, 1ms)) | weir::take(2) | weir::to_vector());
+    auto two = weir::merge(with_a_child(log), ticks(3, 1ms)) | weir::take(2);
+    auto taken = co_await (std::move(two) | weir::to_vector());
     EXPECT_EQ(taken.size(), 2U);
     EXPECT_EQ(joined(log), "child,generator");
   });
@@ -252,12 +257,7 @@ TEST(stream_flight, only_a_cancelled_next_interrupts_and_says_what_was_awaited) 
 TEST(stream_flight, a_pull_that_attached_to_it_and_is_cancelled_interrupts_it) {
   in_every_order([]() -> task<> {
     text_log log;
-    auto make = [&]() -> weir::stream<int> {
-      const end_note left(log, "generator");
-      int v = co_await weir::with_timeout(1h, after(50ms, 1));
-      co_yield v;
-    };
-    auto s = weir::merge(make(), ticks(1, 1ms));
+    auto s = weir::merge(noted_answer(log), ticks(1, 1ms));
     EXPECT_EQ(co_await pull_one(s), 100);
     (void)co_await error_of(weir::with_timeout(2ms, s.next()));
     EXPECT_EQ(joined(log), "generator");  // nothing is in flight after a cancelled next()
@@ -291,17 +291,9 @@ TEST(stream_flight, a_local_around_the_pull_outlives_what_uses_it) {
   static weir::local<int> key{7};
   in_every_order([]() -> task<> {
     numbers seen;
-    auto make = [&]() -> weir::stream<int> {
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.defer([&]() -> task<> {
-          co_await weir::sleep(1ms);
-          seen.push_back(key.get());
-        });
-        co_await weir::sleep(1h);
-      });
-      co_yield 1;
-    };
-    auto s = weir::merge(make(), ticks(1, 1ms));
+    text_log log;
+    const auto look = [&] { seen.push_back(key.get()); };
+    auto s = weir::merge(cleaning_up(log, 1ms, look), ticks(1, 1ms));
     EXPECT_EQ(co_await weir::with_local(key, 8, pull_one(s)), 100);
     EXPECT_EQ(seen, numbers{8});
     EXPECT_EQ(code_of(co_await pull_error(s)), errc::stream_interrupted);
@@ -311,14 +303,9 @@ TEST(stream_flight, a_local_around_the_pull_outlives_what_uses_it) {
 TEST(stream_flight, a_cancelled_consumer_takes_it_along_between_two_pulls) {
   in_every_order([]() -> task<> {
     text_log log;
-    auto make = [&]() -> weir::stream<int> {
-      const end_note left(log, "generator");
-      int v = co_await weir::with_timeout(1h, after(50ms, 1));
-      co_yield v;
-    };
     co_await weir::with_scope({.failure = weir::failure::isolate}, [&](weir::scope& s) -> task<> {
       auto consumer = s.spawn([&]() -> task<> {
-        auto both = weir::merge(make(), ticks(1, 1ms));
+        auto both = weir::merge(noted_answer(log), ticks(1, 1ms));
         (void)co_await both.next();
         co_await weir::sleep(1h);
       });

@@ -63,6 +63,16 @@ inline weir::stream<int> ticking(weir::duration every, int last) {
   }
 }
 
+/// Waits in a scope with a child; the log tells who has ended.
+inline weir::stream<int> with_a_child(text_log& log) {
+  const end_note left(log, "generator");
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn(park(log, "child"));
+    co_await weir::sleep(1h);
+  });
+  co_yield 1;
+}
+
 /// The next item, or -1 at the end.
 template <class S>
 task<int> pull_one(S& from) {

@@ -177,15 +177,7 @@ TEST(stream, after_a_cancelled_next_it_can_be_destroyed_at_once) {
 TEST(stream, a_wait_that_started_a_fiber_ends_the_generator_if_next_is_cancelled) {
   in_every_order([]() -> task<> {
     text_log log;
-    auto make = [&]() -> weir::stream<int> {
-      const end_note left(log, "generator");
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.spawn(park(log, "child"));
-        co_await weir::sleep(1h);
-      });
-      co_yield 1;
-    };
-    auto s = make();
+    auto s = with_a_child(log);
     auto error = co_await error_of(weir::with_timeout(2ms, s.next()));
     EXPECT_TRUE(holds<weir::timeout_error>(error));
     EXPECT_EQ(joined(log), "child,generator");

@@ -3,33 +3,10 @@
 // pool when it is destroyed, because the job ran, was taken back, was refused or was dropped.
 #include <functional>
 
+#include "hostile_support.hpp"
 #include "toolkit_support.hpp"
 
 using namespace weir_test;
-
-namespace {
-
-/// Does something when it is destroyed, also where others are moved from.
-class hostile {
- public:
-  explicit hostile(const std::function<void()>* act) noexcept : act_(act) { ++alive; }
-  hostile(const hostile& other) noexcept : act_(other.act_) { ++alive; }
-  hostile& operator=(const hostile& other) noexcept = default;
-  ~hostile() {
-    --alive;
-    if (!*act_ || depth == 3) return;
-    ++depth;
-    (*act_)();
-    --depth;
-  }
-  static inline int alive = 0;
-
- private:
-  static inline int depth = 0;
-  const std::function<void()>* act_;
-};
-
-}  // namespace
 
 TEST(job_destructor, uses_the_pool_that_drops_it) {
   const std::vector<std::function<void(weir::pool&)>> deeds = {

@@ -80,6 +80,9 @@ inline std::string said(const std::exception& e, const std::string& part) {
 using births = std::vector<weir::duration>;
 inline const births at_once_and_late{0ns, 100h};
 inline const births at_once{0ns};
+/// When the first one died: no timer is early or late, so that the order of timers counts, too.
+inline constexpr weir::duration at_death{-1};
+inline const births when_it_died{at_death};
 
 /// Whether steps may be in flight when another one dies; then they may run twice, too.
 enum class steps { one_at_a_time, concurrent };
@@ -141,22 +144,26 @@ inline void short_lives(const installer& handler, const std::string& want, long 
 inline void all_crashes(const installer& handler, const std::string& want, const births& born,
                         steps kind) {
   lines straight;
+  std::vector<weir::duration> times;
   {
     const stage on;
     plan = {};
     EXPECT_EQ(ending_of_h(on, handler, 0ns), want);
     straight = ledger();
+    times = plan.times;
   }
   const long effects = static_cast<long>(straight.size());
   for (const weir::duration later : born) {
     for (long k = 0; k < effects; ++k) {
       SCOPED_TRACE("a crash in effect " + std::to_string(k) + ", the next life " +
                    std::to_string(later / 1h) + " h later");
-      one_crash(handler, want, straight, k, later, kind);
+      const weir::duration birth =
+          later == at_death ? times.at(static_cast<std::size_t>(k)) : later;
+      one_crash(handler, want, straight, k, birth, kind);
       if (testing::Test::HasFailure()) return;
     }
     // When everything is overdue steps run at once, and none is recorded before the next dies.
-    if (later > 0ns || effects < 2 || kind == steps::concurrent) continue;
+    if (later != 0ns || effects < 2 || kind == steps::concurrent) continue;
     SCOPED_TRACE("short lives");
     short_lives(handler, want, effects);
   }

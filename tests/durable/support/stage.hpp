@@ -118,15 +118,17 @@ inline constexpr int crashed = 42;
 
 /// Where this process dies.
 struct crash_plan {
-  long at = -1;      // the number of the effect, counted from 0
-  std::string in{};  // or the effect of this name
-  long seen = 0;     // effects so far
+  long at = -1;                         // the number of the effect, counted from 0
+  std::string in{};                     // or the effect of this name
+  long seen = 0;                        // effects so far
+  std::vector<weir::duration> times{};  // of each of them, after day0
 };
 inline crash_plan plan;
 
 /// What a step does to the world: it is in the ledger; then, perhaps, the process dies.
 inline void effect(const std::string& what) {
   note(what);
+  plan.times.push_back(weir::wall_now() - day0);
   if (plan.seen++ == plan.at || plan.in == what) ::_exit(crashed);
 }
 
@@ -182,6 +184,7 @@ inline durable::engine_options options_for(const stage& on) {
   return options;
 }
 
+/// The same on the disk of a simulated machine.
 inline durable::engine_options on_disk(sim::world& w) {
   durable::engine_options options;
   options.path = "/journal";
@@ -213,6 +216,15 @@ inline void session(const stage& on, installer setup, user use, weir::duration l
 template <class H>
 installer as_h(H handler) {
   return [handler](durable::engine& e) { e.add("h", handler); };
+}
+
+/// The same, and another one as "child".
+template <class H, class C>
+installer with_child(H handler, C child) {
+  return [handler, child](durable::engine& e) {
+    e.add("h", handler);
+    e.add("child", child);
+  };
 }
 
 /// A session with one handler, "h".
@@ -279,6 +291,27 @@ inline std::string ending_of_h(const stage& on, const installer& setup, weir::du
 template <class H>
 std::string ending(const stage& on, H handler, weir::duration later = 0ns) {
   return ending_of_h(on, as_h(handler), later);
+}
+
+/// In a life with the wrong handlers run "r" is blocked, says all of this, and nothing more happens
+/// to it.
+inline void expect_blocked(const stage& on, const installer& wrong, const lines& says) {
+  const lines before = ledger();
+  whole_life([&] {
+    auto use = [&](durable::engine& e) -> task<> {
+      co_await weir::sleep(10h);
+      const auto info = e.get("r");
+      EXPECT_TRUE(info.has_value());
+      if (!info) co_return;
+      EXPECT_EQ(info->state, durable::run_state::blocked);
+      for (const std::string& part : says) {
+        EXPECT_TRUE(aid::contains(info->message, part)) << part << " in: " << info->message;
+      }
+      EXPECT_EQ(e.list({.state = durable::run_state::blocked}).size(), 1u);
+    };
+    session(on, wrong, use, 2h);
+  });
+  EXPECT_EQ(ledger(), before);
 }
 
 }  // namespace durable_test
