@@ -390,7 +390,7 @@ TEST(stream_error, a_next_that_begins_before_a_close_has_its_turn_is_ended_too) 
       co_await close_beside_a_next(weir::never<int>(), 0);
       co_await close_beside_a_next(weir::merge(weir::never<int>(), weir::never<int>()), 0);
       text_log log;
-      co_await close_beside_a_next(weir::never<int>() | slow_cleanup(log), 0);
+      co_await close_beside_a_next(weir::never<int>() | cleanup_in_two_steps(log), 0);
     });
   });
 }
