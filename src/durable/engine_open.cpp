@@ -74,7 +74,8 @@ void engine_core::see(const record_head& head, std::string_view payload, std::ui
   durable_run& run = *found;
   if (type == record_type::run_end) return see_end(run, head, payload, lsn, place);
   run.places.push_back(place);
-  if (is_completion(type)) run.depends = lsn;
+  if (steers(type)) run.depends = lsn;
+  if (type != record_type::cancel && type != record_type::signal) run.begun = true;
   if (type == record_type::cancel) {
     run.cancel_asked = true;
     if (head.index != 0) run.caller_asked = true;
@@ -204,10 +205,13 @@ task<> engine_core::shut_down() {
   starting_.clear();
   if (journal_ != nullptr) wake_durable();
   writer_.reset();
+  looked_for_room_.set();  // what the writer still found out reaches nobody
   if (journal_ != nullptr) close_journal();
   journal_.reset();
   events_.close();
   host_.env().remove_watch(alarm_);
+  pump_.reset();
+  flusher_.reset();
   ended_ = true;
 }
 
