@@ -246,7 +246,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   static void refuse(durable_run& run, const command_wait& w, errc code, std::string why);
   /// The run that a call starts or attaches to.
   static run_request request_of(const durable_run& run, const command_wait& w);
-  static void note_caller(durable_run& callee, const durable_run& run, std::uint64_t command);
+  static void note_caller(durable_run& callee, durable_run& run, std::uint64_t command);
+  static void forget_caller(durable_run& callee, durable_run& run, std::uint64_t command);
   /// Whether `run` would wait for itself if it waited for `callee`; the way there in `circle`.
   bool closes_circle(const durable_run& run, const durable_run& callee, std::string& circle);
   void answer_call(durable_run& run, std::uint64_t command, const command_answer& how);

@@ -6,6 +6,8 @@
 #include <weir/time.hpp>
 
 #include "core/region.hpp"
+#include "durable/journal_error.hpp"
+#include "durable/journal_files.hpp"
 
 namespace weir::detail {
 
@@ -64,6 +66,11 @@ void engine_core::open() {
 
 void engine_core::see(const record_head& head, std::string_view payload, std::uint64_t lsn,
                       record_place place) {
+  if (!is_record_type(head.type))
+    raise_corrupt(setup_.path + "/" + segment_name(segment_of(place)), offset_of(place),
+                  "a record of type " + std::to_string(head.type) +
+                      ", which this version of weir does not know; open the journal with the "
+                      "version that wrote it");
   const auto type = static_cast<record_type>(head.type);
   if (type == record_type::run_start) return see_start(head, payload, lsn, place);
   durable_run* const found = seen(head.run);

@@ -282,11 +282,13 @@ bool engine_core::note_end(durable_run& run, journal::appended at) {
   run.places = {};
   run.resolved = {};
   ending_.push_back(&run);
+  run.callees.reset();
   const auto callers = std::move(run.callers);
   if (callers == nullptr) return true;
-  for (const durable_run::caller& c : *callers) {
+  for (const durable_run::call_link& c : *callers) {
     durable_run* waiting = find(c.run);
     if (waiting == nullptr || waiting->ended()) continue;
+    if (waiting->callees != nullptr) waiting->callees->erase({run.number(), c.command});
     if (waiting->live == nullptr) {
       resume(*waiting);
     } else if (waiting->live->issued.contains(c.command) && !waiting->live->replaying) {

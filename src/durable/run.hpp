@@ -233,12 +233,15 @@ class durable_run final : public run_seam {
   wait_list askers;                       // who wait for its end
   std::unique_ptr<live_run> live;
   std::unique_ptr<run_timer> alarm;  // wakes it while it is not in memory
-  struct caller {
+  /// A call between this run and another one: that run, and the command of the caller.
+  struct call_link {
     std::uint64_t run;
     std::uint64_t command;
-    auto operator<=>(const caller&) const = default;
+    auto operator<=>(const call_link&) const = default;
   };
-  std::unique_ptr<std::set<caller>> callers;  // runs that wait for its end; null: none
+  using call_links = std::unique_ptr<std::set<call_link>>;  // null: none
+  call_links callers;                                       // runs that wait for its end
+  call_links callees;  // runs whose ends it waits for; may have some that have ended
   /// It was cancelled for this reason while it was blocked: it ends as soon as its steps have, or
   /// when it is blocked again by the replay that is under way.
   std::optional<std::string> cancelled_blocked;

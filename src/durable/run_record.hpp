@@ -28,6 +28,12 @@ enum class record_type : std::uint16_t {
   hurried = 12,   // a completion was delivered to a run that did not come to rest
 };
 
+/// Records of other types were written by a later version: what such a run did is not known.
+constexpr bool is_record_type(std::uint16_t number) noexcept {
+  return number >= static_cast<std::uint16_t>(record_type::run_start) &&
+         number <= static_cast<std::uint16_t>(record_type::hurried);
+}
+
 /// Whether it tells the run something: those are replayed in order.
 constexpr bool is_completion(record_type type) noexcept {
   switch (type) {
