@@ -293,7 +293,9 @@ TEST(durable_growth, calls_of_one_run_that_many_wait_for) {
         for (int i = 0; i < n; ++i)
           (void)co_await e.start<int>("relays", {.id = "t" + std::to_string(i)}, 0);
         co_await start_all(e, "h", n);
-        if (ended) EXPECT_TRUE(co_await e.signal("last", "go", 1));
+        if (ended) {
+          EXPECT_TRUE(co_await e.signal("last", "go", 1));
+        }
         co_await weir::sleep(1s);
         EXPECT_TRUE(co_await e.signal("hub", "begin", 1));
         co_await weir::sleep(1s);
