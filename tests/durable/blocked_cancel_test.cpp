@@ -185,11 +185,8 @@ namespace {
 
 const std::string long_why(200'000, 'w');
 
-durable::engine_options on_disk(sim::world& w) {
-  durable::engine_options options;
-  options.path = "/journal";
-  options.segment_bytes = segment;
-  options.disk = &w.disk();
+durable::engine_options quietly_on(sim::world& w) {
+  durable::engine_options options = on_disk(w);
   options.report_blocked = false;
   return options;
 }
@@ -200,7 +197,7 @@ durable::engine_options on_disk(sim::world& w) {
 TEST(durable_blocked_cancel, for_a_reason_that_cannot_be_written_ends_the_run_with_a_part_of_it) {
   const stage on;
   sim::world w({.seed = 1, .start_time = day0});
-  w.run(with_open_engine(on_disk(w), as_h(pays), [](durable::engine& e) -> task<> {
+  w.run(with_open_engine(quietly_on(w), as_h(pays), [](durable::engine& e) -> task<> {
     (void)co_await e.start<std::string>("h", {.id = "r0"}, 0);
     co_await weir::sleep(1s);
   }));
@@ -213,9 +210,9 @@ TEST(durable_blocked_cancel, for_a_reason_that_cannot_be_written_ends_the_run_wi
     EXPECT_TRUE(aid::contains(e.get("r0")->message, "cleanup did not run (www"));
     EXPECT_LT(e.get("r0")->message.size(), 10'000u);
   };
-  w.run(with_open_engine(on_disk(w), none, use));
+  w.run(with_open_engine(quietly_on(w), none, use));
   w.disk().set({});
-  w.run(with_open_engine(on_disk(w), as_h(pays),
+  w.run(with_open_engine(quietly_on(w), as_h(pays),
                          [](durable::engine& e) { return expect_stays_cancelled(e, "r0"); }));
 }
 
@@ -237,7 +234,7 @@ TEST(durable_blocked_cancel, for_such_a_reason_ends_also_a_run_whose_steps_end_f
     co_return row(a, b);
   };
   sim::world w({.seed = 1, .start_time = day0});
-  w.run(with_open_engine(on_disk(w), as_h(handler), [&w](durable::engine& e) -> task<> {
+  w.run(with_open_engine(quietly_on(w), as_h(handler), [&w](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
     const std::string text = "five";
     EXPECT_TRUE(co_await e.signal("r", "x", text));

@@ -12,17 +12,15 @@ namespace {
 
 task<int> hears(int n) { co_return n + co_await weir::signal<int>("go").wait(); }
 
-durable::engine_options on_disk(sim::world& w) {
-  durable::engine_options options;
+durable::engine_options on_j(sim::world& w) {
+  durable::engine_options options = on_disk(w);
   options.path = "j";
-  options.segment_bytes = segment;
-  options.disk = &w.disk();
   return options;
 }
 
 /// A run that waits, in the journal "j".
 void leave_waiting(sim::world& w) {
-  w.run(with_open_engine(on_disk(w), as_h(hears), [](durable::engine& e) -> task<> {
+  w.run(with_open_engine(on_j(w), as_h(hears), [](durable::engine& e) -> task<> {
     (void)co_await e.start<int>("h", {.id = "r"}, 1);
     co_await weir::sleep(1s);
   }));
@@ -38,7 +36,7 @@ weir::detail::record_place add_record(sim::world& w, std::uint16_t type, std::ui
 
 std::exception_ptr open_error(sim::world& w) {
   return aid::thrown_by([&] {
-    w.run(with_open_engine(on_disk(w), as_h(hears), [](durable::engine&) -> task<> { co_return; }));
+    w.run(with_open_engine(on_j(w), as_h(hears), [](durable::engine&) -> task<> { co_return; }));
   });
 }
 
