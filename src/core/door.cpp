@@ -6,6 +6,7 @@
 #include <mutex>
 #include <system_error>
 #include <unordered_map>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -14,22 +15,26 @@
 
 namespace weir::detail {
 
-bell::bell(const std::string& loop_name) : number_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+bell::bell(const std::string& loop_name) {
+  const no_forks meanwhile;
+  number_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (number_ < 0)
     throw std::system_error(
         errno, std::generic_category(),
         "weir: eventfd for loop '" + loop_name + "'; raise the limit of open files");
-  watch();
+  watch(meanwhile);
 }
 
 bell::~bell() {
-  unwatch();
-  ::close(number_);
+  const no_forks meanwhile;
+  unwatch(meanwhile);
+  if (number_ >= 0) ::close(number_);
 }
 
+// Without one of its own the child has none, and its number may be that of another file soon.
 void bell::in_child() noexcept {
   const int fresh = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (fresh < 0 || ::dup3(fresh, number_, O_CLOEXEC) < 0) ::close(number_);
+  if (fresh < 0 || ::dup3(fresh, number_, O_CLOEXEC) < 0) ::close(std::exchange(number_, -1));
   if (fresh >= 0) ::close(fresh);
 }
 

@@ -35,11 +35,12 @@ class bell final : public fork_watch {
   bell(const bell&) = delete;
   bell& operator=(const bell&) = delete;
   ~bell();
+  /// -1: in a child that could not have one.
   int number() const noexcept { return number_; }
   void in_child() noexcept override;
 
  private:
-  int number_;
+  int number_ = -1;
 };
 
 /// Outlives its loop: whoever wants to reach the loop holds the door, never the loop.

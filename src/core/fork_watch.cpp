@@ -3,7 +3,9 @@
 
 #include <pthread.h>
 
+#include <memory>
 #include <mutex>
+#include <system_error>
 
 namespace weir::detail {
 
@@ -19,26 +21,16 @@ struct fork_list {
   fork_watch* first = nullptr;
 
   static fork_list& all() {
-    static fork_list* const instance = [] {  // never destroyed: threads may outlive main
-      auto* made = new fork_list;
-      ::pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
-                       [] {
-                         all().in_child();
-                         all().mutex.unlock();
-                       });
-      return made;
-    }();
+    static fork_list* const instance = make();  // never destroyed: threads may outlive main
     return *instance;
   }
 
-  void add(fork_watch& w) {
-    const std::lock_guard lock(mutex);
+  void add(fork_watch& w) noexcept {
     w.next_ = first;
     if (first != nullptr) first->previous_ = &w;
     first = &w;
   }
-  void remove(fork_watch& w) {
-    const std::lock_guard lock(mutex);
+  void remove(fork_watch& w) noexcept {
     (w.previous_ == nullptr ? first : w.previous_->next_) = w.next_;
     if (w.next_ != nullptr) w.next_->previous_ = w.previous_;
   }
@@ -46,14 +38,28 @@ struct fork_list {
     ++forks;
     for (fork_watch* w = first; w != nullptr; w = w->next_) w->in_child();
   }
+
+ private:
+  static fork_list* make() {
+    auto made = std::make_unique<fork_list>();
+    const int error = ::pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
+                                       [] {
+                                         all().in_child();
+                                         all().mutex.unlock();
+                                       });
+    if (error != 0) throw std::system_error(error, std::generic_category(), "weir: pthread_atfork");
+    return made.release();
+  }
 };
 
-void fork_watch::watch() { fork_list::all().add(*this); }
-void fork_watch::unwatch() noexcept { fork_list::all().remove(*this); }
+no_forks::no_forks() { fork_list::all().mutex.lock(); }
+no_forks::~no_forks() { fork_list::all().mutex.unlock(); }
 
-unsigned process_mark::generation() noexcept {
-  (void)fork_list::all();  // so that forks are counted from now on
-  return forks;
-}
+void fork_watch::watch(const no_forks&) noexcept { fork_list::all().add(*this); }
+void fork_watch::unwatch(const no_forks&) noexcept { fork_list::all().remove(*this); }
+
+// From now on forks are counted.
+process_mark::process_mark() : generation_((fork_list::all(), forks)) {}
+bool process_mark::is_here() const noexcept { return generation_ == forks; }
 
 }  // namespace weir::detail

@@ -8,8 +8,19 @@
 
 namespace weir::detail {
 
-/// Something that is given up in a forked child. What derives from it calls `watch` when it is
-/// complete, and `unwatch` first when it is destroyed: another thread may fork at any time.
+/// While it exists, no thread of this process forks: for what is made in several steps and must be
+/// watched from the first one on. Short, and nothing that forks or watches by itself. The first one
+/// of a process throws std::system_error if forks cannot be watched.
+class no_forks {
+ public:
+  no_forks();
+  no_forks(const no_forks&) = delete;
+  no_forks& operator=(const no_forks&) = delete;
+  ~no_forks();
+};
+
+/// Something that is given up in a forked child. What derives from it is made and watched, and
+/// unwatched and given up again, under one `no_forks` each: another thread may fork at any time.
 /// Threads: any. Costs: a lock each.
 class fork_watch {
  public:
@@ -23,8 +34,8 @@ class fork_watch {
 
  protected:
   ~fork_watch() = default;
-  void watch();
-  void unwatch() noexcept;
+  void watch(const no_forks&) noexcept;
+  void unwatch(const no_forks&) noexcept;
 
  private:
   friend struct fork_list;
@@ -36,11 +47,11 @@ class fork_watch {
 /// remembers it can tell later whether it is still in the process that made it.
 class process_mark {
  public:
-  process_mark() noexcept : generation_(generation()) {}
-  bool is_here() const noexcept { return generation_ == generation(); }
+  /// std::system_error if forks cannot be watched.
+  process_mark();
+  bool is_here() const noexcept;
 
  private:
-  static unsigned generation() noexcept;
   unsigned generation_;
 };
 

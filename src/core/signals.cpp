@@ -69,6 +69,8 @@ signal_watch::~signal_watch() {
   doors[place_].store(nullptr);
   // A handler on another thread may just have read the place; the door must outlive it.
   while (running_handlers.load() > 0) std::this_thread::yield();
+  if (watches == 0)
+    dump_asked.store(false);  // a request ends with the last loop that could take it
 }
 
 bool signal_watch::take_dump_request() noexcept {

@@ -2,6 +2,8 @@
 // Runs that call runs, and what becomes of a command that is refused or given up.
 #include "durable/engine_core.hpp"
 
+#include <algorithm>
+
 #include "core/error_notes.hpp"
 #include "durable/step_job.hpp"
 #include "durable/visits.hpp"
@@ -61,29 +63,90 @@ void engine_core::answer_call(durable_run& run, std::uint64_t command, const com
   answer_run(run, std::move(what));
 }
 
-void engine_core::note_caller(durable_run& callee, const durable_run& run, std::uint64_t command) {
+void engine_core::note_caller(durable_run& callee, durable_run& run, std::uint64_t command) {
   ++list_visits;
-  if (callee.callers == nullptr) callee.callers = std::make_unique<std::set<durable_run::caller>>();
-  callee.callers->insert({run.number(), command});
+  const auto add = [command](durable_run::call_links& to, const durable_run& other) {
+    if (to == nullptr) to = std::make_unique<std::set<durable_run::call_link>>();
+    to->insert({other.number(), command});
+  };
+  add(callee.callers, run);
+  add(run.callees, callee);
 }
 
-// From the run back to those that wait for it; usually there are none, or one.
+void engine_core::forget_caller(durable_run& callee, durable_run& run, std::uint64_t command) {
+  if (callee.callers != nullptr) callee.callers->erase({run.number(), command});
+  if (run.callees != nullptr) run.callees->erase({callee.number(), command});
+}
+
+// ------------------------------------------------------------------ circles
+
+namespace {
+
+/// Goes from one run to all that it is connected with by calls in one direction, a link at a time.
+class call_walk {
+ public:
+  call_walk(engine_core& engine, const durable_run& from,
+            durable_run::call_links durable_run::* way)
+      : engine_(engine), way_(way), came_from_{{&from, nullptr}}, todo_{&from} {}
+
+  enum class step { on, end, found };
+  step next(const durable_run& wanted) {
+    while (at_ == end_) {
+      if (todo_.empty()) return step::end;
+      here_ = todo_.front();
+      todo_.pop_front();
+      if (here_->*way_ == nullptr) continue;
+      at_ = (here_->*way_)->begin();
+      end_ = (here_->*way_)->end();
+    }
+    ++list_visits;
+    const durable_run* other = engine_.find(at_->run);
+    ++at_;
+    if (other == nullptr || other->ended()) return step::on;
+    if (came_from_.emplace(other, here_).second) todo_.push_back(other);
+    return other == &wanted ? step::found : step::on;
+  }
+  /// The runs on the way to `at`, that one first.
+  std::vector<const durable_run*> way_to(const durable_run& at) const {
+    std::vector<const durable_run*> way;
+    for (const durable_run* r = &at; r != nullptr; r = came_from_.at(r)) way.push_back(r);
+    return way;
+  }
+
+ private:
+  engine_core& engine_;
+  durable_run::call_links durable_run::* way_;
+  std::map<const durable_run*, const durable_run*> came_from_;
+  std::deque<const durable_run*> todo_;
+  const durable_run* here_ = nullptr;
+  std::set<durable_run::call_link>::const_iterator at_{};
+  std::set<durable_run::call_link>::const_iterator end_{};
+};
+
+}  // namespace
+
+// From the run back to those that wait for it, and from the called one on to those that it waits
+// for, in turns: a run with a crowd on one side costs no more than its other side has.
 bool engine_core::closes_circle(const durable_run& run, const durable_run& callee,
                                 std::string& circle) {
-  std::map<const durable_run*, const durable_run*> waits_for{{&run, nullptr}};
-  std::deque<const durable_run*> todo{&run};
-  while (!todo.empty() && !waits_for.contains(&callee)) {
-    const durable_run& at = *todo.front();
-    todo.pop_front();
-    if (at.callers == nullptr) continue;
-    for (const durable_run::caller& c : *at.callers) {
-      const durable_run* waiting = find(c.run);
-      if (waiting == nullptr || waiting->ended()) continue;
-      if (waits_for.emplace(waiting, &at).second) todo.push_back(waiting);
+  if (run.callers == nullptr || callee.callees == nullptr || callee.ended()) return false;
+  call_walk back(*this, run, &durable_run::callers);
+  call_walk on(*this, callee, &durable_run::callees);
+  std::vector<const durable_run*> way;
+  while (way.empty()) {
+    const call_walk::step b = back.next(callee);
+    if (b == call_walk::step::end) return false;
+    if (b == call_walk::step::found) {
+      way = back.way_to(callee);
+      break;
     }
+    const call_walk::step o = on.next(run);
+    if (o == call_walk::step::end) return false;
+    if (o != call_walk::step::found) continue;
+    way = on.way_to(run);
+    std::reverse(way.begin(), way.end());
   }
-  if (!waits_for.contains(&callee)) return false;
-  for (const durable_run* at = &callee; at != nullptr; at = waits_for.at(at))
+  for (const durable_run* at : way)
     circle.append("'").append(at->id).append(at == &run ? "'" : "' waits for ");
   return true;
 }
@@ -101,8 +164,7 @@ void engine_core::give_up(durable_run& run, command_wait& w) {
   }
   durable_run* callee = attached(request_of(run, w));
   if (callee == nullptr || callee->ended() || callee->parent != run.number()) {
-    if (callee != nullptr && callee->callers != nullptr)
-      callee->callers->erase({run.number(), w.command});
+    if (callee != nullptr) forget_caller(*callee, run, w.command);
     return run.step_ended(w.command, std::move(gone));
   }
   note_caller(*callee, run, w.command);

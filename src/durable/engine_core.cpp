@@ -267,7 +267,7 @@ void engine_core::hand_over(durable_run& run, completion what) {
   make_ready(run);
 }
 
-std::uint64_t engine_core::tell_run(durable_run& run, completion what) {
+std::uint64_t engine_core::tell_run(durable_run& run, completion&& what) {
   const std::uint64_t lsn = record(run, what);
   hand_over(run, std::move(what));
   return lsn;
@@ -324,25 +324,28 @@ bool engine_core::cancel(std::string_view id, std::string_view why) {
   require_open("cancel");
   const auto found = by_id_.find(id);
   if (found == by_id_.end() || found->second->ended()) return false;
-  if (durable_run& run = *found->second; run.state == durable::run_state::blocked) {
-    if (run.cancelled_blocked) return true;
-    std::string text("cancelled while it was blocked, so its cleanup did not run");
-    if (!why.empty()) text.append(" (").append(why).append(")");
-    run.cancelled_blocked = text.append("; it was blocked because ").append(run.message);
-    if (run.live == nullptr) end_blocked(run);
-    require_running();
-    return true;
+  durable_run& run = *found->second;
+  const bool blocked = run.state == durable::run_state::blocked;
+  if (blocked && run.cancelled_blocked) return true;
+  if (!blocked || run.resuming) {
+    completion what{record_type::cancel, 0, wall_now(), {}, {}};
+    what.answer.how = command_answer::sort::cancelled;
+    what.answer.text = why;
+    cancel_told(run, std::move(what));
   }
-  completion what{record_type::cancel, 0, wall_now(), {}, {}};
-  what.answer.how = command_answer::sort::cancelled;
-  what.answer.text = why;
-  cancel_told(*found->second, std::move(what));
+  // One that is about to be replayed runs its cleanup, unless it is blocked again.
+  if (blocked) run.cancelled_blocked = why;
+  if (blocked && run.live == nullptr && !run.resuming) end_blocked(run);
   require_running();
   return true;
 }
 
+bool engine_core::waits_to_begin(const durable_run& run) {
+  return !run.begun && run.begins > run.started && run.begins > wall_now();
+}
+
 void engine_core::cancel_told(durable_run& run, completion what) {
-  if (run.live == nullptr && !run.resuming && run.begins > wall_now())
+  if (run.live == nullptr && !run.resuming && waits_to_begin(run))
     what.answer.code = cancelled_early;
   const bool before = std::exchange(run.cancel_asked, true);
   try {

@@ -28,6 +28,9 @@ namespace weir::detail {
 /// The LSN of what could not be appended, because the journal has failed: it never is on the disk.
 inline constexpr std::uint64_t never_durable = ~std::uint64_t{0};
 
+/// How often room is looked for while there is none.
+inline constexpr duration room_interval = std::chrono::seconds(1);
+
 /// A wall time as timers have it.
 inline std::uint64_t ticks_of(wall_time t) noexcept {
   return static_cast<std::uint64_t>(t.time_since_epoch().count());
@@ -92,24 +95,25 @@ struct engine_setup {
 };
 
 /// A strand of the host's loop that does a piece of the engine's work in each turn. If the engine
-/// ends while it is in the ready queue, it is an orphan, and ends at its turn.
+/// ends while it is in the ready queue, the loop frees it.
 class work_strand final : public special_strand {
  public:
   using work = void (engine_core::*)();
   work_strand(engine_core& engine, work what, loop& host) noexcept;
   void wake() noexcept;
   bool begin_turn() noexcept override;
-  void end_turn() noexcept override;
+  void end_turn() noexcept override {}
   void dispose() noexcept override { delete this; }
-  /// Its engine ends.
+  /// Its engine ends. REQUIRES: on the host's loop, or it is not in the ready queue.
   static void drop(work_strand* s) noexcept;
   struct dropper {
     void operator()(work_strand* s) const noexcept { drop(s); }
   };
 
  private:
-  engine_core* engine_;
+  engine_core& engine_;
   work work_;
+  loop& host_;
 };
 
 /// Invariants:
@@ -167,8 +171,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   journal::appended append(durable_run& run, record_type type, std::uint16_t flags,
                            std::uint64_t command, std::string_view payload);
   /// Appends a completion and lets the run have it. A payload_error if it cannot be written, and
-  /// then nothing has happened.
-  std::uint64_t tell_run(durable_run& run, completion what);
+  /// then nothing has happened, and `what` is unchanged.
+  std::uint64_t tell_run(durable_run& run, completion&& what);
   /// As `tell_run`; an answer that cannot be written is replaced by that error.
   void answer_run(durable_run& run, completion what);
   void cancel_told(durable_run& run, completion what);
@@ -218,6 +222,9 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   const handler_base* code_of(const durable_run& run) const;
   std::uint32_t newest_version(std::string_view handler) const;
   void resume(durable_run& run);
+  /// It was delayed, and its time has not come. A clock that was set back changes nothing for a run
+  /// that has begun.
+  bool waits_to_begin(const durable_run& run);
   void set_alarm(durable_run& run, std::uint64_t when, std::uint64_t order);
   void begin_resumed();
   run_history load(durable_run& run, std::string& input);
@@ -239,7 +246,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   static void refuse(durable_run& run, const command_wait& w, errc code, std::string why);
   /// The run that a call starts or attaches to.
   static run_request request_of(const durable_run& run, const command_wait& w);
-  static void note_caller(durable_run& callee, const durable_run& run, std::uint64_t command);
+  static void note_caller(durable_run& callee, durable_run& run, std::uint64_t command);
+  static void forget_caller(durable_run& callee, durable_run& run, std::uint64_t command);
   /// Whether `run` would wait for itself if it waited for `callee`; the way there in `circle`.
   bool closes_circle(const durable_run& run, const durable_run& callee, std::string& circle);
   void answer_call(durable_run& run, std::uint64_t command, const command_answer& how);

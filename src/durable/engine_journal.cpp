@@ -13,9 +13,6 @@ namespace {
 /// its end needs no commit of its own then.
 constexpr int flush_patience = 128;
 
-/// How often room is looked for while there is none.
-constexpr auto room_interval = std::chrono::seconds(1);
-
 /// What a run is about to do need not be on the disk before it does it: it goes there with the next
 /// that must. But the time of a timer counts from now on.
 bool rides_along(record_type type, std::uint16_t flags) noexcept {
@@ -43,7 +40,7 @@ journal::appended engine_core::append(durable_run& run, record_type type, std::u
   try {
     const journal::appended at = journal_->append(head, payload);
     run.places.push_back(at.place);
-    if (is_completion(type)) run.depends = at.lsn;
+    if (steers(type)) run.depends = at.lsn;
     if (!rides_along(type, flags)) want_flush();
     return at;
   } catch (const payload_error&) {

@@ -6,6 +6,8 @@
 #include <weir/time.hpp>
 
 #include "core/region.hpp"
+#include "durable/journal_error.hpp"
+#include "durable/journal_files.hpp"
 
 namespace weir::detail {
 
@@ -64,6 +66,11 @@ void engine_core::open() {
 
 void engine_core::see(const record_head& head, std::string_view payload, std::uint64_t lsn,
                       record_place place) {
+  if (!is_record_type(head.type))
+    raise_corrupt(setup_.path + "/" + segment_name(segment_of(place)), offset_of(place),
+                  "a record of type " + std::to_string(head.type) +
+                      ", which this version of weir does not know; open the journal with the "
+                      "version that wrote it");
   const auto type = static_cast<record_type>(head.type);
   if (type == record_type::run_start) return see_start(head, payload, lsn, place);
   durable_run* const found = seen(head.run);
@@ -74,7 +81,8 @@ void engine_core::see(const record_head& head, std::string_view payload, std::ui
   durable_run& run = *found;
   if (type == record_type::run_end) return see_end(run, head, payload, lsn, place);
   run.places.push_back(place);
-  if (is_completion(type)) run.depends = lsn;
+  if (steers(type)) run.depends = lsn;
+  if (type != record_type::cancel && type != record_type::signal) run.begun = true;
   if (type == record_type::cancel) {
     run.cancel_asked = true;
     if (head.index != 0) run.caller_asked = true;
@@ -204,10 +212,13 @@ task<> engine_core::shut_down() {
   starting_.clear();
   if (journal_ != nullptr) wake_durable();
   writer_.reset();
+  looked_for_room_.set();  // what the writer still found out reaches nobody
   if (journal_ != nullptr) close_journal();
   journal_.reset();
   events_.close();
   host_.env().remove_watch(alarm_);
+  pump_.reset();
+  flusher_.reset();
   ended_ = true;
 }
 

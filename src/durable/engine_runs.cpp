@@ -14,28 +14,24 @@ namespace weir::detail {
 // ------------------------------------------------------------------ work strands
 
 work_strand::work_strand(engine_core& engine, work what, loop& host) noexcept
-    : engine_(&engine), work_(what) {
+    : engine_(engine), work_(what), host_(host) {
   top = host.root_scope();
 }
 
 void work_strand::wake() noexcept {
-  if (!queued) engine_->host().push(*this);
+  if (!queued) host_.push(*this);
 }
 
 bool work_strand::begin_turn() noexcept {
   strand* const self = std::exchange(current, nullptr);
-  if (engine_ != nullptr) (engine_->*work_)();
+  (engine_.*work_)();
   current = self;
   return false;
 }
 
-void work_strand::end_turn() noexcept {
-  if (engine_ == nullptr) delete this;
-}
-
 void work_strand::drop(work_strand* s) noexcept {
   if (s->queued && !in_dead_world()) {
-    s->engine_ = nullptr;
+    s->host_.let_stray(*s);
   } else {
     delete s;
   }
@@ -47,13 +43,25 @@ namespace {
 /// stop waiting for it.
 constexpr int recovery_patience = 16;
 
+/// Of a message that needs a file of its own, which cannot be written: this much of it is in the
+/// log.
+constexpr std::size_t short_text_bytes = 4096;
+
+std::string shortened(std::string text) {
+  if (text.size() <= short_text_bytes) return text;
+  std::size_t end = short_text_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;  // UTF-8
+  text.resize(end);
+  return text.append("...");
+}
+
 }  // namespace
 
 // ------------------------------------------------------------------ resuming
 
 void engine_core::resume(durable_run& run) {
   if (run.live != nullptr || run.resuming || run.ended() || !open_) return;
-  if (run.begins > run.started && !run.cancel_asked && run.begins > wall_now()) {
+  if (!run.cancel_asked && waits_to_begin(run)) {
     if (run.alarm != nullptr) return;
     return set_alarm(run, ticks_of(run.begins), run.start_place);
   }
@@ -186,8 +194,9 @@ void engine_core::drive(durable_run& run) {
     if (!running()) return;
     run.block(message_of(std::current_exception()));
   }
-  if (run.resuming && (!run.live->replaying || how == durable_run::progress::blocked))
-    replayed(run);
+  const bool blocked = how == durable_run::progress::blocked;
+  if (run.resuming && (!run.live->replaying || blocked)) replayed(run);
+  if (!blocked && !run.resuming) run.cancelled_blocked.reset();
   switch (how) {
     case durable_run::progress::more:
       if (run.recovering && ++run.restless_turns == recovery_patience) has_recovered(run);
@@ -226,7 +235,7 @@ void engine_core::end_run(durable_run& run) {
   try {
     at = record_end(run);
   } catch (const payload_error& e) {
-    const std::string text = "the result of run '" + run.id + "': " + e.what();
+    const std::string text = shortened("the result of run '" + run.id + "': " + e.what());
     const auto code = static_cast<errc>(e.code().value());
     run.error = std::make_exception_ptr(error(code, text));
     run.outcome = command_answer{command_answer::sort::error, code, text};
@@ -235,14 +244,25 @@ void engine_core::end_run(durable_run& run) {
   (void)note_end(run, at);
 }
 
-// The runs that it has called go on without it, and are asked to end.
+// The runs that it has called go on without it, and are asked to end. A message that is too long
+// for the space on the disk is shortened.
 void engine_core::end_blocked(durable_run& run) {
+  std::string text("cancelled while it was blocked, so its cleanup did not run");
+  if (!run.cancelled_blocked->empty()) text.append(" (").append(*run.cancelled_blocked).append(")");
+  text.append("; it was blocked because ").append(run.message);
   run.outcome.emplace();
   run.outcome->how = command_answer::sort::cancelled;
-  run.outcome->text = std::move(*run.cancelled_blocked);
+  run.outcome->text = std::move(text);
   if (run.alarm != nullptr) stop_timer(*run.alarm);
   run.alarm.reset();
-  if (!note_end(run, record_end(run))) return;
+  journal::appended at{};
+  try {
+    at = record_end(run);
+  } catch (const payload_error&) {
+    run.outcome->text = shortened(std::move(run.outcome->text));
+    at = record_end(run);
+  }
+  if (!note_end(run, at)) return;
   std::vector<durable_run*> called;
   for (const auto& [number, other] : runs_)
     if (other->parent == run.number() && !other->ended()) called.push_back(other.get());
@@ -262,11 +282,13 @@ bool engine_core::note_end(durable_run& run, journal::appended at) {
   run.places = {};
   run.resolved = {};
   ending_.push_back(&run);
+  run.callees.reset();
   const auto callers = std::move(run.callers);
   if (callers == nullptr) return true;
-  for (const durable_run::caller& c : *callers) {
+  for (const durable_run::call_link& c : *callers) {
     durable_run* waiting = find(c.run);
     if (waiting == nullptr || waiting->ended()) continue;
+    if (waiting->callees != nullptr) waiting->callees->erase({run.number(), c.command});
     if (waiting->live == nullptr) {
       resume(*waiting);
     } else if (waiting->live->issued.contains(c.command) && !waiting->live->replaying) {
@@ -313,6 +335,7 @@ void engine_core::block_run(durable_run& run, std::string why) {
   run.state = durable::run_state::blocked;
   run.message = std::move(why);
   if (run.resuming) replayed(run);
+  if (run.cancelled_blocked) return end_blocked(run);
   tell_blocked(run);
 }
 

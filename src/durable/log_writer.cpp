@@ -46,21 +46,22 @@ std::uint64_t log_writer::last_known() const noexcept {
   return at_.known.first_segment + at_.known.begun - 1;
 }
 
-void log_writer::note(std::uint64_t durable_lsn) {
-  at_.known.durable_lsn = std::max(at_.known.durable_lsn, durable_lsn);
-  at_.known.begun = static_cast<std::uint32_t>(at_.segment - at_.known.first_segment + 1);
-  write_manifest(files_, at_.known);
+void log_writer::note(std::uint64_t durable_lsn, bool closed) {
+  manifest next = at_.known;
+  next.durable_lsn = std::max(next.durable_lsn, durable_lsn);
+  next.begun = static_cast<std::uint32_t>(at_.segment - next.first_segment + 1);
+  next.closed = closed;
+  write_manifest(files_, next);
+  at_.known = next;
 }
 
-void log_writer::note_close(std::uint64_t durable_lsn) {
-  at_.known.closed = true;
-  note(durable_lsn);
-}
+void log_writer::note_close(std::uint64_t durable_lsn) { note(durable_lsn, true); }
 
-// It is proof of what is on the disk already, so a disk without space can do without it.
+// It is proof of what is on the disk already, so a disk without space can do without it until the
+// next commit.
 void log_writer::note_segment(std::uint64_t durable_lsn) {
   try {
-    note(durable_lsn);
+    note(durable_lsn, false);
   } catch (const std::exception& e) {
     if (!is_no_space(e)) throw;
   }

@@ -22,7 +22,9 @@ struct no_room : std::runtime_error {
 /// Invariants: a segment is begun (its header is written) only after all of the one before it was
 /// synced, so a header proves that what precedes its first LSN was durable. A record is written
 /// only after its blob lasts. A file that a batch goes to has its name on the disk. Before a batch
-/// that begins a segment is acknowledged, the manifest says that the segment was begun.
+/// that begins a segment is acknowledged, the manifest says that the segment was begun; if there is
+/// no space for the manifest, the batch is acknowledged without, and every batch that follows tries
+/// to write it again. `known` is what the manifest on the disk says.
 /// Threads: one at a time; it shares nothing with who makes the batches.
 class log_writer {
  public:
@@ -45,7 +47,7 @@ class log_writer {
   void note_close(std::uint64_t durable_lsn);
 
  private:
-  void note(std::uint64_t durable_lsn);
+  void note(std::uint64_t durable_lsn, bool closed);
   std::uint64_t last_known() const noexcept;
   void note_segment(std::uint64_t durable_lsn);
   void next_segment();

@@ -40,6 +40,7 @@ durable_run::~durable_run() {
 }
 
 void durable_run::begin(const handler_base& code, std::string input, run_history history) {
+  begun = true;
   live = std::make_unique<live_run>(*this, host());
   live->history = std::move(history);
   live->clock = std::max(started, begins);

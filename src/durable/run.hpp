@@ -191,11 +191,13 @@ inline constexpr const char* old_code =
 ///    inner loop is the loop of the thread.
 /// 2. Completions are delivered in the order of the journal, one at a time, and what they wake is
 ///    run until nothing is ready before the next one: so a replay takes the same course.
-/// 3. While replaying, nothing is appended and nothing is started: commands are compared with the
-///    journal. Those that it does not have were lost with its tail, or are new; they are appended
-///    when the replay has found all others again. Afterwards every command is appended when it is
-///    issued.
-/// 4. What leaves the process (the start of a step, a result) waits until `depends` is durable.
+/// 3. While replaying, nothing is started and no command is appended: commands are compared with
+///    the journal. Those that it does not have were lost with its tail, or are new; they are
+///    appended when the replay has found all others again. Afterwards every command is appended
+///    when it is issued. `hurried` is appended during a replay, too, if the journal does not say
+///    after how many turns a restless run got a completion.
+/// 4. What leaves the process (the start of a step, a result) waits until `depends` is durable: the
+///    last record that says what the run was told, or when.
 class durable_run final : public run_seam {
  public:
   enum class progress { parked, more, ended, blocked };
@@ -221,6 +223,7 @@ class durable_run final : public run_seam {
   std::uint64_t depends = 0;         // the LSN of the last record that its future depends on
   std::vector<record_place> places;  // of all records but start and end
   std::unordered_set<std::uint64_t> resolved;  // awakeables that have an answer
+  bool begun = false;  // its handler was called, in this life or an earlier one
   bool cancel_asked = false;
   bool caller_asked = false;              // by the run that called it
   int restless_turns = 0;                 // since the last life
@@ -230,13 +233,17 @@ class durable_run final : public run_seam {
   wait_list askers;                       // who wait for its end
   std::unique_ptr<live_run> live;
   std::unique_ptr<run_timer> alarm;  // wakes it while it is not in memory
-  struct caller {
+  /// A call between this run and another one: that run, and the command of the caller.
+  struct call_link {
     std::uint64_t run;
     std::uint64_t command;
-    auto operator<=>(const caller&) const = default;
+    auto operator<=>(const call_link&) const = default;
   };
-  std::unique_ptr<std::set<caller>> callers;  // runs that wait for its end; null: none
-  /// It is blocked and was cancelled: it ends, with this message, as soon as its steps have.
+  using call_links = std::unique_ptr<std::set<call_link>>;  // null: none
+  call_links callers;                                       // runs that wait for its end
+  call_links callees;  // runs whose ends it waits for; may have some that have ended
+  /// It was cancelled for this reason while it was blocked: it ends as soon as its steps have, or
+  /// when it is blocked again by the replay that is under way.
   std::optional<std::string> cancelled_blocked;
   bool resuming = false;    // waits for its turn to be replayed, or is being replayed
   bool recovering = false;  // from the last life

@@ -28,8 +28,13 @@ enum class record_type : std::uint16_t {
   hurried = 12,   // a completion was delivered to a run that did not come to rest
 };
 
-/// Whether it tells the run something: those are replayed in order, and what the run does next
-/// depends on them.
+/// Records of other types were written by a later version: what such a run did is not known.
+constexpr bool is_record_type(std::uint16_t number) noexcept {
+  return number >= static_cast<std::uint16_t>(record_type::run_start) &&
+         number <= static_cast<std::uint16_t>(record_type::hurried);
+}
+
+/// Whether it tells the run something: those are replayed in order.
 constexpr bool is_completion(record_type type) noexcept {
   switch (type) {
     case record_type::cancel:
@@ -42,6 +47,11 @@ constexpr bool is_completion(record_type type) noexcept {
     default:
       return false;
   }
+}
+
+/// Whether what the run does next depends on it.
+constexpr bool steers(record_type type) noexcept {
+  return is_completion(type) || type == record_type::hurried;
 }
 
 /// Writes the parts of a payload one after the other: numbers little-endian, texts with their

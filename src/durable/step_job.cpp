@@ -88,20 +88,25 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
   outcome<std::string> out;
   auto call = [&] { return job.attempt(); };
   for (;;) {
-    if (job.once_) {
+    if (job.once_ && !job.value_) {
       const std::uint64_t lsn =
           job.engine_.append(job.run_, record_type::intent, 0, job.command_, {}).lsn;
       co_await job.engine_.durable(lsn);
     }
     job.engine_.require_running();
     attempts.begin();
-    co_await detail::into(out, call);
-    if (out.is_value() && job.record_value(out)) {
-      end.reached();
-      co_return;
+    if (!job.value_) co_await detail::into(out, call);
+    if (out.is_value()) job.value_ = out.take();
+    // What was done is not done again because there is no space for its result: that waits.
+    while (job.value_) {
+      const recorded how = job.record_value(out);
+      if (how == recorded::yes) {
+        end.reached();
+        co_return;
+      }
+      if (how == recorded::failed) break;
+      co_await sleep(room_interval);
     }
-    // What was done once is not done again because its result is too large for the disk.
-    if (job.once_ && job.unwritten_) break;
     const duration pause = attempts.after_failure(out);
     if (pause < duration::zero()) break;
     const std::uint64_t lsn = job.record_attempt(message_of(out.error()));
@@ -116,27 +121,28 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
   job.finish();
 }
 
-// A value that cannot be written is a failed attempt; the next one may find room.
-bool step_job::record_value(outcome<std::string>& out) {
+// A value that the disk refuses is a failed attempt; the next one only writes it.
+step_job::recorded step_job::record_value(outcome<std::string>& out) {
   if (run_.state == durable::run_state::blocked) {
     lost();
-    return true;
+    return recorded::yes;
   }
   completion what{record_type::answer, command_, engine_.wall_now(), {}, {}};
   what.answer.how = command_answer::sort::value;
-  what.answer.text = out.take();
+  what.answer.text = std::move(*value_);
   try {
     engine_.tell_run(run_, std::move(what));
   } catch (const payload_error& e) {
-    unwritten_ = true;
+    value_ = std::move(what.answer.text);
+    const auto code = static_cast<errc>(e.code().value());
+    if (code == errc::journal_full) return recorded::no_room;
     out.reset();
     out.set_error(std::make_exception_ptr(
-        error(static_cast<errc>(e.code().value()),
-              "the result of step '" + name_ + "' of run '" + run_.id + "': " + e.what())));
-    return false;
+        error(code, "the result of step '" + name_ + "' of run '" + run_.id + "': " + e.what())));
+    return recorded::failed;
   }
   leave();
-  return true;
+  return recorded::yes;
 }
 
 // Its number counts; a message that cannot be written is left out.

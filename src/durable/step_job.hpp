@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include <weir/future.hpp>
 #include <weir/step.hpp>
@@ -29,8 +31,10 @@ class step_job final : public std::enable_shared_from_this<step_job>, public ste
  private:
   static task<> work(std::shared_ptr<step_job> self);
   task<std::string> attempt();
-  /// False: it could not be written, and `out` is that error.
-  bool record_value(outcome<std::string>& out);
+  /// Whether the value was recorded; if there is room for it later, it may be tried again. For any
+  /// other reason `out` is the error.
+  enum class recorded { yes, no_room, failed };
+  recorded record_value(outcome<std::string>& out);
   std::uint64_t record_attempt(const std::string& message);
   void finish();
   void finish_cancelled();
@@ -44,7 +48,7 @@ class step_job final : public std::enable_shared_from_this<step_job>, public ste
   step_body& body_;
   retry_options retry_;
   bool once_;
-  bool unwritten_ = false;  // the last value was not recorded
+  std::optional<std::string> value_;  // of the body, which is not called again
   bool begun_ = false;
   bool asked_ = false;
   std::source_location site_;

@@ -131,11 +131,17 @@ class real_file final : public disk_file {
 /// to the parent alone, and it ends with the parent.
 class real_lock final : public disk_lock, private detail::fork_watch {
  public:
-  real_lock(std::string path, descriptor locked)
+  real_lock(std::string path, descriptor locked, const detail::no_forks& meanwhile)
       : disk_lock(std::move(path)), descriptor_(std::move(locked)) {
-    watch();
+    watch(meanwhile);
   }
-  ~real_lock() override { unwatch(); }
+  // A child that has just been forked may not have closed it yet; the lock ends now, for both.
+  ~real_lock() override {
+    const detail::no_forks meanwhile;
+    unwatch(meanwhile);
+    if (descriptor_.number() >= 0) ::flock(descriptor_.number(), LOCK_UN);
+    descriptor_.close();
+  }
 
  private:
   void in_child() noexcept override { descriptor_.close(); }
@@ -222,12 +228,13 @@ class posix_disk final : public disk {
   // flock and not a POSIX record lock: it belongs to the open file, so a second lock in the same
   // process is refused too, and closing another descriptor of the file does not release it.
   std::unique_ptr<disk_lock> lock(const std::string& path) override {
+    const detail::no_forks meanwhile;
     descriptor opened = open_descriptor("lock", path, O_RDWR | O_CREAT);
     if (uninterrupted([&] { return ::flock(opened.number(), LOCK_EX | LOCK_NB); }) != 0) {
       if (errno == EWOULDBLOCK) detail::raise_disk_locked(path);
       raise_disk(errno, "lock", path);
     }
-    return std::make_unique<real_lock>(path, std::move(opened));
+    return std::make_unique<real_lock>(path, std::move(opened), meanwhile);
   }
 };
 

@@ -3,11 +3,13 @@
 // wake-ups.
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -41,10 +43,10 @@ void ring(const bell& b) {
 
 class counted_watch final : public fork_watch {
  public:
-  counted_watch() { watch(); }
+  counted_watch() { watch(weir::detail::no_forks()); }
   counted_watch(const counted_watch&) = delete;
   counted_watch& operator=(const counted_watch&) = delete;
-  ~counted_watch() { unwatch(); }
+  ~counted_watch() { unwatch(weir::detail::no_forks()); }
   void in_child() noexcept override { ++given_up; }
   int given_up = 0;
 };
@@ -99,4 +101,31 @@ TEST(fork, a_process_knows_that_it_was_forked_off) {
             }),
             0);
   EXPECT_TRUE(here.is_here());
+}
+
+namespace {
+
+/// What a child does with a bell that it could not replace: it may only close what is its own.
+int end_bell_without_files(std::optional<bell>& b, const rlimit& usual) {
+  ::setrlimit(RLIMIT_NOFILE, &usual);
+  if (b->number() != -1) return 1;
+  const int other = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  const int another = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  b.reset();
+  const bool open = ::fcntl(other, F_GETFD) >= 0 && ::fcntl(another, F_GETFD) >= 0;
+  return open ? 0 : 2;
+}
+
+}  // namespace
+
+TEST(fork, a_child_without_files_for_a_bell_of_its_own_closes_none_of_others) {
+  std::optional<bell> b(std::in_place, "loop");
+  rlimit usual{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
+  rlimit none = usual;
+  none.rlim_cur = 0;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const int status = in_child([&] { return end_bell_without_files(b, usual); });
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_EQ(status, 0);
 }

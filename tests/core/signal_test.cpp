@@ -163,7 +163,29 @@ void dump_on_quit() {
   leave(contains(text, "sleep"));
 }
 
+/// The last thing that a loop does, so that it does not look at signals any more.
+void quit_at_the_end() {
+  int ends[2];
+  if (::pipe2(ends, O_NONBLOCK) != 0) leave(false);
+  ::dup2(ends[1], STDERR_FILENO);
+  weir::run({.handle_signals = true}, []() -> task<> {
+    send(SIGQUIT);
+    co_return;
+  });
+  weir::run({.handle_signals = true}, []() -> task<> {
+    for (int i = 0; i < 1000; ++i) co_await weir::yield();
+    co_await weir::sleep(1ms);
+  });
+  std::string text;
+  read_more(ends[0], text);
+  leave(text.empty());
+}
+
 }  // namespace
+
+TEST(signal_death, a_sigquit_that_no_loop_took_is_not_answered_by_a_later_run) {
+  EXPECT_EXIT(quit_at_the_end(), testing::ExitedWithCode(0), "");
+}
 
 // C038
 TEST(signal_death, the_first_sigterm_cancels_the_root_and_lets_it_clean_up) {

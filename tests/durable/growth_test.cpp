@@ -251,6 +251,91 @@ TEST(durable_growth, callers_of_one_run) {
   });
 }
 
+namespace {
+
+/// Waits for one that waits.
+task<int> relays(int n) { co_return co_await weir::call<int>("hears", n, {.id = "last"}); }
+
+/// Calls `n` runs by their ids, all at once, when it is told to.
+task<int> calls_many(int n) {
+  (void)co_await weir::signal<int>("begin").wait();
+  int sum = 0;
+  auto one = [&](int i) -> task<> {
+    const std::string id = "t" + std::to_string(i);
+    const int input = 0;
+    sum += co_await weir::call<int>("relays", input, {.id = id});
+  };
+  auto body = [&](weir::scope& s) -> task<> {
+    for (int i = 0; i < n; ++i) s.spawn(one(i));
+    co_return;
+  };
+  co_await weir::with_scope(body);
+  co_return sum;
+}
+
+}  // namespace
+
+// Each call looks for a circle. A crowd that waits for the caller is not gone through by each.
+TEST(durable_growth, calls_of_one_run_that_many_wait_for) {
+  for (const bool ended : {false, true}) {
+    expect_linear([ended](int n) {
+      auto waits_for_hub = [](int many) -> task<int> {
+        co_return co_await weir::call<int>("calls_many", many, {.id = "hub"});
+      };
+      auto setup = [=](durable::engine& e) {
+        e.add("hears", hears);
+        e.add("relays", relays);
+        e.add("calls_many", calls_many);
+        e.add("h", waits_for_hub);
+      };
+      return visits_of(setup, [n, ended](durable::engine& e) -> task<> {
+        auto hub = co_await e.start<int>("calls_many", {.id = "hub"}, n);
+        for (int i = 0; i < n; ++i)
+          (void)co_await e.start<int>("relays", {.id = "t" + std::to_string(i)}, 0);
+        co_await start_all(e, "h", n);
+        if (ended) {
+          EXPECT_TRUE(co_await e.signal("last", "go", 1));
+        }
+        co_await weir::sleep(1s);
+        EXPECT_TRUE(co_await e.signal("hub", "begin", 1));
+        co_await weir::sleep(1s);
+        EXPECT_EQ(co_await e.signal("last", "go", 1), !ended);
+        EXPECT_EQ(co_await hub.result(), n);
+      });
+    });
+  }
+}
+
+// And the other way: a run that waits for a crowd, and is called by many that others wait for.
+TEST(durable_growth, calls_by_many_of_a_run_that_waits_for_many) {
+  expect_linear([](int n) {
+    auto calls_hub = [](int many) -> task<int> {
+      (void)co_await weir::signal<int>("begin").wait();
+      co_return co_await weir::call<int>("calls_many", many, {.id = "hub"});
+    };
+    auto calls_caller = [](int i) -> task<int> {
+      co_return co_await weir::call<int>("calls_hub", i, {.id = "c" + std::to_string(i)});
+    };
+    auto setup = [=](durable::engine& e) {
+      e.add("hears", hears);
+      e.add("relays", relays);
+      e.add("calls_many", calls_many);
+      e.add("calls_hub", calls_hub);
+      e.add("h", calls_caller);
+    };
+    return visits_of(setup, [n](durable::engine& e) -> task<> {
+      auto hub = co_await e.start<int>("calls_many", {.id = "hub"}, n);
+      EXPECT_TRUE(co_await e.signal("hub", "begin", 1));
+      co_await start_all(e, "h", n);
+      for (int i = 0; i < n; ++i)
+        EXPECT_TRUE(co_await e.signal("c" + std::to_string(i), "begin", 1));
+      co_await weir::sleep(1s);
+      EXPECT_TRUE(co_await e.signal("last", "go", 1));
+      EXPECT_EQ(co_await hub.result(), n);
+    });
+  });
+}
+
 TEST(durable_growth, operations_that_absorb_the_cancellation_of_their_run) {
   expect_linear([](int n) {
     auto absorbs = [](int count) -> task<int> {

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "durable/journal_support.hpp"
+#include "durable/manifest.hpp"
+#include "durable/support/refusing_disk.hpp"
 
 using namespace journal_aid;
 using disk_aid::rig;
@@ -295,6 +297,42 @@ TEST(journal_fault, shortness_of_space_passes_without_records_when_room_is_looke
 }
 
 // Promise: a payload that cannot be written fails its operation and nothing else.
+// Promise: a segment that is missing is damage. The manifest says how many there are.
+TEST(journal_fault, a_manifest_that_had_no_room_is_written_by_the_next_commit) {
+  for (const int refusals : {0, 1, 3}) {
+    rig r;
+    durable_test::refusing_disk disk(r.disk);
+    {
+      opened o(disk);
+      disk.refuse("MANIFEST", ENOSPC, refusals);
+      const texts parts(12, std::string(8000, 'x'));  // more than a segment, less than two
+      for (const std::string& part : parts) EXPECT_EQ(code_of_commit(o.j, part), errc{});
+      EXPECT_EQ(disk.refusals, 0);
+    }
+    r.disk.crash();
+    EXPECT_EQ(payloads(r.disk).size(), 12u);
+    r.disk.crash();
+    r.disk.unlink(segment(2));
+    if (r.disk.exists(segment(3))) r.disk.unlink(segment(3));
+    EXPECT_EQ(code_of([&] { (void)payloads(r.disk); }), errc::journal_corrupt) << refusals;
+  }
+}
+
+TEST(journal_fault, a_close_whose_manifest_had_no_room_has_not_closed_the_journal) {
+  rig r;
+  durable_test::refusing_disk disk(r.disk);
+  opened o(disk);
+  EXPECT_EQ(code_of_commit(o.j, "one"), errc{});
+  disk.refuse("MANIFEST", ENOSPC, 1);
+  EXPECT_NE(code_of([&] { o.j.close(); }), errc{});
+  EXPECT_EQ(disk.refusals, 0);
+  o.j.close();  // the space is there now
+  const auto written = weir::detail::read_manifest({&r.disk, "j", true});
+  ASSERT_TRUE(written.has_value());
+  EXPECT_TRUE(written->closed);
+  EXPECT_EQ(written->durable_lsn, 1u);
+}
+
 TEST(journal_fault, a_payload_that_cannot_be_written_is_refused_before_anything_refers_to_it) {
   for (int kind = 0; kind < 2; ++kind) {
     rig r;

@@ -181,6 +181,67 @@ TEST(durable_restless, time_limits_around_what_never_parks_end_it) {
   });
 }
 
+namespace {
+
+/// So many runs that a commit is made before all of them had their turn, and another one is put off
+/// while they are busy.
+constexpr int crowd = 300;
+
+std::string in_crowd(int i) { return "c" + std::to_string(i); }
+
+/// All of the crowd are busy from now on for some turns.
+task<> wake_crowd(durable::engine& e, weir::scope& s) {
+  auto wakes = [&e](int i) -> task<> { EXPECT_TRUE(co_await e.signal(in_crowd(i), "go", 1)); };
+  for (int i = 0; i < crowd; ++i) s.spawn(wakes(i));
+  co_await weir::yield();
+}
+
+}  // namespace
+
+// A step is visible to others only when all that led to it is on the disk: here, after how many
+// turns the cancellation came. That has a record of its own, which a commit may have missed that
+// has the cancellation.
+TEST(durable_restless, run_starts_no_step_before_the_place_of_its_cancellation_is_recorded) {
+  const stage on;
+  static long turns = 0;
+  auto handler = [](weir::scope& s, int n) -> task<std::string> {
+    if (n == 2) {
+      (void)co_await weir::signal<int>("go").wait();
+      for (int i = 0; i < 500; ++i) co_await weir::yield();
+      co_return "was busy";
+    }
+    turns = 0;
+    s.defer([]() -> task<> {
+      const std::string seen = std::to_string(turns);
+      co_await weir::step("undo", [&] {
+        note("undo " + seen);
+        effect("undone");
+      });
+    });
+    for (;; ++turns) co_await weir::yield();
+  };
+  life_that_dies_in("undone", [&] {
+    session_of(on, handler, [](durable::engine& e) -> task<> {
+      for (int i = 0; i < crowd; ++i)
+        (void)co_await e.start<std::string>("h", {.id = in_crowd(i)}, 2);
+      auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
+      co_await turns_until([] { return turns > 13'000; });
+      auto body = [&](weir::scope& s) -> task<> {
+        co_await wake_crowd(e, s);
+        const long before = turns;
+        co_await turns_until([&] { return turns > before; });  // then it is the last of them
+        run.cancel();
+        (void)co_await run.result();
+      };
+      co_await weir::with_scope(body);
+    });
+  });
+  whole_life([&] { EXPECT_EQ(ending(on, handler), "cancelled"); });
+  const lines undone = noted("undo ");
+  ASSERT_EQ(undone.size(), 2u);
+  EXPECT_EQ(undone[0], undone[1]);
+}
+
 // ------------------------------------------------------------------------------ circles of calls
 
 namespace {

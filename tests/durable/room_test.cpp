@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A disk without space. Promises: a payload that cannot be written fails its operation and nothing
 // else; "no space: errc::journal_full" lasts for as long as there is none, and no longer.
+#include "durable/support/refusing_disk.hpp"
 #include "durable/support/stage.hpp"
 #include "support/disk_aid.hpp"
 
@@ -145,31 +146,82 @@ TEST(durable_room, an_answer_or_signal_that_cannot_be_written_may_be_given_again
   });
 }
 
-// As documented: a result that cannot be written is a failed attempt.
-TEST(durable_room, a_step_whose_result_cannot_be_written_is_tried_again_by_its_policy) {
-  with_world([](durable::engine& e, sim::world& w) -> task<> {
-    fill_disk(w);
-    auto run = co_await e.start<int>("makes_large", {.id = "r"}, 1);
-    const auto error = co_await aid::attempt([&] { return run.result(); });
-    EXPECT_EQ(aid::code_of(error), errc::terminal) << aid::what_of(error);
-    EXPECT_TRUE(aid::contains(aid::what_of(error), "the result of step 'make' of run 'r'"));
-    EXPECT_EQ(times("made"), 3);
-    w.disk().set({});
-    auto next = co_await e.start<int>("makes_large", {.id = "s"}, 1);
-    EXPECT_EQ(co_await next.result(), 20'000);
-  });
+// What was done is not done again because there is no space for its result.
+TEST(durable_room, the_result_of_a_step_waits_for_room_and_its_body_is_not_called_again) {
+  for (const char* handler : {"makes_large", "makes_large_once"}) {
+    with_world(
+        [handler](durable::engine& e, sim::world& w) -> task<> {
+          fill_disk(w);
+          auto run = co_await e.start<int>(handler, {.id = "r"}, 1);
+          co_await weir::sleep(1h);
+          EXPECT_EQ(e.get("r")->state, run_state::running);
+          co_await expect_alive(e, "meanwhile");
+          const weir::time_point then = weir::now();
+          w.disk().set({});
+          EXPECT_EQ(co_await run.result(), 20'000) << handler;
+          EXPECT_LE(weir::now() - then, 1s);
+          EXPECT_EQ(times("made"), 1) << handler;
+        },
+        [](durable::engine& e) -> task<> {
+          EXPECT_EQ(e.get("r")->state, run_state::completed);
+          co_return;
+        });
+  }
 }
 
-TEST(durable_room, a_step_once_whose_result_cannot_be_written_is_not_tried_again) {
-  with_world([](durable::engine& e, sim::world& w) -> task<> {
-    fill_disk(w);
-    auto run = co_await e.start<int>("makes_large_once", {.id = "r"}, 1);
-    const auto error = co_await aid::attempt([&] { return run.result(); });
-    EXPECT_TRUE(aid::contains(aid::what_of(error), "the result of step 'make' of run 'r'"));
-    EXPECT_TRUE(aid::contains(aid::what_of(error), "No space left on device"));
+TEST(durable_room, a_run_whose_step_waits_for_room_can_be_cancelled) {
+  for (const char* handler : {"makes_large", "makes_large_once"}) {
+    with_world([handler](durable::engine& e, sim::world& w) -> task<> {
+      fill_disk(w);
+      auto run = co_await e.start<int>(handler, {.id = "r"}, 1);
+      co_await weir::sleep(1min);
+      run.cancel();
+      EXPECT_EQ(co_await code_of([&] { return run.result(); }), errc::cancelled);
+      EXPECT_EQ(times("made"), 1);
+    });
+  }
+}
+
+TEST(durable_room, a_step_that_waits_for_room_when_the_engine_closes_is_done_by_the_next) {
+  with_world(
+      [](durable::engine& e, sim::world& w) -> task<> {
+        fill_disk(w);
+        (void)co_await e.start<int>("makes_large", {.id = "r"}, 1);
+        (void)co_await e.start<int>("makes_large_once", {.id = "once"}, 1);
+        co_await weir::sleep(1min);
+      },
+      [](durable::engine& e) -> task<> {
+        auto run = co_await e.start<int>("makes_large", {.id = "r"}, 1);
+        EXPECT_EQ(co_await run.result(), 20'000);
+        auto once = co_await e.start<int>("makes_large_once", {.id = "once"}, 1);
+        const auto error = co_await aid::attempt([&] { return once.result(); });
+        EXPECT_TRUE(aid::contains(aid::what_of(error), "whether it was done is not known"));
+      });
+}
+
+// An error of the disk is a failed attempt, and the next one only writes the result.
+TEST(durable_room, a_result_that_the_disk_refuses_is_written_again_by_the_policy_of_its_step) {
+  const stage on;
+  sim::world w({.seed = 1, .start_time = day0});
+  refusing_disk disk(w.disk());
+  auto options = on_disk(w);
+  options.disk = &disk;
+  w.run(with_open_engine(options, add_all, [&](durable::engine& e) -> task<> {
+    disk.refuse("blob", EIO, 2);
+    auto run = co_await e.start<int>("makes_large", {.id = "r"}, 1);
+    EXPECT_EQ(co_await run.result(), 20'000);
+    EXPECT_EQ(disk.refusals, 0);
     EXPECT_EQ(times("made"), 1);
-    co_await expect_alive(e, "afterwards");
-  });
+    disk.refuse("blob", EIO, 3);
+    auto next = co_await e.start<int>("makes_large", {.id = "s"}, 1);
+    const auto error = co_await aid::attempt([&] { return next.result(); });
+    EXPECT_TRUE(aid::contains(aid::what_of(error), "the result of step 'make' of run 's'"));
+    disk.refuse("blob", EIO, 1);
+    auto once = co_await e.start<int>("makes_large_once", {.id = "t"}, 1);
+    const auto refused = co_await aid::attempt([&] { return once.result(); });
+    EXPECT_TRUE(aid::contains(aid::what_of(refused), "the result of step 'make' of run 't'"));
+    EXPECT_EQ(times("made"), 3);
+  }));
 }
 
 TEST(durable_room, a_run_whose_result_cannot_be_written_fails_and_says_so) {
