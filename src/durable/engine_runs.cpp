@@ -29,13 +29,7 @@ bool work_strand::begin_turn() noexcept {
   return false;
 }
 
-void work_strand::drop(work_strand* s) noexcept {
-  if (s->queued && !in_dead_world()) {
-    s->host_.let_stray(*s);
-  } else {
-    delete s;
-  }
-}
+void work_strand::drop(work_strand* s) noexcept { loop::free(*s); }
 
 namespace {
 
