@@ -212,8 +212,12 @@ bool restart_window::charge(time_point now, const std::exception_ptr& error, std
                             duration within) {
   if (most == std::int64_t{unbounded}) return true;  // nobody will ask
   const bool room = has_room(now, most, within);
-  while (!failed_.empty() && now - failed_.front().when >= within) failed_.pop_front();
-  if (failed_.size() == most_errors) failed_.pop_front();
+  while (!failed_.empty() &&
+         (now - failed_.front().when >= within || failed_.size() == most_errors)) {
+    // An error's destructor is the user's, and may come back here.
+    const failed_life gone = std::move(failed_.front());
+    failed_.pop_front();
+  }
   failed_.push_back({now, error});
   if (!room) return false;
   stamps_.push_back(now);
@@ -229,7 +233,7 @@ std::vector<std::exception_ptr> restart_window::errors() const {
 
 void restart_window::clear() noexcept {
   stamps_.clear();
-  failed_.clear();
+  const auto gone = std::exchange(failed_, {});
 }
 
 }  // namespace weir::detail

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include <weir/detail/dump_line.hpp>
 
@@ -242,7 +243,7 @@ void join_wait::take() {
   region::collect_unobserved(*scope_);
   const std::exception_ptr error = region::raised_error(*scope_);
   if (error == nullptr) return;
-  scope_->failures_->raised.clear();
+  const auto gone = std::exchange(scope_->failures_->raised, {});
   std::rethrow_exception(error);
 }
 

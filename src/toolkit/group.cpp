@@ -2,6 +2,7 @@
 #include <weir/group.hpp>
 
 #include <string>
+#include <utility>
 
 #include <weir/detail/dump_line.hpp>
 
@@ -82,7 +83,7 @@ void group_wait::take() {
     raise(errc::already_waited,
           of_group("wait", group_->name()) + " was begun before; a group is waited for once");
   if (group_->first == nullptr) return;
-  region::problems(*group_).raised.clear();
+  const auto gone = std::exchange(region::problems(*group_).raised, {});
   std::rethrow_exception(group_->first);
 }
 

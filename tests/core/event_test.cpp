@@ -198,3 +198,25 @@ TEST(event, a_forgotten_error_dies_between_turns) {
     EXPECT_FALSE(died_inside);
   });
 }
+
+// "Destructors may do what other code may": also those of errors that the ring forgets.
+TEST(event, an_error_that_is_forgotten_may_emit_events) {
+  long gone = 0;
+  struct loud : std::exception {
+    explicit loud(long& count)
+        : leaves(std::make_shared<weir::permit>([&count] {
+            ++count;
+            throw boom(2);
+          })) {}
+    std::shared_ptr<weir::permit> leaves;
+  };
+  weir::run([&]() -> task<> {
+    for (int i = 0; i < 4000; ++i) {
+      {
+        weir::permit broken([&gone] { throw loud(gone); });
+      }
+      if (i % 10 == 0) co_await weir::yield();
+    }
+  });
+  EXPECT_EQ(gone, 4000);
+}
