@@ -12,6 +12,7 @@
 #include <weir/detail/generator.hpp>
 
 #include "core/dump_tree.hpp"
+#include "core/error_notes.hpp"
 #include "core/function_name.hpp"
 #include "core/loop.hpp"
 #include "core/region.hpp"
@@ -26,10 +27,6 @@ constexpr std::size_t max_indent = 32;
 constexpr std::size_t max_chain = 32;    // awaiting tasks shown per fiber
 constexpr std::size_t max_lines = 5000;  // of one loop
 constexpr auto patience = std::chrono::seconds(1);
-
-std::string place(const std::source_location& where) {
-  return std::string(where.file_name()) + ":" + std::to_string(where.line());
-}
 
 void indent(std::string& out, std::size_t depth) {
   out.append(2 * std::min(depth, max_indent), ' ');
@@ -80,12 +77,12 @@ void add_chain(std::string& out, const strand& s, const std::source_location& sp
     indent(out, depth);
     if (++shown > max_chain) return void(out.append("... more awaiting tasks\n"));
     out.append(shown == 1 ? "at " : "awaited at ");
-    out.append(place(f->awaiting.line() == 0 ? f->function : f->awaiting));
+    out.append(text_of(f->awaiting.line() == 0 ? f->function : f->awaiting));
     out.append(" in ").append(short_function_name(f->function.function_name())).push_back('\n');
   }
   if (shown > 0 || s.leaf == nullptr) return;
   indent(out, depth);
-  out.append("at ").append(place(spawned)).push_back('\n');
+  out.append("at ").append(text_of(spawned)).push_back('\n');
 }
 
 void add_reason(std::string& out, const context& c) {
@@ -101,7 +98,7 @@ void describe_fiber(std::string& out, const fiber& f, std::size_t depth) {
   indent(out, depth);
   out.append(f.driven ? "agent" : f.background && !f.hidden ? "service" : "fiber");
   dump_line(out).add_name(f.name == nullptr ? "" : f.name);
-  out.append(" spawned at ").append(place(f.site));
+  out.append(" spawned at ").append(text_of(f.site));
   add_reason(out, f);
   add_state(out, f);
   if (f.driven) {

@@ -185,15 +185,11 @@ void add_line(std::string& out, std::size_t depth, std::string_view text) {
   out.append(2 * std::min(depth, max_indent), ' ').append(text).push_back('\n');
 }
 
-std::string place(const std::source_location& where) {
-  return std::string(where.file_name()) + ":" + std::to_string(where.line());
-}
-
 void add_notes(std::string& out, std::size_t depth, const std::exception_ptr& error) {
   for (const detail::error_note& note : detail::notes_of(error)) {
     if (note.kind == detail::error_note::sort::fiber) {
       const std::string as = note.name.empty() ? "" : " as '" + note.name + "'";
-      add_line(out, depth, "spawned at " + place(note.where) + as);
+      add_line(out, depth, "spawned at " + detail::text_of(note.where) + as);
       continue;
     }
     const bool awaited = note.where.line() != 0;
@@ -203,7 +199,7 @@ void add_notes(std::string& out, std::size_t depth, const std::exception_ptr& er
     add_line(out, depth,
              (note.thrown ? "thrown in " : "awaited in ") +
                  detail::short_function_name(note.function.function_name()) + at +
-                 place(awaited ? note.where : note.function));
+                 detail::text_of(awaited ? note.where : note.function));
   }
 }
 
