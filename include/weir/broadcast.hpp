@@ -399,6 +399,7 @@ class emit_wait : public simple_wait<emit_wait<T>, linked_wait> {
     core_->emitters().remove(*this);
     return cancel_result::done;
   }
+  bool in_line() const noexcept override { return true; }
   void describe(dump_line& line) const override { describe_broadcast(line, "emit to"); }
   bool failed() const noexcept { return fate_ != fate::waiting || error_ != nullptr; }
   void poll_failed(std::exception_ptr e) noexcept { error_ = std::move(e); }

@@ -270,6 +270,7 @@ class receive_wait : public simple_wait<receive_wait<T>, linked_wait> {
     channel_->remove_consumer(*this);
     return cancel_result::done;
   }
+  bool in_line() const noexcept override { return true; }
   void describe(dump_line& line) const override { channel_->describe(line, "next of"); }
   bool failed() const noexcept { return error_ != nullptr; }
   void poll_failed(std::exception_ptr e) noexcept { error_ = std::move(e); }

@@ -42,6 +42,7 @@ class acquire_wait : public simple_wait<acquire_wait, linked_wait> {
   bool try_now() noexcept;
   void arm() noexcept;
   cancel_result withdraw() noexcept override;
+  bool in_line() const noexcept override { return true; }
   void describe(dump_line& line) const override;
   bool failed() const noexcept { return fate_ != fate::waiting && fate_ != fate::granted; }
   permit take();

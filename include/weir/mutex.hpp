@@ -54,6 +54,7 @@ class lock_wait : public simple_wait<lock_wait, linked_wait> {
   bool try_now() noexcept;
   void arm() noexcept;
   cancel_result withdraw() noexcept override;
+  bool in_line() const noexcept override { return true; }
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;
   mutex_guard take() noexcept {

@@ -96,6 +96,7 @@ class next_wait : public simple_wait<next_wait<T>, linked_wait> {
     queue_->consumers_.remove(*this);
     return cancel_result::done;
   }
+  bool in_line() const noexcept override { return true; }
   void describe(dump_line& line) const override {
     queue_->describe(line, "next of", queue_->size());
   }
@@ -149,6 +150,7 @@ class push_wait : public simple_wait<push_wait<T>, linked_wait> {
     queue_->producers_.remove(*this);
     return cancel_result::done;
   }
+  bool in_line() const noexcept override { return true; }
   void describe(dump_line& line) const override {
     queue_->describe(line, "push to", queue_->size());
   }

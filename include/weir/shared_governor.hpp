@@ -38,6 +38,7 @@ class shared_wait : public simple_wait<shared_wait> {
   bool try_now();
   void arm();
   cancel_result withdraw() noexcept override;
+  bool in_line() const noexcept override { return true; }
   void describe(dump_line& line) const override;
   bool fits_run() const noexcept override;
   bool failed() const noexcept { return fate_ != fate::waiting && fate_ != fate::granted; }

@@ -121,9 +121,13 @@ class generator_stage {
   static constexpr bool leaves_pending = false;
 
   explicit generator_stage(generator_of<T>* adopted) noexcept : self_(adopted) {}
-  generator_stage(generator_stage&& other) noexcept : self_(std::exchange(other.self_, nullptr)) {}
+  generator_stage(generator_stage&& other) noexcept : self_(std::exchange(other.self_, nullptr)) {
+    forget_puller();
+  }
   generator_stage& operator=(generator_stage&& other) noexcept {
     std::swap(self_, other.self_);
+    forget_puller();
+    other.forget_puller();
     return *this;
   }
   ~generator_stage() { drop(); }
@@ -151,6 +155,9 @@ class generator_stage {
   }
 
  private:
+  void forget_puller() const noexcept {
+    if (self_ != nullptr) self_->forget_puller();
+  }
   core_ref drop() noexcept {
     generator_of<T>* const dropped = std::exchange(self_, nullptr);
     return dropped == nullptr ? core_ref() : dropped->drop();
@@ -385,7 +392,7 @@ class next_wait_of : public pull_wait {
   }
   void describe(dump_line& line) const override {
     describe_pull(line);
-    if (armed_) of_->describe(line);
+    if (is_polled()) of_->describe(line);
   }
   result take() {
     let_go();
@@ -525,9 +532,10 @@ class close_wait : public pull_wait {
 /// errc::stream_interrupted: whatever started a fiber (with_scope, settle, race or with_timeout
 /// over tasks) or waits for an agent, a thread or another loop. When a `next()` ends with a value,
 /// such a wait of a generator beside stays in flight, and the following `next()` attaches to it; it
-/// ends with the stream, and what is left of it is joined by the scope of the pull. Ending early
-/// destroys the generator at its co_yield, innermost frame first. A lambda's closure must outlive
-/// the stream.
+/// ends with the stream, and what is left of it is joined by the scope of the pull. A wait for a
+/// permit, a lock, room or an item keeps its place in the line; what it gets while nobody pulls
+/// stays with the generator, or is given back with the stream. Ending early destroys the generator
+/// at its co_yield, innermost frame first. A lambda's closure must outlive the stream.
 template <class T>
 class [[nodiscard]] stream : public pipeline<detail::generator_stage<T>> {
   static_assert(std::is_object_v<T>, "weir::stream<T>: T is an object type");

@@ -41,7 +41,7 @@ class drain_wait_of : public pull_wait {
   }
   void describe(dump_line& line) const override {
     describe_pull(line);
-    if (armed_) of_->describe(line);
+    if (is_polled()) of_->describe(line);
   }
   void take() const { rethrow(); }
 

@@ -7,6 +7,7 @@
 
 #include <weir/detail/dump_line.hpp>
 
+#include "core/error_notes.hpp"
 #include "core/generator_carrier.hpp"
 #include "core/loop.hpp"
 #include "core/region.hpp"
@@ -22,9 +23,7 @@ pull generator_base::settled(composite& owner, const void* place) {
   }
   if (std::exchange(told_, true)) return pull::end;
   if (out_.is_error()) std::rethrow_exception(out_.error());
-  if (out_.is_cancelled())
-    raise(errc::stream_interrupted,
-          cut_off_ != nullptr ? *cut_off_ : "the generator was cancelled");
+  if (out_.is_cancelled()) raise_interrupted();
   return pull::end;
 }
 
@@ -79,8 +78,15 @@ void generator_base::stopped_short() noexcept {
 void generator_base::finish() noexcept {
   phase_ = phase::ended;
   if (!reason_) return;
-  if (out_.is_error()) loop::here()->emit("suppressed", "stream");
+  if (out_.is_error()) loop::here()->emit("suppressed", "stream", 0, 0, out_.error());
   out_.set_cancelled(reason_);
+}
+
+// What it stood in line for has come while nobody pulls: it has that, and goes on with the next
+// pull.
+bool generator_base::begin_turn() noexcept {
+  if (phase_ == phase::stopped) return false;
+  return !std::exchange(in_line_, false) || !stop_if_ready();
 }
 
 void generator_base::end_turn() noexcept {
@@ -109,14 +115,15 @@ bool generator_base::quiet_after_turn() noexcept {
   if (given_up_) return pause();
   // In flight, and nobody waits for what comes next.
   return is_in_flight() && !dropped_ && link_.state != arm_link::phase::armed && !reason_ &&
-         pause_without_effect();
+         pause_unless_in_line();
 }
 
 // Stopped in the middle of its turn: what it waits for now must be withdrawn, too.
 void generator_base::quiet_after_stop() noexcept {
   if (queued) return;
   if (leaf == nullptr) return finish();
-  if (parked == nullptr || needs_start || pause_without_effect()) return;
+  if (parked == nullptr || needs_start) return;
+  if (given_up_ ? pause_without_effect() : pause_unless_in_line()) return;
   phase_ = phase::waiting;
   carry();
   if (std::exchange(given_up_, false))
@@ -172,7 +179,6 @@ void generator_base::stand_down_later(pull_end why) noexcept {
 
 unsigned generator_base::leave_pull(pull_end why) noexcept {
   const bool gives_up = why == pull_end::given_up;
-  if (is_in_flight() && !gives_up) return 0;
   const bool is_ready = parked == nullptr || needs_start;
   if (inner_ == nullptr && is_ready && !reason_) {
     given_up_ = gives_up;
@@ -180,8 +186,12 @@ unsigned generator_base::leave_pull(pull_end why) noexcept {
     end_flight();
     return 0;
   }
+  if (is_in_flight() && !gives_up) {
+    in_line_ = inner_ == nullptr && !is_ready && parked->in_line();
+    return 0;
+  }
   if (!gives_up && (!reason_ || why == pull_end::paused)) {
-    if (is_ready || reason_ || !pause_without_effect()) carry();
+    if (is_ready || reason_ || !pause_unless_in_line()) carry();
     return 0;
   }
   given_up_ = true;
@@ -196,10 +206,19 @@ unsigned generator_base::leave_pull(pull_end why) noexcept {
 
 bool generator_base::stop_if_ready() noexcept {
   const bool is_ready = parked == nullptr || needs_start;
-  if (!is_in_flight() || dropped_ || !queued || !is_ready || inner_ != nullptr || reason_)
+  if (!is_in_flight() || dropped_ || !is_ready || unwinding || inner_ != nullptr || reason_)
     return false;
   if (link_.state != arm_link::phase::idle) return false;  // a pull is pending
   phase_ = phase::stopped;
+  end_flight();
+  return true;
+}
+
+bool generator_base::stop_in_flight() noexcept {
+  if (!is_in_flight() || dropped_ || reason_ || link_.state != arm_link::phase::idle) return false;
+  if (in_dead_world()) return false;  // what it waited for was withdrawn with its carrier
+  if (parked == nullptr || needs_start) return queued && stop_if_ready();
+  if (!pause_without_effect()) return false;
   end_flight();
   return true;
 }
@@ -239,6 +258,13 @@ bool generator_base::pause_without_effect() noexcept {
          withdrawn();
 }
 
+// Who stands in line keeps the place: with a pull for each value of another stream it would never
+// come to the front.
+bool generator_base::pause_unless_in_line() noexcept {
+  in_line_ = inner_ == nullptr && parked->in_line();
+  return !in_line_ && pause_without_effect();
+}
+
 void generator_base::carry() noexcept {
   if (!is_in_flight()) carrier_ = generator_carrier::start(*this);
 }
@@ -250,21 +276,24 @@ void generator_base::end_flight() noexcept {
 // Says what it waits for while that can still be seen.
 void generator_base::note_interrupted(const wait* on) {
   if (dropped_ || cut_off_ != nullptr || root_ == nullptr) return;
-  auto text = std::make_unique<std::string>("generator ");
-  text->append(root_->function.function_name()).append(" was cancelled in its await at ");
-  const std::source_location& at = root_->awaiting.line() == 0 ? root_->function : root_->awaiting;
-  text->append(at.file_name()).append(":").append(std::to_string(at.line()));
-  text->append(", where it waited for ");
-  dump_line line(*text);
+  auto cut = std::make_unique<cut_off>();
+  cut->place.append(root_->function.function_name()).append(" was cancelled in its await at ");
+  cut->place.append(text_of(root_->awaiting.line() == 0 ? root_->function : root_->awaiting));
+  dump_line line(cut->awaited);
   if (on == nullptr) {
     line.add("its turn");
   } else {
     on->describe(line);
   }
-  line.add(
-      "; that cannot be paused, so it has ended; keep such a wait out of generators whose next() "
-      "may be cancelled, or put a buffer behind them");
-  cut_off_ = std::move(text);
+  cut_off_ = std::move(cut);
+}
+
+void generator_base::raise_interrupted() const {
+  if (cut_off_ == nullptr) raise(errc::stream_interrupted, "the generator was cancelled");
+  raise(errc::stream_interrupted,
+        "generator " + cut_off_->place + ", where it waited for " + cut_off_->awaited +
+            "; that cannot be paused, so it has ended; keep such a wait out of generators whose "
+            "next() may be cancelled, or put a buffer behind them");
 }
 
 void generator_base::make_shielded() noexcept { region::make_shield(*this); }
@@ -272,13 +301,9 @@ void generator_base::make_shielded() noexcept { region::make_shield(*this); }
 // ------------------------------------------------------------------ its end
 
 core_ref generator_base::drop() noexcept {
-  if (is_in_flight()) return cancel_dropped();
+  if (is_in_flight() && !(in_line_ && stop_in_flight())) return cancel_dropped();
   destroy();
-  if (queued && !in_dead_world()) {
-    loop::here()->let_stray(*this);
-  } else {
-    dispose();
-  }
+  loop::free(*this);
   return core_ref();
 }
 
@@ -309,11 +334,7 @@ core_ref generator_base::cancel_dropped() noexcept {
   }
   end_flight();
   destroy();
-  if (queued) {
-    loop::here()->let_stray(*this);
-  } else {
-    dispose();
-  }
+  loop::free(*this);
   return core_ref();
 }
 
@@ -327,7 +348,7 @@ void generator_base::note_puller(const void* place) noexcept {
 }
 
 void generator_base::forget_pulls() noexcept {
-  if (puller_ != nullptr) puller_->pulls_ = nullptr;
+  forget_puller();
   if (pulls_ != nullptr) pulls_->puller_ = nullptr;
 }
 
@@ -381,7 +402,9 @@ void generator_base::destroy_frames() noexcept {
 }
 
 void generator_base::describe(dump_line& line) const {
-  if (parked == nullptr) {
+  if (cut_off_ != nullptr) {
+    line.add(cut_off_->awaited);
+  } else if (parked == nullptr || needs_start) {
     line.add("a generator");
   } else {
     parked->describe(line);
@@ -389,25 +412,6 @@ void generator_base::describe(dump_line& line) const {
 }
 
 // ------------------------------------------------------------------ what holds it in flight
-
-namespace {
-
-// Who joins it: the scope around the pull, or what ends before that and is joined by it.
-context& owner_around(context& consumer) noexcept {
-  context* c = &consumer;
-  for (;; c = region::parent(*c)) {
-    const region_kind kind = region::kind(*c);
-    if (kind == region_kind::scope || kind == region_kind::local) return *c;
-    if (kind != region_kind::fiber) continue;
-    const auto& f = static_cast<const fiber&>(*c);
-    const context* const around = region::parent(*c);
-    const bool is_root = around == loop::here()->root_scope();
-    const bool is_pump = f.hidden && region::kind(*around) != region_kind::arms;
-    if (is_root || is_pump || (f.background && !f.carries)) return *c;
-  }
-}
-
-}  // namespace
 
 generator_carrier::generator_carrier(generator_base& g) noexcept
     : entry(sort::background), of_(&g) {
@@ -423,7 +427,7 @@ generator_carrier* generator_carrier::start(generator_base& g) {
   auto* c = new generator_carrier(g);
   c->home = here.serial();
   c->top = c;
-  region::add_carrier(owner_around(region::consumer_of(g)), *c);
+  region::add_carrier(region::owner_of(stream_part::flight, region::consumer_of(g)), *c);
   region::move_generator(g, *c);
   c->wait_.belongs_to(*c);
   c->parked = &c->wait_;

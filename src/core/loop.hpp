@@ -127,8 +127,9 @@ class loop {
     return first;
   }
   void run_strand(strand& s);
-  /// Frees `s`, which is queued and not needed any more, when its turn comes.
-  void let_stray(special_strand& s) noexcept;
+  /// Frees `s`, which is not needed any more: at once, or when its turn comes if it is queued. It
+  /// may have outlived the loop that it was queued in.
+  static void free(special_strand& s) noexcept;
   /// Of an inner loop: runs what is ready, at most `limit` strands. True: nothing is ready any
   /// more.
   bool drain(int limit);
@@ -239,6 +240,7 @@ class loop {
   void close() noexcept;
   void run_ready();
   void run_special(special_strand& s);
+  void let_stray(special_strand& s) noexcept;
   static void free_stray(special_strand& s) noexcept;
   bool step(strand& s);
   bool finish_base(strand& s);

@@ -19,18 +19,28 @@ scope& region::scope_of(context& c) noexcept {
   return static_cast<scope&>(*at);
 }
 
-// Generators that have entered a region, or are in flight, hang in their parent, side by side.
+// Those that pull it hang together with it, so that a walk from above finds what is inside.
 void region::link_generator(generator_base& g) noexcept {
-  if (std::exchange(g.linked_, true)) return;
-  context& consumer = *g.parent_;
-  g.beside = std::exchange(consumer.inner_, static_cast<context*>(&g));
+  generator_base* at = &g;
+  while (!std::exchange(at->linked_, true)) {
+    context& consumer = *at->parent_;
+    at->beside = std::exchange(consumer.inner_, static_cast<context*>(at));
+    if (consumer.kind_ != region_kind::stream) return;
+    at = &static_cast<generator_base&>(consumer);
+  }
 }
 
 void region::unlink_generator(generator_base& g) noexcept {
-  if (!std::exchange(g.linked_, false)) return;
-  context** at = &g.parent_->inner_;
-  while (*at != &g) at = &static_cast<generator_base*>(*at)->beside;
-  *at = std::exchange(g.beside, nullptr);
+  generator_base* at = &g;
+  while (std::exchange(at->linked_, false)) {
+    context& consumer = *at->parent_;
+    context** place = &consumer.inner_;
+    while (*place != at) place = &static_cast<generator_base*>(*place)->beside;
+    *place = std::exchange(at->beside, nullptr);
+    if (consumer.kind_ != region_kind::stream || consumer.inner_ != nullptr) return;
+    at = &static_cast<generator_base&>(consumer);
+    if (at->is_in_flight()) return;
+  }
 }
 
 context& region::consumer_of(const generator_base& g) noexcept { return *g.parent_; }
@@ -41,6 +51,27 @@ void region::move_generator(generator_base& g, context& to) noexcept {
   unlink_generator(g);
   g.parent_ = &to;
   link_generator(g);
+}
+
+// The innermost scope around the pull, or what ends before that and is joined by it. A child of a
+// scope has its own work, but not what is in flight, as others may go on with it; only the root,
+// services and those who pull for a stream have that, too. The arms of a combinator are no
+// children: what they began goes on after them. What is in flight may use a local.
+context& region::owner_of(stream_part part, context& c) noexcept {
+  const bool flies = part == stream_part::flight;
+  for (context* at = &c;; at = at->parent_) {
+    if (at->kind_ == region_kind::scope || (flies && at->kind_ == region_kind::local)) return *at;
+    if (at->kind_ != region_kind::fiber) continue;
+    const context& around = *at->parent_;
+    if (!flies) {
+      if (around.kind_ == region_kind::scope) return *at;
+      continue;
+    }
+    const auto& f = static_cast<const fiber&>(*at);
+    const bool is_root = &around == loop::here()->root_scope();
+    const bool is_pump = f.hidden && around.kind_ != region_kind::arms;
+    if (is_root || is_pump || (f.background && !f.carries)) return *at;
+  }
 }
 
 void region::add_carrier(context& owner, generator_carrier& c) {
@@ -168,7 +199,7 @@ bool region::mark(context& c, const reason_ref& why, bool force) {
   if (c.reason_) return true;  // the first reason wins; the force is new
   if (c.kind_ == region_kind::stream) {
     auto& g = static_cast<generator_base&>(c);
-    g.note_interrupted(g.parked);
+    g.note_interrupted(g.needs_start ? nullptr : g.parked);
   }
   c.reason_ = why;
   if (c.entries_ != nullptr) tell_stop_source(c);
@@ -178,7 +209,7 @@ bool region::mark(context& c, const reason_ref& why, bool force) {
 
 bool region::mark_below(context& c, bool force) {
   // What arrived before the cancellation is not lost: it is kept for the next pull.
-  if (c.kind_ == region_kind::stream && !force && static_cast<generator_base&>(c).stop_if_ready())
+  if (c.kind_ == region_kind::stream && !force && static_cast<generator_base&>(c).stop_in_flight())
     return false;
   if (c.shield_ && !force) {
     if (c.kind_ == region_kind::shield)

@@ -13,6 +13,8 @@
 //    children left. A cancelled scope accepts no new ones, so this is decided once.
 #pragma once
 
+#include <cstdint>
+
 #include <weir/context.hpp>
 #include <weir/detail/fiber.hpp>
 #include <weir/detail/run_region.hpp>
@@ -23,6 +25,12 @@
 namespace weir::detail {
 
 struct generator_carrier;
+
+/// What a stream leaves to somebody beside its consumer.
+enum class stream_part : std::uint8_t {
+  child,   // of a concurrent stage, which works for whoever pulls it
+  flight,  // what a pull began, and the next one, perhaps elsewhere, may need
+};
 
 struct region {
   static bool cancelled(const strand& s) noexcept { return s.top->reason_ && !s.top->lenient_; }
@@ -84,6 +92,8 @@ struct region {
   static reason_ref why_destroying() noexcept;
   /// Why the frames of a strand are destroyed. REQUIRES: they are.
   static const reason_ref& unwinding(const strand& s) noexcept;
+  /// Whose a part of a stream is that is pulled in `c`: it is joined when that ends.
+  static context& owner_of(stream_part part, context& c) noexcept;
   /// Makes a carrier a service in `owner`.
   static void add_carrier(context& owner, generator_carrier& c);
   /// Moves a generator from its consumer's region into `to`.

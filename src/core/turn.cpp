@@ -36,6 +36,15 @@ void loop::run_strand(strand& s) {
   current = nullptr;
 }
 
+void loop::free(special_strand& s) noexcept {
+  loop* const here = loop::here();
+  if (s.queued && here != nullptr && !here->dead()) {
+    here->let_stray(s);
+  } else {
+    s.dispose();
+  }
+}
+
 void loop::let_stray(special_strand& s) noexcept {
   s.stray = true;
   s.next_stray = strays_;

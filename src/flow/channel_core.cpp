@@ -128,6 +128,7 @@ send_wait_base::~send_wait_base() {
 }
 
 void send_wait_base::describe(dump_line& line) const {
+  if (envelope_ == nullptr) return void(line.add("send to a channel"));  // not asked yet
   envelope_->channel_->describe(line, "send to");
 }
 

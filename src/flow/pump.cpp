@@ -8,44 +8,21 @@
 
 namespace weir::detail {
 
-namespace {
-
-/// Whose the work of a stream is: the innermost with_scope, child or root around the running code.
-struct stream_owner {
-  scope& in;
-  fiber* child;  // of that scope; null: the work is that of its body
-};
-
-// The arms of a combinator are no children: what they began goes on after them.
-bool is_child(const context& c) noexcept {
-  return region::kind(c) == region_kind::fiber &&
-         region::kind(*region::parent(c)) == region_kind::scope;
-}
-
-stream_owner owner_here() {
-  context* c = current->top;
-  while (region::kind(*c) != region_kind::scope && !is_child(*c)) c = region::parent(*c);
-  if (!is_child(*c)) return {static_cast<scope&>(*c), nullptr};
-  return {static_cast<scope&>(*region::parent(*c)), static_cast<fiber*>(c)};
-}
-
-}  // namespace
-
 void pump_base::start(task<> work, begun when) {
   require_fiber("a concurrent stream");
-  stream_owner owner = owner_here();
+  context& owner = region::owner_of(stream_part::child, *current->top);
+  fiber* worker = region::kind(owner) == region_kind::fiber ? static_cast<fiber*>(&owner) : nullptr;
+  scope& in = region::scope_of(owner);
   // Who builds a stream need not be the one who pulls it: then the scope has it. But a service goes
   // on when the others in its scope have ended.
-  if (when == begun::ahead && owner.child != nullptr && !owner.child->background)
-    owner.child = nullptr;
+  if (when == begun::ahead && worker != nullptr && !worker->background) worker = nullptr;
   fiber* made = scope::make(std::move(work));
   made->isolated = true;
   made->observed = true;  // its errors go to the stream
   made->hidden = true;
-  child_ = core_ref::adopt(
-      owner.in.adopt(made, {.name = "stream"}, std::source_location::current(),
-                     owner.child == nullptr ? scope::launch::hidden : scope::launch::background,
-                     nullptr, owner.child));
+  child_ = core_ref::adopt(in.adopt(
+      made, {.name = "stream"}, std::source_location::current(),
+      worker == nullptr ? scope::launch::hidden : scope::launch::background, nullptr, worker));
 }
 
 void pump_base::cancel() noexcept {

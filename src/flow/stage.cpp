@@ -10,13 +10,7 @@ namespace weir::detail {
 void ready_stage::describe(dump_line& line) const { line.add("a source that never waits"); }
 
 void turn_slot::drop() noexcept {
-  pull_turn* const turn = std::exchange(turn_, nullptr);
-  if (turn == nullptr) return;
-  if (turn->queued && !in_dead_world()) {
-    loop::here()->let_stray(*turn);
-  } else {
-    delete turn;
-  }
+  if (pull_turn* const turn = std::exchange(turn_, nullptr)) loop::free(*turn);
 }
 
 bool pull_wait::try_now() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <weir/detail/composite.hpp>
 
+#include "core/fatal.hpp"
 #include "core/loop.hpp"
 #include "core/region.hpp"
 
@@ -174,6 +175,13 @@ bool arms_wait::pausable() const noexcept {
   return true;
 }
 
+bool arms_wait::in_line() const noexcept {
+  auto& self = const_cast<arms_wait&>(*this);
+  for (std::size_t i = 0; i < arm_count(); ++i)
+    if (self.link_at(i).state == arm_link::phase::armed && self.arm_at(i).in_line()) return true;
+  return false;
+}
+
 void arms_wait::arm_again() noexcept {
   busy_ = true;
   for (std::size_t i = 0; i < arm_count() && !decided_; ++i) {
@@ -195,9 +203,11 @@ void arms_wait::arm_again() noexcept {
   busy_ = false;
 }
 
-// An arm that refuses has its result, or will have it soon: then the others are armed again.
+// An arm that refuses has its result, or will have it soon: then the others are armed again. None
+// answers `later`, which could not be undone: it is pausable.
 cancel_result arms_wait::pause() noexcept {
   (void)withdraw_armed(by::pausing);
+  if (spent_) fatal("a wait that can be paused must not confirm later");
   if (leaving_ == 0 && !decided_) return cancel_result::done;
   if (!decided_) arm_again();
   finish_if_decided();

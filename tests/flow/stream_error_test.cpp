@@ -424,3 +424,21 @@ TEST(stream_error, two_closes_under_a_next_that_takes_its_time_to_end) {
     });
   });
 }
+
+// "Events carry the error": also that of a generator which was interrupted before.
+TEST(stream_error, the_error_of_an_interrupted_generator_is_in_the_event) {
+  in_order([]() -> task<> {
+    std::exception_ptr told;
+    const auto observer = weir::on_event([&](const weir::event_info& e) {
+      if (e.name == "suppressed" && e.object == "stream") told = e.error;
+    });
+    auto fails = []() -> weir::stream<int> {
+      const int v = co_await weir::shield(after(5ms, 1));
+      if (v == 1) throw boom(3);
+      co_yield v;
+    };
+    auto st = fails();
+    (void)co_await error_of(weir::with_timeout(1ms, st.next()));
+    EXPECT_EQ(boom_of(told), 3);
+  });
+}

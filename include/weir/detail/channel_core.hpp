@@ -84,6 +84,7 @@ class send_envelope {
 class send_wait_base : public wait {
  public:
   cancel_result withdraw() noexcept override;
+  bool in_line() const noexcept override { return true; }
   void describe(dump_line& line) const override;
   bool failed() const noexcept { return refused_ || error_ != nullptr; }
   void poll_failed(std::exception_ptr e) noexcept { error_ = std::move(e); }

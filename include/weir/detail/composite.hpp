@@ -41,6 +41,7 @@ class arms_wait : public composite {
   cancel_result withdraw() noexcept override;
   bool pausable() const noexcept override;
   cancel_result pause() noexcept override;
+  bool in_line() const noexcept override;
   void grace_over() noexcept override;
   void arm_completed(arm_link& arm) noexcept override;
   void blockers(blocker_list& list) const override;

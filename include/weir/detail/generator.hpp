@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <weir/context.hpp>
 #include <weir/detail/frame.hpp>
@@ -49,14 +50,18 @@ inline constinit thread_local frame_memory last_generator_frame;
 ///    Stopped: it was ready to go on, and will when the next pull is there; its strand may still be
 ///    queued, but its turn does nothing.
 /// 3. In flight: a pull ended with a result while it waited for something that cannot be withdrawn
-///    without effect. Then a *carrier*, a service of the scope around that pull, holds it, and its
-///    region lies in the carrier's; the next pull attaches to it. It goes on to its next yield, its
-///    end, or a wait that can be withdrawn, and is quiet there; that ends the carrier.
+///    without effect, or stood in line. Then a *carrier*, a service of the scope around that pull,
+///    holds it, and its region lies in the carrier's; the next pull attaches to it. It goes on to
+///    its next yield, its end, or a wait that can be withdrawn, and is quiet there; that ends the
+///    carrier. One that stood in line is stopped when its turn in the line comes: it has what it
+///    waited for, and no code of it runs without a pull. At the end of its scope it is paused.
 /// 4. Only a pull that is given up interrupts it: what cannot be withdrawn is cancelled, all frames
 ///    are unwound before the pull ends, and the next one throws errc::stream_interrupted.
 /// 5. Dropped in flight, it is cancelled at once. Its frames are destroyed on the spot if nothing
 ///    inside has to be awaited; the rest belongs to the carrier, which its scope joins.
-/// 6. It hangs in the list of its parent region iff it is in flight or has entered a region.
+/// 6. It hangs in the list of its parent region iff it is in flight, has entered a region, or pulls
+///    another one that hangs in its own. So a walk down the tree finds every region and fiber in
+///    it.
 /// 7. Pulling, pausing and destroying generators inside generators needs a constant machine stack,
 ///    however deep they are, as far as each is a local or an argument of the one that pulls it.
 struct generator_base : special_strand, context {
@@ -107,6 +112,10 @@ struct generator_base : special_strand, context {
   /// is.
   unsigned stand_down() noexcept;
   void describe(dump_line& line) const;
+  /// Who owns it has moved: it need not end with the generator that pulled it.
+  void forget_puller() noexcept {
+    if (puller_ != nullptr) std::exchange(puller_, nullptr)->pulls_ = nullptr;
+  }
 
   /// It is not needed any more: destroys its frames, innermost first, and frees it. If it is in
   /// flight and something inside must be awaited first, gives what to wait for. REQUIRES: quiet or
@@ -124,6 +133,11 @@ struct generator_base : special_strand, context {
   friend struct region;
   friend struct generator_carrier;
   enum class phase : std::uint8_t { quiet, running, yielded, waiting, paused, stopped, ended };
+
+  struct cut_off {
+    std::string place;
+    std::string awaited;
+  };
 
   // The consumer's strand lends its budget, and its place on the machine stack.
   void enter() noexcept {
@@ -152,23 +166,27 @@ struct generator_base : special_strand, context {
   bool withdrawn() noexcept;
   bool pause() noexcept;
   bool pause_without_effect() noexcept;
+  bool pause_unless_in_line() noexcept;
   void carry() noexcept;
   void end_flight() noexcept;
   unsigned leave_pull(pull_end why) noexcept;
-  /// Its scope ends while it is in flight, ready, and not pulled: it stops where it is.
+  /// It is in flight, not pulled, and not needed there any more: true if it is quiet now, because
+  /// it was ready, or what it waits for can be withdrawn without effect.
+  bool stop_in_flight() noexcept;
   bool stop_if_ready() noexcept;
   void stand_down_later(pull_end why) noexcept;
   bool quiet_after_turn() noexcept;
   void quiet_after_stop() noexcept;
   void tell() noexcept;
   void note_interrupted(const wait* on);
+  [[noreturn]] void raise_interrupted() const;
   core_ref cancel_dropped() noexcept;
   void note_puller(const void* place) noexcept;
   void forget_pulls() noexcept;
   generator_base* owned_below() const noexcept;
   void destroy() noexcept;
   void destroy_frames() noexcept;
-  bool begin_turn() noexcept override { return phase_ != phase::stopped; }
+  bool begin_turn() noexcept override;
   void end_turn() noexcept override;
 
   frame* root_ = nullptr;
@@ -176,12 +194,13 @@ struct generator_base : special_strand, context {
   wait* paused_ = nullptr;                // the withdrawn wait
   frame* paused_at_ = nullptr;            // the frame that awaits it
   generator_carrier* carrier_ = nullptr;  // while it is in flight
-  std::unique_ptr<std::string> cut_off_;  // what it was interrupted in
+  std::unique_ptr<cut_off> cut_off_;      // what it was interrupted in
   phase phase_ = phase::quiet;
   bool given_up_ = false;  // by its pull: it is paused or interrupted at the end of its turn
   bool told_ = false;      // the error was thrown
   bool linked_ = false;    // see invariant 6
   bool dropped_ = false;   // only the carrier has it
+  bool in_line_ = false;   // what it waits for without a pull; see invariant 3
   // For invariant 7: the generator that it pulled last, and the one that pulled it last.
   generator_base* pulls_ = nullptr;
   generator_base* puller_ = nullptr;

@@ -217,6 +217,8 @@ class pull_wait : public composite {
     if (error_ != nullptr) [[unlikely]]
       std::rethrow_exception(error_);
   }
+  /// Whether its stages wait for something, or it waits until they are quiet.
+  bool is_polled() const noexcept { return armed_ || leaving_ > 0; }
   /// There is a result; true if everything is quiet.
   bool settle() noexcept;
   /// Not settled: what has been polled is armed.

@@ -69,6 +69,9 @@ class wait {
   virtual bool pausable() const noexcept { return true; }
   /// Withdraws it although nobody was cancelled, to be started again. REQUIRES: pausable().
   virtual cancel_result pause() noexcept { return withdraw(); }
+  /// Whether it stands in a line of others, and would lose its place by a withdrawal: nobody is
+  /// withdrawn from there who was not cancelled.
+  virtual bool in_line() const noexcept { return false; }
   /// It answered `later` and the grace is over: what is awaited shall end without any.
   virtual void grace_over() noexcept {}
   /// What a dump says after "waits on".
