@@ -212,10 +212,10 @@ bool restart_window::charge(time_point now, const std::exception_ptr& error, std
                             duration within) {
   if (most == std::int64_t{unbounded}) return true;  // nobody will ask
   const bool room = has_room(now, most, within);
-  std::deque<failed_life> gone;  // an error's destructor is the user's, and may come back here
   while (!failed_.empty() &&
          (now - failed_.front().when >= within || failed_.size() == most_errors)) {
-    gone.push_back(std::move(failed_.front()));
+    // An error's destructor is the user's, and may come back here.
+    const failed_life gone = std::move(failed_.front());
     failed_.pop_front();
   }
   failed_.push_back({now, error});

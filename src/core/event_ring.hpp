@@ -30,8 +30,11 @@ class event_ring {
   /// Drops the errors of events that were forgotten. Not where they are overwritten: their
   /// destructors are user code.
   void drop_old_errors() noexcept {
-    // They may emit events, which put the next ones here.
-    while (!old_errors_.empty()) const auto gone = std::exchange(old_errors_, {});
+    while (!old_errors_.empty()) {
+      auto gone = std::exchange(old_errors_, {});
+      gone.clear();  // they may emit events, which put the next ones here
+      if (old_errors_.empty()) return old_errors_.swap(gone);  // its memory is used again
+    }
   }
 
   static constexpr std::size_t capacity = 1024;
