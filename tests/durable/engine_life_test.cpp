@@ -369,7 +369,7 @@ TEST(durable_life, engine_that_ends_with_work_in_the_ready_queue_leaves_nothing)
     sim::world w({.seed = seed, .strategy = sim::random});
     durable::engine_options options;
     options.path = "/journal";
-    options.segment_bytes = segment;
+    options.segment_bytes = smallest_segment;
     options.disk = &w.disk();
     w.run(with_open_engine(options, as_h(sleeps), [](durable::engine& e) -> task<> {
       (void)co_await e.start<int>("h", {.id = "r"}, 1);

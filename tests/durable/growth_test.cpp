@@ -283,7 +283,7 @@ TEST(durable_growth, calls_of_one_run_that_many_wait_for) {
         co_return co_await weir::call<int>("calls_many", many, {.id = "hub"});
       };
       auto setup = [=](durable::engine& e) {
-        e.add("hears", hears);
+        e.add("hears", hears_go);
         e.add("relays", relays);
         e.add("calls_many", calls_many);
         e.add("h", waits_for_hub);
@@ -317,7 +317,7 @@ TEST(durable_growth, calls_by_many_of_a_run_that_waits_for_many) {
       co_return co_await weir::call<int>("calls_hub", i, {.id = "c" + std::to_string(i)});
     };
     auto setup = [=](durable::engine& e) {
-      e.add("hears", hears);
+      e.add("hears", hears_go);
       e.add("relays", relays);
       e.add("calls_many", calls_many);
       e.add("calls_hub", calls_hub);

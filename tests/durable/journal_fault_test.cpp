@@ -314,7 +314,7 @@ TEST(journal_fault, a_manifest_that_had_no_room_is_written_by_the_next_commit) {
     r.disk.crash();
     r.disk.unlink(segment(2));
     if (r.disk.exists(segment(3))) r.disk.unlink(segment(3));
-    EXPECT_EQ(code_of([&] { (void)payloads(r.disk); }), errc::journal_corrupt) << refusals;
+    EXPECT_EQ(errc_of([&] { (void)payloads(r.disk); }), errc::journal_corrupt) << refusals;
   }
 }
 
@@ -324,7 +324,7 @@ TEST(journal_fault, a_close_whose_manifest_had_no_room_has_not_closed_the_journa
   opened o(disk);
   EXPECT_EQ(code_of_commit(o.j, "one"), errc{});
   disk.refuse("MANIFEST", ENOSPC, 1);
-  EXPECT_NE(code_of([&] { o.j.close(); }), errc{});
+  EXPECT_NE(errc_of([&] { o.j.close(); }), errc{});
   EXPECT_EQ(disk.refusals, 0);
   o.j.close();  // the space is there now
   const auto written = weir::detail::read_manifest({&r.disk, "j", true});

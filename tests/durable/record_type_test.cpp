@@ -28,7 +28,7 @@ void leave_waiting(sim::world& w) {
 
 /// Adds a record of this type to run 1; where it is.
 weir::detail::record_place add_record(sim::world& w, std::uint16_t type, std::uint64_t run) {
-  journal_aid::opened o(w.disk(), segment);
+  journal_aid::opened o(w.disk(), smallest_segment);
   const auto at = o.j.append({.type = type, .run = run}, "what this version cannot read");
   journal_aid::commit(o.j);
   return at.place;

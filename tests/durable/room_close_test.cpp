@@ -24,15 +24,15 @@ task<int> holds(int) {
 
 task<int> takes(std::string) { co_return 1; }
 
-void add_all(durable::engine& e) {
+void add_holders(durable::engine& e) {
   e.add("holds", holds);
   e.add("takes", takes);
 }
 
 /// Starts runs until one is refused for want of space.
-task<> fill(durable::engine& e) {
+task<> fill_with_runs(durable::engine& e) {
   for (int i = 0; i < 1000; ++i) {
-    const auto code = co_await code_of_call(
+    const auto code = co_await code_after(
         [&] { return e.start<int>("takes", {.id = std::to_string(i)}, std::string(3000, 'x')); });
     if (code == errc::journal_full) co_return;
   }
@@ -50,7 +50,7 @@ void close_while(const caller& call) {
       (void)co_await e.start<int>("holds", {.id = "holds"}, 1);
       const std::string id = co_await last_noted("id ");
       disk.full = true;
-      co_await fill(e);
+      co_await fill_with_runs(e);
       disk.hold = true;
       auto body = [&](weir::scope& s) -> task<> {
         auto late = s.spawn(call(e, id));
@@ -60,7 +60,7 @@ void close_while(const caller& call) {
       };
       co_await weir::with_scope(body);
     };
-    weir::run(with_open_engine(options_with(on, disk), add_all, use));
+    weir::run(with_open_engine(options_with(on, disk), add_holders, use));
   });
 }
 
@@ -68,19 +68,19 @@ void close_while(const caller& call) {
 
 TEST(durable_room_close, start_that_waits_for_room_hears_of_the_close) {
   close_while([](durable::engine& e, std::string) -> task<std::error_code> {
-    co_return co_await code_of_call(
+    co_return co_await code_after(
         [&] { return e.start<int>("takes", {.id = "late"}, std::string("x")); });
   });
 }
 
 TEST(durable_room_close, answer_that_waits_for_room_hears_of_the_close) {
   close_while([](durable::engine& e, std::string id) -> task<std::error_code> {
-    co_return co_await code_of_call([&] { return e.resolve(id, 1); });
+    co_return co_await code_after([&] { return e.resolve(id, 1); });
   });
 }
 
 TEST(durable_room_close, signal_that_waits_for_room_hears_of_the_close) {
   close_while([](durable::engine& e, std::string) -> task<std::error_code> {
-    co_return co_await code_of_call([&] { return e.signal("holds", "x", 1); });
+    co_return co_await code_after([&] { return e.signal("holds", "x", 1); });
   });
 }

@@ -176,7 +176,7 @@ TEST(durable_room, a_run_whose_step_waits_for_room_can_be_cancelled) {
       auto run = co_await e.start<int>(handler, {.id = "r"}, 1);
       co_await weir::sleep(1min);
       run.cancel();
-      EXPECT_EQ(co_await code_of([&] { return run.result(); }), errc::cancelled);
+      EXPECT_EQ(co_await code_after([&] { return run.result(); }), errc::cancelled);
       EXPECT_EQ(times("made"), 1);
     });
   }
@@ -206,7 +206,7 @@ TEST(durable_room, a_result_that_the_disk_refuses_is_written_again_by_the_policy
   refusing_disk disk(w.disk());
   auto options = on_disk(w);
   options.disk = &disk;
-  w.run(with_open_engine(options, add_all, [&](durable::engine& e) -> task<> {
+  w.run(with_open_engine(options, add_large_ones, [&](durable::engine& e) -> task<> {
     disk.refuse("blob", EIO, 2);
     auto run = co_await e.start<int>("makes_large", {.id = "r"}, 1);
     EXPECT_EQ(co_await run.result(), 20'000);

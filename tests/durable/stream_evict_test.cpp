@@ -18,7 +18,7 @@ task<int> slow(int v) {
   co_await weir::sleep(10s);
   co_return v;
 }
-task<> slow_child() { co_await weir::sleep(10s); }
+task<> scoped_sleeper() { co_await weir::sleep(10s); }
 
 weir::stream<int> innermost(shape how) {
   if (how == shape::limit) {
@@ -29,7 +29,7 @@ weir::stream<int> innermost(shape how) {
     co_yield v;
   } else {
     co_await weir::with_scope([](weir::scope& s) -> task<> {
-      s.spawn(slow_child());
+      s.spawn(scoped_sleeper());
       co_return;
     });
     co_yield 1;

@@ -169,11 +169,11 @@ TEST(stream_nested, a_cancelled_consumer_unwinds_them_from_the_inside_out) {
   in_every_order([]() -> task<> {
     text_log log;
     auto child = [](text_log& to) -> task<> {
-      const note left(to, "child");
+      const end_note left(to, "child");
       co_await weir::sleep(1h);
     };
     auto inner = [&]() -> weir::stream<int> {
-      const note left(log, "inner");
+      const end_note left(log, "inner");
       co_await weir::with_scope([&](weir::scope& s) -> task<> {
         s.spawn(child(log));
         co_await weir::sleep(1h);
@@ -181,12 +181,12 @@ TEST(stream_nested, a_cancelled_consumer_unwinds_them_from_the_inside_out) {
       co_yield 1;
     };
     auto outer = [&]() -> weir::stream<int> {
-      const note left(log, "outer");
+      const end_note left(log, "outer");
       auto in = inner();
       while (auto v = co_await in.next()) co_yield *v;
     };
     auto consumer = [&]() -> task<> {
-      const note left(log, "consumer");
+      const end_note left(log, "consumer");
       auto st = outer();
       (void)co_await st.next();
     };
