@@ -137,17 +137,22 @@ TEST(durable_fork, a_child_that_returns_through_the_engine_ends_and_writes_nothi
 TEST(durable_fork, a_child_that_outlives_its_parent_does_not_keep_the_lock) {
   const stage on;
   int alive[2];
+  int runs[2];
   ASSERT_EQ(::pipe2(alive, O_CLOEXEC), 0);
+  ASSERT_EQ(::pipe2(runs, O_CLOEXEC), 0);
   EXPECT_EQ(
       life([&] {
         weir::run(with_open_engine(options_for(on), as_h(twice), [&](durable::engine& e) -> task<> {
           EXPECT_EQ(co_await result_of_run(e, "before"), 42);
+          char none = 0;
           if (::fork() == 0) {  // lives until the test says so
             ::close(alive[1]);
-            char none = 0;
+            (void)!::write(runs[1], &none, 1);
             (void)!::read(alive[0], &none, 1);
             ::_exit(0);
           }
+          // Before its first instruction the child is a copy of the parent, lock and all.
+          (void)!::read(runs[0], &none, 1);
           ::_exit(crashed);
         }));
       }),
@@ -156,8 +161,7 @@ TEST(durable_fork, a_child_that_outlives_its_parent_does_not_keep_the_lock) {
     EXPECT_EQ(e.get("before")->state, run_state::completed);
     EXPECT_EQ(co_await result_of_run(e, "after"), 42);
   });
-  ::close(alive[1]);
-  ::close(alive[0]);
+  for (const int end : {alive[0], alive[1], runs[0], runs[1]}) ::close(end);
 }
 
 TEST(durable_fork, the_lock_of_a_disk_is_not_inherited) {
