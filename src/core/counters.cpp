@@ -19,8 +19,8 @@ namespace {
 constexpr std::size_t kinds = 14;
 constexpr std::size_t cells = 1024;  // a power of two, well above pairs_max
 
-/// A text by its ends and its length, which is all of it up to 16 bytes: so most comparisons are of
-/// three numbers.
+/// Both ends of a text and its length. They determine a text of up to 16 bytes, so most comparisons
+/// are of three numbers.
 struct outline {
   std::uint64_t head;
   std::uint64_t tail;
@@ -28,7 +28,7 @@ struct outline {
   friend bool operator==(const outline&, const outline&) = default;
 };
 
-/// Trivial, so that making a table touches none of them.
+/// Trivial, so that constructing a table does not touch the keys.
 struct pair_key {
   outline object_outline;
   outline what_outline;
@@ -41,16 +41,16 @@ struct cell {
   counter value;
 };
 
-constexpr std::size_t tables_wanted = 128;  // more only if so many threads count at once
+constexpr std::size_t tables_wanted = 128;  // exceeded only if all tables are in use
 constexpr std::size_t text_bytes = std::size_t{32} * 1024;
 
 struct table {
-  table() noexcept {}  // leaves the keys and texts as they are
+  table() noexcept {}  // keys and texts stay uninitialized
 
   std::array<cell, cells> all;
   counter uncounted;
   std::array<counter, kinds> cancels;
-  // The writer's.
+  // Only the writing thread uses these.
   std::size_t keys_used = 0;
   std::size_t text_used = 0;
   std::array<pair_key, counters::pairs_max> keys;
@@ -78,7 +78,7 @@ std::uint64_t hash_of(const outline& object, const outline& what) noexcept {
   return h >> 32 ^ h >> 20;
 }
 
-/// What is looked for, with all that is computed from it.
+/// A key to look up, with its outlines and hash.
 struct wanted {
   wanted(std::string_view o, std::string_view w) noexcept
       : object(o.substr(0, counters::object_max)),
@@ -97,7 +97,7 @@ struct wanted {
   std::string_view what;
   outline object_outline;
   outline what_outline;
-  std::size_t first;  // the cell to begin with
+  std::size_t first;  // the cell where probing starts
 };
 
 class all_tables {
@@ -106,8 +106,8 @@ class all_tables {
     static all_tables* const made = new all_tables;  // never destroyed: threads may outlive main
     return *made;
   }
-  /// The emptiest table that waits. If even that one is rather full, what an earlier thread counted
-  /// must not be in the way of the next one; so there is a new table, up to a limit.
+  /// The emptiest idle table. If that is more than half full, a new one (up to `tables_wanted`), so
+  /// that the keys of earlier threads do not take the next thread's room.
   table* lease() {
     const std::lock_guard lock(mutex_);
     const auto emptier = [](const table* x, const table* y) { return x->keys_used < y->keys_used; };
@@ -143,7 +143,7 @@ class all_tables {
 
 constinit thread_local table* own_counts = nullptr;
 
-/// Gives the table of a thread back when the thread ends.
+/// Returns the thread's table when the thread ends.
 struct lease {
   lease() : taken(all_tables::instance().lease()) { own_counts = taken; }
   lease(const lease&) = delete;
@@ -155,7 +155,7 @@ struct lease {
   table* taken;
 };
 
-/// The table of this thread; null if there is no memory for it, or at the very end of the thread.
+/// The table of this thread; null if memory is exhausted or the thread is almost over.
 table* own_table() noexcept {
   if (own_counts != nullptr) [[likely]]
     return own_counts;

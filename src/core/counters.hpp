@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How often what happened, for the whole process: what weir::stats() reads.
+// Event counts of the whole process, as read by weir::stats().
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace weir::detail {
 
-/// Each thread counts in a table of its own: single writer, relaxed. When a thread ends, its table
-/// waits with its counts for a later one, so nothing is lost and nothing is merged.
+/// Each thread counts in its own table: single writer, relaxed. When a thread ends, its table keeps
+/// the counts and is reused by a later thread, so nothing is lost and nothing is merged.
 ///
-/// Bounded: a table tells up to `pairs_max` pairs apart, as far as there is room for their texts,
-/// and counts the rest as one number. Costs: a hash of the two texts and one comparison; memory is
-/// asked for once per thread.
+/// Bounded: a table distinguishes up to `pairs_max` pairs, as long as their texts fit, and counts
+/// the rest as one number. Costs: a hash of the two texts and, usually, one comparison; only the
+/// first count of a thread allocates.
 struct counters {
   static constexpr std::size_t pairs_max = 700;
-  static constexpr std::size_t object_max = 200;  // bytes by which objects are told apart
+  static constexpr std::size_t object_max = 200;  // bytes that distinguish objects
 
-  /// Makes sure that this thread has its table.
+  /// Gives this thread its table in advance.
   static void prepare() noexcept;
   static void count(std::string_view object, std::string_view what) noexcept;
   static void count_cancel(cancel_kind kind) noexcept;

@@ -32,10 +32,10 @@ std::vector<const fiber*> blockers_of(const fiber& f) {
   return found.fibers;
 }
 
-/// Looks for a way from a fiber back to itself, along what each waits for; without recursion.
+/// Searches for a cycle of fibers that wait for each other; without recursion.
 class cycle_search {
  public:
-  /// The cycle, first fiber first; empty if none can be reached from `start`.
+  /// The cycle, in waiting order; empty if none can be reached from `start`.
   std::vector<const fiber*> from(const fiber& start) {
     if (seen_.contains(&start)) return {};
     enter(start);
@@ -75,7 +75,7 @@ class cycle_search {
     return cycle;
   }
 
-  std::map<const fiber*, state> seen_;  // looked up only: its order has no influence
+  std::map<const fiber*, state> seen_;  // used for lookup only, never iterated
   std::vector<place> path_;
 };
 

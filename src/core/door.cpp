@@ -31,7 +31,7 @@ bell::~bell() {
   if (number_ >= 0) ::close(number_);
 }
 
-// Without one of its own the child has none, and its number may be that of another file soon.
+// Without an own eventfd the child gets -1: its number may soon be that of another file.
 void bell::in_child() noexcept {
   const int fresh = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (fresh < 0 || ::dup3(fresh, number_, O_CLOEXEC) < 0) ::close(std::exchange(number_, -1));
@@ -62,7 +62,7 @@ bool door::post(message& m) noexcept {
 void door::ring() noexcept {
   if (simulated_) return rang_.store(true, std::memory_order_release);
   const std::uint64_t one = 1;
-  // The only possible failure is a full counter, which means that the bell rings already.
+  // Fails if the counter is full (then the bell rings already) or in a forked child without a bell.
   [[maybe_unused]] const auto written = ::write(bell_->number(), &one, sizeof one);
 }
 
@@ -86,7 +86,7 @@ struct open_doors {
   std::unordered_map<std::uint32_t, door_ref> inner;  // the hosts of inner loops
   std::uint32_t next_serial = 0;
 
-  // 0 and the largest number are no loop: see permit.
+  // 0 and the largest number are not valid loops: see permit.
   std::uint32_t new_serial() noexcept {
     if (++next_serial == ~std::uint32_t{0}) next_serial = 1;
     return next_serial;

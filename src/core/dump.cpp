@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t max_indent = 32;
 constexpr std::size_t max_chain = 32;    // awaiting tasks shown per fiber
-constexpr std::size_t max_lines = 5000;  // of one loop
+constexpr std::size_t max_lines = 5000;  // per loop
 constexpr auto patience = std::chrono::seconds(1);
 
 void indent(std::string& out, std::size_t depth) {
@@ -138,14 +138,14 @@ struct place_in_tree {
   std::size_t depth;
 };
 
-/// The service that is being joined in a cleanup region: it is in no list any more.
+/// The service that a cleanup region is joining: it is no longer in any list.
 fiber* stopping_in(const context& c) noexcept {
   if (region::kind(c) != region_kind::cleanup) return nullptr;
   fiber* service = static_cast<const grace_region&>(static_cast<const scope&>(c)).joining;
   return service == nullptr || service->ended ? nullptr : service;
 }
 
-// Pushes what lies directly inside `c`, last first, so that it is printed in order.
+// Pushes the direct contents of `c`, last first, so that they are printed in order.
 void push_below(std::vector<place_in_tree>& open, const place_in_tree& from) {
   const context& c = *from.at;
   std::vector<place_in_tree> below;
@@ -192,7 +192,7 @@ bool has_region(const scope& s, scope_id inner) {
 
 namespace {
 
-/// False if there was no room for all of it.
+/// False if `max_lines` cut it off.
 bool describe_tree(std::string& out, const scope& root, std::size_t& lines) {
   std::vector<place_in_tree> open{{&root, 1}};
   while (!open.empty()) {
@@ -246,7 +246,7 @@ std::string dump_of(loop& here) {
 
 namespace {
 
-/// What the asking thread and the asked loop share; whoever is last frees it.
+/// Shared by the asking thread and the asked loop.
 struct dump_request {
   std::mutex mutex;
   std::condition_variable answered;
@@ -273,7 +273,7 @@ struct dump_message final : message {
   std::shared_ptr<dump_request> request;
 };
 
-/// What can be known of a loop from outside.
+/// The line for a loop that did not answer.
 std::string silent(const door& of) {
   return "loop '" + of.name() + "' is silent: it did not answer within a second (busy or stuck); " +
          counts_of(of);
@@ -285,13 +285,13 @@ std::shared_ptr<dump_request> ask_for_dump(door& other) {
   return request;
 }
 
-/// `here`: the loop of this thread, if there is one; not that of a run in it, which has no inbox.
+/// `here`: the loop of this thread, or null. Never an inner loop, which has no inbox.
 std::string answer_of(dump_request& request, const door& other, loop* here,
                       std::chrono::steady_clock::time_point until) {
   std::unique_lock lock(request.mutex);
   while (!request.done && std::chrono::steady_clock::now() < until) {
-    // While it waits, a loop answers others who ask it, so that two that ask each other both get
-    // their answer.
+    // A waiting loop answers the dump requests of others, so two loops that ask each other both get
+    // an answer.
     lock.unlock();
     if (here != nullptr) here->answer_dumps();
     lock.lock();
@@ -300,7 +300,7 @@ std::string answer_of(dump_request& request, const door& other, loop* here,
   return request.done ? request.text : silent(other);
 }
 
-/// The part of a simulated loop that this thread may not ask.
+/// The line for a simulated loop that this thread cannot ask.
 std::string about_simulated(const door& d, bool in_loop) {
   if (d.thread != std::this_thread::get_id())
     return "loop '" + d.name() + "' is simulated on another thread\n";
@@ -309,7 +309,7 @@ std::string about_simulated(const door& d, bool in_loop) {
 
 }  // namespace
 
-// Only dump requests may be answered in the middle of a step; everything else keeps its order.
+// Only dump requests may be answered in the middle of a step; other messages keep their order.
 void loop::answer_dumps() noexcept {
   message* next = door_->messages.take();
   while (next != nullptr) {
@@ -325,8 +325,8 @@ void loop::answer_dumps() noexcept {
   }
 }
 
-// All are asked before the first answer is waited for, so that any number of silent loops together
-// cost one second.
+// All loops are asked before the first answer is awaited, so any number of silent loops costs one
+// second in total.
 std::string dump_all() {
   loop* here = loop::here();
   if (here != nullptr && here->host() != nullptr) here = here->host();

@@ -15,9 +15,9 @@ struct fiber;
 std::string dump_of(loop& here);
 /// What weir::dump prints: all loops of the process. Any thread.
 std::string dump_all();
-/// The same without its first line and without inner loops.
+/// dump_of() without its first line and without inner loops.
 std::string tree_of(loop& here);
-/// All fibers of a loop that have not ended, parents before children, in the order of the tree.
+/// All live fibers of a loop, parents before children, in tree order.
 std::vector<fiber*> fibers_of(loop& here);
 /// Whether `inner` is the number of `s` or of a region inside it.
 bool has_region(const scope& s, scope_id inner);

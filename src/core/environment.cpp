@@ -15,7 +15,7 @@ namespace {
 
 std::uint64_t rotate_left(std::uint64_t x, int k) noexcept { return (x << k) | (x >> (64 - k)); }
 
-/// Spreads one number over many (splitmix64): neighbouring seeds give unrelated states.
+/// splitmix64: neighbouring seeds give unrelated states.
 std::uint64_t spread(std::uint64_t& state) noexcept {
   std::uint64_t z = (state += 0x9e3779b97f4a7c15U);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -95,7 +95,7 @@ std::optional<double> pressure_in(std::string_view text) noexcept {
   return percent;
 }
 
-// The kernel answers from memory: a read takes microseconds and never waits.
+// The kernel answers from memory: a read takes microseconds and never blocks.
 std::optional<double> real_environment::cpu_pressure() {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/proc/pressure/cpu", "re"),
                                                              &std::fclose);

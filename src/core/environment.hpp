@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Time and chance: the only place below src/ that reads clocks or makes random numbers.
+// Time and randomness of all loops. Other code reads a clock only to limit spins and dumps.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace weir::detail {
 class loop;
 class served_loop;
 
-/// Picks among things that could happen next. In production there is none and the first one wins.
+/// Chooses among the things that could happen next. Without one, as in production, the first wins.
 class chooser {
  public:
   /// 0 <= result < options; options > 1.
@@ -30,7 +30,7 @@ class chooser {
   ~chooser() = default;
 };
 
-/// Something that compares times with the wall clock, and is called when that was set.
+/// Compares times with the wall clock and is called when that clock was set.
 class wall_watch {
  public:
   virtual void wall_clock_set() noexcept = 0;
@@ -55,35 +55,35 @@ class environment {
 
   virtual time_point now() = 0;
   virtual wall_time wall_now() = 0;
-  /// How long a wall clock that was set, or a machine that was suspended, may go unnoticed: who
-  /// waits for a wall time looks again after that. Unbounded: the watches are told.
+  /// How long a change of the wall clock, or a suspended machine, may go unnoticed: a wait for a
+  /// wall time checks again after this. Unbounded: the environment notifies the watches.
   virtual duration wall_check() const noexcept { return std::chrono::seconds(1); }
   void add_watch(wall_watch& w) noexcept;
   void remove_watch(wall_watch& w) noexcept;
   virtual std::uint64_t random() = 0;
-  /// Per cent of the last ten seconds in which some work waited for a core; none if nobody knows.
+  /// Percentage of the last ten seconds in which some work waited for a core; empty if unknown.
   virtual std::optional<double> cpu_pressure() { return std::nullopt; }
-  /// Nothing is ready: waits for a message, a ring or `until`. With virtual time it moves the clock
+  /// Nothing is ready: waits for a message, a ring or `until`. Virtual time advances the clock
   /// instead.
   virtual void park(loop& here, std::optional<time_point> until) = 0;
-  /// Called between turns, before timers are looked at.
+  /// Called between turns, before timers fire.
   virtual void between_turns(loop&) {}
-  /// How many strands may run before timers and messages are looked at.
+  /// Maximum number of strands that run before timers and messages are checked.
   virtual int turn_limit() const noexcept { return 64; }
-  /// How many awaits a fiber may make before it gives up its turn. 0: every await may.
+  /// Number of awaits after which a fiber gives up its turn. 0: every await may.
   virtual std::int16_t budget() const noexcept { return 256; }
   /// An exception is leaving a frame.
   virtual void frame_failed(const std::exception_ptr&) noexcept {}
-  /// An exception has left a function that was posted.
+  /// An exception has left a posted function.
   virtual void post_failed(const std::exception_ptr&) noexcept {}
-  /// What weir::dump says of the loops that this environment runs on this thread.
+  /// The part of weir::dump about the loops that this environment runs on this thread.
   virtual std::string dump(loop& here);
-  /// Runs a loop that serves others: on a thread of its own, unless the environment hosts it.
+  /// Runs a served loop: on its own thread, unless the environment hosts it.
   virtual void start(const std::shared_ptr<served_loop>& made);
-  /// Which clock its loops have, null for that of the machine: points in time mean something only
-  /// to loops that have the same one.
+  /// Identifies the clock of its loops; null: the machine's. Points in time are comparable only
+  /// between loops with the same clock.
   virtual const void* clock() const noexcept { return nullptr; }
-  /// True if it drives its loops itself, on one thread; otherwise they hear other threads.
+  /// True if it drives its loops itself, on one thread; otherwise other threads can reach them.
   virtual bool simulated() const noexcept { return false; }
 
  protected:
@@ -94,7 +94,7 @@ class environment {
   wall_watch* watches_ = nullptr;
 };
 
-/// A small, fast generator with 256 bits of state (xoshiro256**), seeded from one number.
+/// xoshiro256**: small and fast, 256 bits of state, seeded from one number.
 struct random_numbers {
   explicit random_numbers(std::uint64_t seed) noexcept;
   std::uint64_t next() noexcept;
@@ -105,10 +105,10 @@ struct random_numbers {
   std::uint64_t s_[4];
 };
 
-/// Reads `some avg10` of a text in the form of Linux's /proc/pressure files.
+/// Parses `some avg10` from the format of Linux's /proc/pressure files.
 std::optional<double> pressure_in(std::string_view text) noexcept;
 
-/// The clocks and the random numbers of the machine. One per loop.
+/// The clocks and random numbers of the machine. One per loop.
 class real_environment : public environment {
  public:
   time_point now() override;

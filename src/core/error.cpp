@@ -7,7 +7,7 @@ namespace weir {
 
 namespace {
 
-/// What std::error_code::message() says.
+/// The texts of std::error_code::message().
 struct meaning {
   errc code;
   const char* text;

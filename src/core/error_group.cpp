@@ -51,8 +51,8 @@ std::string text_of(const std::exception_ptr& error) {
 
 }  // namespace
 
-// Groups nest as deep as scopes do, and so do causes. Whatever dies inside a dying error is put on
-// a list and dies one after the other, so that the stack does not grow with the depth.
+// Groups and causes nest as deep as scopes do. Errors released by the destruction of another error
+// are queued and destroyed one after the other, so that the stack does not grow with the depth.
 void detail::bury(std::vector<std::exception_ptr> dying) noexcept {
   static thread_local std::vector<std::exception_ptr>* graves = nullptr;
   if (graves != nullptr) {
@@ -141,8 +141,8 @@ const char* error_group::what() const noexcept {
   }
 }
 
-// Takes the tree apart with a stack of its own: each open group collects the halves of its members,
-// and hands its own halves to the group around it when its last member is done.
+// Iterative: each open group collects the two halves of its members, and hands its own halves to
+// the enclosing group after its last member.
 std::pair<std::optional<error_group>, std::optional<error_group>> error_group::split_by(
     bool (*matches)(void*, const std::exception_ptr&), void* predicate) const {
   struct open_group {
@@ -179,7 +179,7 @@ std::pair<std::optional<error_group>, std::optional<error_group>> error_group::s
 
 namespace {
 
-constexpr std::size_t max_indent = 32;  // deeper trees stay readable and linear in size
+constexpr std::size_t max_indent = 32;  // keeps the text of deep trees readable and linear in size
 
 void add_line(std::string& out, std::size_t depth, std::string_view text) {
   out.append(2 * std::min(depth, max_indent), ' ').append(text).push_back('\n');
@@ -203,7 +203,7 @@ void add_notes(std::string& out, std::size_t depth, const std::exception_ptr& er
   }
 }
 
-/// The text of a tree in which equal neighbours are folded.
+/// The text of a tree with repeated neighbours folded into one.
 class folded_text {
  public:
   void add(std::size_t depth, std::string part) {
@@ -246,7 +246,7 @@ std::string describe(const std::exception_ptr& error) {
     auto group = as_group(next.error);
     std::size_t collapsed = 0;
     while (group != nullptr && group->errors().size() == 1 && group->node_->heading.empty()) {
-      next.error = group->errors().front();  // a chain of single groups: one line
+      next.error = group->errors().front();  // a chain of one-member groups is one line
       group = as_group(next.error);
       ++collapsed;
     }

@@ -18,7 +18,7 @@ namespace weir::detail {
 
 namespace {
 
-/// What the C++ ABI puts before every thrown object; only `destroy` is used here.
+/// The header that the C++ ABI puts before every thrown object; only `destroy` is used here.
 struct exception_header {
   std::type_info* type;
   void (*destroy)(void*);
@@ -36,7 +36,7 @@ struct exception_header {
 
 struct kept_notes {
   bool left_a_frame = false;
-  const char* own_function = nullptr;  // the last one of weir itself that it left
+  const char* own_function = nullptr;  // the last weir frame that it left
   void (*destroy)(void*) = nullptr;    // the exception's own destructor; may be null
   std::vector<error_note> notes;
   std::shared_ptr<takedown> why;
@@ -48,14 +48,14 @@ struct note_table {
 };
 
 note_table& table() {
-  static note_table* const instance = new note_table;  // exceptions may die after static objects
+  static note_table* const instance = new note_table;  // exceptions may outlive static objects
   return *instance;
 }
 
 void* object_of(const std::exception_ptr& error) noexcept {
   void* object = nullptr;
   static_assert(sizeof error == sizeof object);
-  // An exception_ptr is the address of its object; there is no other way to it.
+  // An exception_ptr holds the address of its object; there is no other way to get it.
   // NOLINTNEXTLINE(bugprone-*)
   std::memcpy(&object, &error, sizeof object);
   return object;
@@ -91,7 +91,7 @@ kept_notes& entry_of(void* object) {
   return kept;
 }
 
-// A stored error may be rethrown any number of times: what is known already is not added again.
+// A stored error may be rethrown any number of times, so duplicate notes are dropped.
 void add(const std::exception_ptr& error, error_note note) noexcept {
   void* const object = object_of(error);
   if (object == nullptr) return;
@@ -105,7 +105,7 @@ void add(const std::exception_ptr& error, error_note note) noexcept {
     if (kept.notes.size() >= max_error_notes) return;
     const auto known = [&](const error_note& n) { return same_place(n, note); };
     if (std::any_of(kept.notes.begin(), kept.notes.end(), known)) return;
-    // Reading a name takes as long as all the rest, so it is done last.
+    // Parsing a name costs as much as all the rest, so it comes last.
     if (note.kind == error_note::sort::frame && is_own_function(note.function.function_name())) {
       kept.own_function = note.function.function_name();
       return;

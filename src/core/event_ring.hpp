@@ -12,10 +12,10 @@
 
 namespace weir::detail {
 
-/// The last events of a loop, and whoever watches them.
+/// The most recent events of a loop, and its observers.
 ///
-/// Bounded: the ring keeps `capacity` events and counts what it forgot; an object's name longer
-/// than a cell is cut. Emitting allocates nothing, but for the first event with an error.
+/// Bounded: the ring keeps `capacity` events and counts the dropped ones; long object names are
+/// truncated. Emitting allocates only to keep errors.
 class event_ring {
  public:
   event_ring();
@@ -27,20 +27,20 @@ class event_ring {
   void add(event_observer& observer) noexcept;
   void remove(event_observer& observer) noexcept;
   event_log recent() const;
-  /// Drops the errors of events that were forgotten. Not where they are overwritten: their
-  /// destructors are user code.
+  /// Destroys the errors of overwritten events. Not done on overwriting: their destructors are user
+  /// code.
   void drop_old_errors() noexcept {
     while (!old_errors_.empty()) {
       auto gone = std::exchange(old_errors_, {});
-      gone.clear();  // they may emit events, which put the next ones here
-      if (old_errors_.empty()) return old_errors_.swap(gone);  // its memory is used again
+      gone.clear();  // destructors may emit events, which add to old_errors_
+      if (old_errors_.empty()) return old_errors_.swap(gone);  // reuses its memory
     }
   }
 
   static constexpr std::size_t capacity = 1024;
 
  private:
-  // Trivial, so that making the ring touches none of it.
+  // Trivial, so that constructing the ring does not touch the cells.
   struct cell {
     const char* name;
     std::size_t name_size;
@@ -59,7 +59,7 @@ class event_ring {
   std::uint64_t emitted_ = 0;
   std::uint64_t failed_observers_ = 0;
   event_observer* observers_ = nullptr;
-  std::vector<std::exception_ptr> errors_;  // of the cells; empty: there was none yet
+  std::vector<std::exception_ptr> errors_;  // one per cell; empty until the first error
   std::vector<std::exception_ptr> old_errors_;
 };
 

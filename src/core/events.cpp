@@ -26,7 +26,7 @@ namespace detail {
 
 namespace {
 
-// Read for every event, so that the common case without such observers costs a load.
+// Checked for every event: without process-wide observers an event costs one load.
 constinit std::atomic<std::uint32_t> process_watchers{0};
 
 }  // namespace
@@ -37,7 +37,7 @@ namespace {
 
 using observer_list = std::vector<std::shared_ptr<process_observer>>;
 
-/// Replaced as a whole, so that a thread that calls the observers holds no lock.
+/// Replaced as a whole, so that observers are called without a lock.
 struct process_observers {
   std::mutex mutex;
   std::shared_ptr<const observer_list> list = std::make_shared<observer_list>();
@@ -59,11 +59,11 @@ process_observers& watching_all() {
 
 }  // namespace
 
-/// A call of an observer, on this thread's stack.
+/// A running call of an observer, on this thread's stack.
 class process_call {
  public:
-  // Either the end of the watch sees the call, or the call sees the end of the watch: both orders
-  // are sequentially consistent.
+  // Either the end of the watch sees the call, or the call sees the end of the watch: all four
+  // accesses are sequentially consistent.
   explicit process_call(process_observer& o) noexcept : of_(o), outer_(innermost) {
     of_.calls_.fetch_add(1);
     innermost = this;
@@ -75,7 +75,7 @@ class process_call {
     of_.calls_.fetch_sub(1);
   }
   bool allowed() const noexcept { return !of_.over_.load(); }
-  /// The calls of `o` that this thread is in the middle of.
+  /// The running calls of `o` on this thread.
   static std::uint32_t around_here(const process_observer& o) noexcept {
     std::uint32_t found = 0;
     for (const process_call* c = innermost; c != nullptr; c = c->outer_) found += &c->of_ == &o;
@@ -130,9 +130,9 @@ void tell_process(const event_info& info, Failed failed) noexcept {
 
 }  // namespace
 
-// ------------------------------------------------------------------ one loop
+// ------------------------------------------------------------------ events of one loop
 
-// A thread keeps the storage of its last loop: simulations make thousands of loops.
+// Each thread keeps the storage of its last loop: simulations create thousands of loops.
 std::unique_ptr<event_ring::storage>& event_ring::spare() noexcept {
   static thread_local std::unique_ptr<storage> kept;
   return kept;
@@ -171,7 +171,7 @@ void event_ring::keep(const event_info& e) noexcept {
   if (e.name == "cancel") counters::count_cancel(static_cast<cancel_kind>(e.number));
   const std::size_t at = emitted_++ % capacity;
   cell& c = (*cells_)[at];
-  c.name = e.name.data();  // names of events are literals
+  c.name = e.name.data();  // event names are literals
   c.name_size = e.name.size();
   c.object_size = std::min(e.object.size(), c.object.size());
   if (c.object_size != 0) std::memcpy(c.object.data(), e.object.data(), c.object_size);
@@ -230,7 +230,7 @@ void event_observer::attach() {
 void event_observer::detach() noexcept {
   loop* here = loop::here();
   if (here != nullptr && here->serial() == home_) return here->events().remove(*this);
-  // After its loop ended there is nothing left to leave.
+  // If the loop has ended, there is no ring to leave.
   if (door_table::find_serial(home_) != nullptr)
     fatal("the subscription of on_event destroyed on another thread while its loop runs");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The end of a loop that crashes: its frames go, and nothing else happens.
+// Crash of a loop: destroys its frames, without any other effect.
 #include <utility>
 #include <vector>
 
@@ -30,8 +30,8 @@ void destroy_frames(fiber& f) noexcept {
 
 }  // namespace
 
-// First every wait is withdrawn, so that no source of waits dies while somebody is linked to it;
-// then the frames go, children before parents, because scopes live in their parents' frames.
+// Waits are withdrawn first, so that no source of waits is destroyed while a wait is linked to it.
+// Then frames are destroyed, children before parents, because scopes live in their parents' frames.
 void loop::evict(const reason_ref& why) {
   dead_ = true;
   strand* const running = std::exchange(current, nullptr);  // of the loop that crashes this one
@@ -60,7 +60,7 @@ void loop::evict(const reason_ref& why) {
   }
   head_ = tail_ = nullptr;
   current = running;
-  close();  // what was on its way still belongs to those who sent it, and they are alive
+  close();  // undelivered messages still belong to their senders, which are alive
 }
 
 }  // namespace weir::detail

@@ -12,7 +12,7 @@ namespace weir::detail {
 
 void fatal(std::string_view what) noexcept {
   std::fprintf(stderr, "weir: fatal: %.*s\n", static_cast<int>(what.size()), what.data());
-  // The tree of a loop that crashes is half destroyed.
+  // While a loop crashes, its tree is half destroyed.
   if (loop* here = crashing ? nullptr : loop::here()) std::fputs(dump_of(*here).c_str(), stderr);
   std::fflush(stderr);
   std::abort();

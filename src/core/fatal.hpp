@@ -5,8 +5,8 @@
 
 namespace weir::detail {
 
-/// Prints what happened and the dump of this thread's loop to stderr, then aborts. For misuse that
-/// cannot be reported as an error, because it is found in a destructor.
+/// Prints `what` and the dump of this thread's loop to stderr, then aborts. For misuse detected
+/// where no error can be reported, such as in a destructor.
 [[noreturn]] void fatal(std::string_view what) noexcept;
 
 }  // namespace weir::detail

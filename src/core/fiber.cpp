@@ -46,7 +46,7 @@ void future_core::settle_now() noexcept {
 
 void future_wait::arm() noexcept {
   future_core& core = *core_.get();
-  if (core.done()) return complete();  // settled by another arm of the same composite wait
+  if (core.done()) return complete();  // settled by another arm of the same composite
   if (core.waiters == nullptr) {
     core.waiters = previous_ = next_ = this;
     return;
@@ -87,7 +87,7 @@ void require_future_home(const future_core& core) {
   if (core.home == current_loop_serial()) [[likely]]
     return;
   const door_ref home = door_table::find_serial(core.home);
-  if (home == nullptr) return;  // its loop has ended: whoever has it may look
+  if (home == nullptr) return;  // its loop has ended: any thread may read it
   require_same_run(core.home, "a future");
   raise(errc::wrong_loop,
         "future of loop '" + home->name() + "' used on " +
@@ -115,7 +115,7 @@ void cancel_fiber(fiber& f, cancel_reason reason) {
 
 namespace {
 
-/// Lies under all entries of a fiber while its defers run, and owns the frame that runs them.
+/// The bottom entry of a fiber while its defers run; owns the frame that runs them.
 struct cleanup_entry final : entry {
   cleanup_entry() : entry(sort::bottom) {}
   outcome<void> out;

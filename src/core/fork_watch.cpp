@@ -15,7 +15,7 @@ unsigned forks = 0;  // written only in a new child, which has one thread
 
 }  // namespace
 
-/// All that are watched. The mutex is held across `fork`, so the child finds the list in order.
+/// All watched objects. The mutex is held across `fork`, so the child finds a consistent list.
 struct fork_list {
   std::mutex mutex;
   fork_watch* first = nullptr;
@@ -58,7 +58,7 @@ no_forks::~no_forks() { fork_list::all().mutex.unlock(); }
 void fork_watch::watch(const no_forks&) noexcept { fork_list::all().add(*this); }
 void fork_watch::unwatch(const no_forks&) noexcept { fork_list::all().remove(*this); }
 
-// From now on forks are counted.
+// Forks are counted from the first call of fork_list::all().
 process_mark::process_mark() : generation_((fork_list::all(), forks)) {}
 bool process_mark::is_here() const noexcept { return generation_ == forks; }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// What a forked child must not share with its parent: locks, and bells that wake a loop.
+// What a forked child must not share with its parent: locks, and the bells that wake loops.
 //
-// `fork` copies memory and shares open files. A child that execs loses them (everything is opened
-// close-on-exec); one that does not would keep a lock after its parent has died, and take the
-// wake-ups of its parent's loops. So the child gives up what is watched here before `fork` returns.
+// `fork` copies memory and shares open files. `exec` closes them (all are close-on-exec); without
+// it the child would keep a lock after its parent has died, and consume the wake-ups of its
+// parent's loops. So the child gives up all watched objects before `fork` returns.
 #pragma once
 
 namespace weir::detail {
 
-/// While it exists, no thread of this process forks: for what is made in several steps and must be
-/// watched from the first one on. Short, and nothing that forks or watches by itself. The first one
-/// of a process throws std::system_error if forks cannot be watched.
+/// While it exists, no thread of this process can fork: for objects that are created in several
+/// steps and must be watched from the first. Keep it short, and neither fork nor nest it. The first
+/// one throws std::system_error if forks cannot be watched.
 class no_forks {
  public:
   no_forks();
@@ -19,8 +19,8 @@ class no_forks {
   ~no_forks();
 };
 
-/// Something that is given up in a forked child. What derives from it is made and watched, and
-/// unwatched and given up again, under one `no_forks` each: another thread may fork at any time.
+/// An object that a forked child gives up. Derived classes create and watch it under one
+/// `no_forks`, and unwatch and release it under another: any other thread may fork at any time.
 /// Threads: any. Costs: a lock each.
 class fork_watch {
  public:
@@ -28,8 +28,8 @@ class fork_watch {
   fork_watch(const fork_watch&) = delete;
   fork_watch& operator=(const fork_watch&) = delete;
 
-  /// Called in the child, by the thread that forked, before anything else runs. May only do what a
-  /// signal handler may.
+  /// Called in the child, by the forking thread, before anything else runs. Must be
+  /// async-signal-safe.
   virtual void in_child() noexcept = 0;
 
  protected:
@@ -43,11 +43,10 @@ class fork_watch {
   fork_watch* next_ = nullptr;
 };
 
-/// How often this process was forked off, counted from its first ancestor that used weir. Whoever
-/// remembers it can tell later whether it is still in the process that made it.
+/// Remembers the process that made it: `is_here()` is false in a child forked after that.
 class process_mark {
  public:
-  /// std::system_error if forks cannot be watched.
+  /// Throws std::system_error if forks cannot be watched.
   process_mark();
   bool is_here() const noexcept;
 

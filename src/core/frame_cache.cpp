@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Memory for coroutine frames and fiber records.
 //
-// Each thread keeps free blocks by size (steps of 16 bytes) in two magazines per size; a full
-// magazine goes to the process-wide depot and an empty one is exchanged for a full one from there,
-// so a block that is allocated on one thread and freed on another comes back, and the depot's lock
-// is taken at most once in `magazine_size` operations. Slabs are kept for reuse and never returned
-// to the system.
+// Each thread keeps free blocks by size (steps of 16 bytes) in two magazines per size. A full
+// magazine goes to the process-wide depot, and an empty one is exchanged for a full one from there.
+// So a block that is freed on another thread comes back. Reused blocks cost the depot's lock about
+// once in `magazine_size` operations, each new one cut from a slab once. Slabs are kept for reuse
+// and never returned to the system.
 //
 // Frames of more than 4 KB (an array as a local variable, a pipeline of many policies) come from
-// the heap one by one; a thread keeps up to 1 MB of free ones, by size in steps of a quarter of a
+// the heap one by one. A thread keeps up to 1 MB of free ones, by size in steps of a quarter of a
 // power of two, and returns the rest. Above 64 KB nothing is kept.
 //
-// Under a sanitizer each block is an allocation of its own, so that a use after the end of a frame
-// is found.
+// Under a sanitizer each block is a separate allocation, so that a use after the end of a frame is
+// detected.
 #include <weir/detail/frame.hpp>
 
 #include <array>
@@ -61,7 +61,7 @@ struct magazine {
 };
 constexpr magazine unused{nullptr, magazine_size};
 
-/// Full magazines of all threads, and the slabs that blocks are cut from.
+/// Magazines that threads have given up, for all threads.
 class depot {
  public:
   magazine take(std::size_t size_class) {
@@ -88,7 +88,7 @@ class depot {
 };
 
 depot& shared_depot() {
-  // Never destroyed: threads may end after the static objects of the program.
+  // Never destroyed: threads may outlive static objects.
   static depot* const instance = new depot;
   return *instance;
 }
@@ -99,8 +99,8 @@ constexpr std::array<magazine, classes> all_unused() {
   return all;
 }
 
-/// The free blocks of one thread. Constant-initialised and without a destructor, so that reaching
-/// it costs no check; `reaper` gives everything back when the thread ends.
+/// The free blocks of one thread. Constant-initialised and trivially destructible, so that access
+/// needs no check; `reaper` returns the blocks when the thread ends.
 struct thread_cache {
   std::array<magazine, classes> loaded = all_unused();
   std::array<magazine, classes> reserve{};
@@ -124,7 +124,7 @@ struct reaper {
     for (block*& first : cache.large) {
       while (first != nullptr) ::operator delete(std::exchange(first, first->next));
     }
-    // Whatever is freed from now on takes the slow path, straight to the depot or to the heap.
+    // Later deallocations take the slow path, straight to the depot or the heap.
     cache.ended = true;
     for (magazine& m : cache.loaded) m.count = magazine_size;
   }
@@ -174,7 +174,7 @@ void put(magazine& m, void* memory) noexcept {
   }
   at_thread_end.touch();
   if (cache.loaded[c].first == nullptr) {
-    cache.loaded[c] = {};  // the first one of its size on this thread
+    cache.loaded[c] = {};  // the first of this size on this thread
   } else {
     shared_depot().give(c, cache.reserve[c]);
     cache.reserve[c] = std::exchange(cache.loaded[c], {});

@@ -16,8 +16,8 @@ bool is_word(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// The length of `operator<`, `operator()`, ... at `at`; 0 if there is none. Its signs are no
-/// brackets.
+/// The length of `operator<`, `operator()`, ... at `at`; 0 if there is none. Brackets in operator
+/// names do not nest.
 std::size_t operator_length(std::string_view text, std::size_t at) noexcept {
   constexpr std::string_view word = "operator";
   if (text.substr(at, word.size()) != word || (at > 0 && is_word(text[at - 1]))) return 0;
@@ -29,7 +29,7 @@ std::size_t operator_length(std::string_view text, std::size_t at) noexcept {
   return end == at + word.size() ? 0 : end - at;
 }
 
-/// Behind the bracket that opens at `at`.
+/// The position after the bracket pair that opens at `at`.
 std::size_t behind_bracket(std::string_view text, std::size_t at) noexcept {
   std::size_t depth = 0;
   for (std::size_t i = at; i < text.size();) {
@@ -48,8 +48,8 @@ std::size_t behind_bracket(std::string_view text, std::size_t at) noexcept {
   return text.size();
 }
 
-/// Where the qualified name begins, behind the return type: after the last space outside brackets
-/// that comes before the parameters.
+/// Where the qualified name begins, after the return type: behind the last space outside brackets
+/// that precedes the parameters.
 std::size_t begin_of_name(std::string_view text) noexcept {
   std::size_t begin = 0;
   for (std::size_t i = 0; i < text.size();) {
@@ -67,7 +67,7 @@ std::size_t begin_of_name(std::string_view text) noexcept {
   return begin;
 }
 
-/// What a bracket outside all others becomes.
+/// The replacement of a top-level bracket.
 std::string_view meaning_of(std::string_view bracket) noexcept {
   if (bracket.starts_with("<lambda") || bracket.starts_with("(lambda") ||
       bracket == "(anonymous class)")
@@ -114,7 +114,7 @@ std::string short_function_name(std::string_view pretty) {
   replace_all(text, "lambda::operator()()", "lambda");
   replace_all(text, "() const", "()");
   replace_all(text, "std::__cxx11::", "std::");
-  // What follows the parameters: noexcept, mutable, &&. The end is that of a function or a lambda.
+  // Cuts what follows the last function or lambda: noexcept, mutable, &&.
   std::size_t end = 0;
   for (const std::string_view last : {"()", "lambda"})
     if (const std::size_t at = text.rfind(last); at != std::string::npos)

@@ -27,7 +27,7 @@ pull generator_base::settled(composite& owner, const void* place) {
   return pull::end;
 }
 
-// Goes on by itself, on a turn of its own.
+// Continues on a turn of its own.
 void generator_base::go_on() {
   parent_ = current->top;
   phase_ = phase::waiting;
@@ -35,7 +35,7 @@ void generator_base::go_on() {
   if (!queued) loop::here()->push(*this);
 }
 
-// Starts the wait again that it was paused in.
+// Not nested: restarts the wait it was paused in, or takes a turn of its own.
 void generator_base::run_slowly() {
   if (phase_ == phase::stopped) return go_on();
   if (phase_ == phase::quiet) {  // too deep for nested calls
@@ -63,7 +63,7 @@ void generator_base::stopped_short() noexcept {
   if (leaf == nullptr) return finish();
   phase_ = phase::waiting;
   if (parked != nullptr || queued) return;
-  // Too deep for nested calls: the loop goes on with it.
+  // Too deep for nested calls: continue on the loop.
   if (loop* here = loop::here()) return here->push(*this);
   current = this;
   phase_ = phase::running;
@@ -82,8 +82,8 @@ void generator_base::finish() noexcept {
   out_.set_cancelled(reason_);
 }
 
-// What it stood in line for has come while nobody pulls: it has that, and goes on with the next
-// pull.
+// Its queued wait has completed while no pull is pending: it keeps the result, and continues with
+// the next pull.
 bool generator_base::begin_turn() noexcept {
   if (phase_ == phase::stopped) return false;
   return !std::exchange(in_line_, false) || !stop_if_ready();
@@ -104,21 +104,21 @@ void generator_base::end_turn() noexcept {
   tell();
 }
 
-// Whether the pull that waits for it, if any, can end.
+// Whether the pending pull, if any, can end.
 bool generator_base::quiet_after_turn() noexcept {
   if (queued) return false;
   if (leaf == nullptr) {
     if (phase_ == phase::waiting) finish();
     return true;
   }
-  if (parked == nullptr) return false;  // held: unwound when the children of its scope have ended
+  if (parked == nullptr) return false;  // held: unwound after the children of its scope have ended
   if (given_up_) return pause();
-  // In flight, and nobody waits for what comes next.
+  // In flight, and no pull waits for the next value.
   return is_in_flight() && !dropped_ && link_.state != arm_link::phase::armed && !reason_ &&
          pause_unless_in_line();
 }
 
-// Stopped in the middle of its turn: what it waits for now must be withdrawn, too.
+// Stopped in the middle of its turn: its new wait must be withdrawn, too.
 void generator_base::quiet_after_stop() noexcept {
   if (queued) return;
   if (leaf == nullptr) return finish();
@@ -138,7 +138,7 @@ void generator_base::tell() noexcept {
 
 namespace {
 
-/// Those too deep inside of each other to stand down by nested calls; they follow in a loop.
+/// Generators nested too deeply to stand down by nested calls; a loop handles them.
 struct standing_down {
   int depth = 0;
   std::vector<std::pair<generator_base*, pull_end>> later;
@@ -170,7 +170,7 @@ unsigned generator_base::stand_down() noexcept {
   return leaving;
 }
 
-// The pull has ended already: whoever must be waited for is left to the scope.
+// The pull has ended already: a generator that must be awaited is left to the scope.
 void generator_base::stand_down_later(pull_end why) noexcept {
   if (leave_pull(why) == 0) return;
   link_.state = arm_link::phase::idle;
@@ -216,14 +216,14 @@ bool generator_base::stop_if_ready() noexcept {
 
 bool generator_base::stop_in_flight() noexcept {
   if (!is_in_flight() || dropped_ || reason_ || link_.state != arm_link::phase::idle) return false;
-  if (in_dead_world()) return false;  // what it waited for was withdrawn with its carrier
+  if (in_dead_world()) return false;  // its wait was withdrawn with its carrier
   if (parked == nullptr || needs_start) return queued && stop_if_ready();
   if (!pause_without_effect()) return false;
   end_flight();
   return true;
 }
 
-// Keeps the wait that was withdrawn.
+// Keeps the withdrawn wait for the next pull.
 bool generator_base::withdrawn() noexcept {
   paused_ = std::exchange(parked, nullptr);
   paused_at_ = leaf;
@@ -231,8 +231,8 @@ bool generator_base::withdrawn() noexcept {
   return true;
 }
 
-// A pull was given up. True if it is quiet; what answers `no` goes on to its next wait, and is
-// paused there.
+// A pull was given up. True if the generator is quiet. If the wait answers `no`, it completes, and
+// the generator is paused at its next wait.
 bool generator_base::pause() noexcept {
   const bool may_ask = inner_ == nullptr && (!shield_ || parked->pausable());
   if (!may_ask) {
@@ -258,8 +258,8 @@ bool generator_base::pause_without_effect() noexcept {
          withdrawn();
 }
 
-// Who stands in line keeps the place: with a pull for each value of another stream it would never
-// come to the front.
+// A queued wait keeps its place: if every value of another stream re-queued it, it would never
+// reach the front.
 bool generator_base::pause_unless_in_line() noexcept {
   in_line_ = inner_ == nullptr && parked->in_line();
   return !in_line_ && pause_without_effect();
@@ -273,7 +273,7 @@ void generator_base::end_flight() noexcept {
   if (generator_carrier* const carrier = std::exchange(carrier_, nullptr)) carrier->landed();
 }
 
-// Says what it waits for while that can still be seen.
+// Records what it waits for, while that is still known.
 void generator_base::note_interrupted(const wait* on) {
   if (dropped_ || cut_off_ != nullptr || root_ == nullptr) return;
   auto cut = std::make_unique<cut_off>();
@@ -298,7 +298,7 @@ void generator_base::raise_interrupted() const {
 
 void generator_base::make_shielded() noexcept { region::make_shield(*this); }
 
-// ------------------------------------------------------------------ its end
+// ------------------------------------------------------------------ destruction
 
 core_ref generator_base::drop() noexcept {
   if (is_in_flight() && !(in_line_ && stop_in_flight())) return cancel_dropped();
@@ -307,7 +307,7 @@ core_ref generator_base::drop() noexcept {
   return core_ref();
 }
 
-// Cancelled at once; what cannot be destroyed on the spot is left to the carrier.
+// Cancels it at once; what cannot be destroyed immediately is left to the carrier.
 core_ref generator_base::cancel_dropped() noexcept {
   core_ref rest(carrier_);
   dropped_ = true;
@@ -352,14 +352,14 @@ void generator_base::forget_pulls() noexcept {
   if (pulls_ != nullptr) pulls_->puller_ = nullptr;
 }
 
-// The generator that it pulled last, if that ends with its frame.
+// The generator that it pulled last, if that one is destroyed with its frame.
 generator_base* generator_base::owned_below() const noexcept {
   generator_base* const g = pulls_;
   if (g == nullptr || g->root_ == nullptr || !g->out_.frame() || g->is_in_flight()) return nullptr;
   return memory_.holds(g->place_) ? g : nullptr;
 }
 
-// Innermost first: by nested destructors, or in a loop if there are too many for that.
+// Innermost first: by nested destructors, or in a loop if the nesting is too deep.
 void generator_base::destroy() noexcept {
   if (root_ == nullptr || !out_.frame()) return;  // never begun, or unwound already
   generator_base* last = this;
@@ -387,7 +387,7 @@ void generator_base::destroy_frames() noexcept {
     parent_ = outer->top;
     current = this;
   } else if (loop* const here = loop::here()) {
-    // By no strand: at the end of its own turn, inside its carrier; or by a message.
+    // No strand runs: destroyed at the end of its own turn, inside its carrier, or by a message.
     if (!dropped_) parent_ = here->root_scope();
     current = this;
   }
@@ -411,7 +411,7 @@ void generator_base::describe(dump_line& line) const {
   }
 }
 
-// ------------------------------------------------------------------ what holds it in flight
+// ------------------------------------------------------------------ the carrier
 
 generator_carrier::generator_carrier(generator_base& g) noexcept
     : entry(sort::background), of_(&g) {
@@ -438,7 +438,7 @@ generator_carrier* generator_carrier::start(generator_base& g) {
   return c;
 }
 
-// What it held is quiet: it ends on its next turn.
+// Its generator is quiet: the carrier ends on its next turn.
 void generator_carrier::landed() noexcept {
   generator_base& g = *std::exchange(of_, nullptr);
   region::unlink_generator(g);
@@ -468,7 +468,7 @@ void generator_carrier::flight_wait::blockers(blocker_list& list) const {
   if (of->of_ != nullptr && of->of_->parked != nullptr) of->of_->parked->blockers(list);
 }
 
-// The generator inside was asked before.
+// The generator inside has been asked before.
 cancel_result generator_carrier::flight_wait::withdraw() noexcept {
   if (!in_dead_world()) return cancel_result::later;
   generator_base* const g = of->of_;

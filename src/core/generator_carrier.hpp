@@ -6,14 +6,14 @@
 
 namespace weir::detail {
 
-/// Holds a generator that is in flight while no pull is pending: a service of the scope around the
-/// pull that left it. It has no frames; it ends when the generator is quiet, and cancelling it
-/// cancels the generator.
+/// Holds a generator in flight while no pull is pending: a service of the scope around the pull
+/// that left it. It has no frames. It ends when the generator is quiet; cancelling it cancels the
+/// generator.
 ///
 /// Invariants:
-/// 1. Until the generator is quiet it is parked, and the generator's region is the only one in its
-///    own.
-/// 2. A generator whose stream is gone (`dropped_`) belongs to it.
+/// 1. Until the generator is quiet, the carrier is parked, and the generator's region is the only
+///    one inside its own.
+/// 2. It owns a generator whose stream was destroyed (`dropped_`).
 struct generator_carrier final : fiber_of<void>, entry {
   static generator_carrier* start(generator_base& g);
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// The inbox of a loop: messages from any thread, taken by the loop's.
+// The inbox of a loop: messages from any thread, taken by the loop's thread.
 //
 // An inbox is one atomic pointer: null (empty, the loop is awake), the newest of a list of
-// messages, `sleeping` (empty, the loop is about to sleep or asleep) or `closed` (for ever).
+// messages, `sleeping` (empty, the loop is about to sleep or asleep) or `closed` (final).
 //
 // Why the memory orders suffice:
 // - post() publishes a message with a release CAS; take() acquires with its exchange. Every message
 //   in the taken list was pushed by a CAS of the same variable, and each CAS that put a newer
 //   message on top continues the release sequence (they are read-modify-writes), so the one acquire
 //   of the head makes all of them visible.
-// - park() replaces null by `sleeping`. If a message came first, the CAS fails and the loop goes on
-//   to take it. If `sleeping` came first, the post that replaces it (exactly one, because it is a
-//   CAS on that value) makes the one wake; so no wake is lost and there is no second flag, hence no
-//   store-load reordering between two variables to fence against.
+// - begin_sleep() replaces null by `sleeping`. If a message came first, the CAS fails and the loop
+//   takes the message. If `sleeping` came first, the post that replaces it (exactly one, because it
+//   is a CAS on that value) makes the one wake-up; so no wake-up is lost and there is no second
+//   flag, hence no store-load reordering between two variables to fence against.
 // - close() exchanges in `closed` with acq_rel: acquire for the messages it takes over, release so
-//   that whoever is refused sees everything the loop did before it ended.
+//   that a refused sender sees everything the loop did before it ended.
 // - Order: the list is newest first; take() reverses it, so messages of one thread arrive in the
 //   order in which that thread posted them.
 #pragma once
@@ -48,13 +48,13 @@ class inbox {
     return seen == sleeping_mark() ? posted::was_sleeping : posted::awake;
   }
 
-  // The rest: the loop's thread only.
+  // The rest is for the loop's thread only.
 
   bool has_messages() const noexcept {
     const message* seen = head_.load(std::memory_order_relaxed);
     return seen != nullptr && seen != sleeping_mark();
   }
-  /// Everything that was posted, oldest first.
+  /// All posted messages, oldest first.
   message* take() noexcept {
     if (!has_messages()) return nullptr;
     return in_order(head_.exchange(nullptr, std::memory_order_acquire));
@@ -64,18 +64,18 @@ class inbox {
     message* empty = nullptr;
     return head_.compare_exchange_strong(empty, sleeping_mark(), std::memory_order_acquire);
   }
-  /// Awake again, for whatever reason.
+  /// Awake again, whatever the reason.
   void end_sleep() noexcept {
     message* asleep = sleeping_mark();
     head_.compare_exchange_strong(asleep, nullptr, std::memory_order_acquire);
   }
-  /// No further message is accepted. Gives what was still there.
+  /// Accepts no further message. Returns the remaining ones.
   message* close() noexcept {
     return in_order(head_.exchange(closed_mark(), std::memory_order_acq_rel));
   }
 
  private:
-  // The marks are addresses that no message can have.
+  // The marks are addresses that no message has.
   message* sleeping_mark() const noexcept {
     return reinterpret_cast<message*>(reinterpret_cast<std::uintptr_t>(this) + 1);
   }

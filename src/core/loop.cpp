@@ -57,8 +57,8 @@ loop::loop(environment& env, loop& host, run_seam& seam)
   host.last_inner_ = this;
 }
 
-// First nobody finds the door any more, then it closes, then what came too late is refused: whoever
-// is refused and looks again sees that the loop is gone.
+// Order matters: the door leaves the table, then it closes, then late messages are refused. So a
+// refused sender that looks the loop up again finds that it is gone.
 void loop::close() noexcept {
   if (std::exchange(closed_, true)) return;
   if (host_ != nullptr) {
@@ -96,7 +96,7 @@ void loop::run() {
 
 void loop::run_ready() {
   for (int i = 0; i < turn_limit_ && head_ != nullptr; ++i) {
-    if (!stops_.empty()) request_stops();  // before the strands that were cancelled are unwound
+    if (!stops_.empty()) request_stops();  // before the cancelled strands are unwound
     run_strand(*take_ready());
   }
   now_read_ = false;
@@ -154,7 +154,7 @@ bool loop::spin_for_messages() noexcept {
     if (door_->messages.has_messages()) return true;
     const auto spun = std::chrono::steady_clock::now() - begun;
     if (spun >= spin_limit) return false;
-    // The other side may need this core.
+    // The sender may need this core.
     if (spun >= spin_alone) std::this_thread::yield();
   }
 }
@@ -168,8 +168,8 @@ bool loop::fire_timers(chooser* order) noexcept {
     fired = true;
     fire_sleep(*due);
   }
-  // A deadline waits until what else happened at its instant has run: for an empty ready queue at
-  // the same time, or (on a clock that moves by itself) for the next pass.
+  // A deadline fires after everything else of its instant has run: when the ready queue is empty at
+  // that time, or (on a clock that moves by itself) in the next pass.
   if (nothing_ready() || pass > last_pass_) {
     while (timer_node* due = wheels_->deadlines.pop_due(ticks(last_pass_))) {
       auto& deadline = *static_cast<deadline_node*>(due);
@@ -212,7 +212,7 @@ void loop::cancel_deadline(deadline_node& node) noexcept {
   if (node.counted) door_->timers.add(-1);
 }
 void loop::arm_watch(deadline_node& node, time_point when) noexcept {
-  if (seam_ != nullptr) return;  // it only tells, and would be a command of the run
+  if (seam_ != nullptr) return;  // it only reports, and would be a command of the run
   node.counted = false;
   node.order = next_order();
   wheels_->deadlines.arm(node, ticks(when));
@@ -254,7 +254,7 @@ void loop::park() {
   now_read_ = false;
 }
 
-// Nothing can ever go on.
+// Nothing can wake this loop: a deadlock.
 void loop::give_up() {
   if (!deadlock_.empty()) {
     if (suspends_.abandon_all()) return;
@@ -267,7 +267,7 @@ void loop::give_up() {
 
 bool loop::finished() {
   if (!root_->ended) return false;
-  if (region::first_child(*root_scope_) == nullptr) return true;  // also none of a stream
+  if (region::first_child(*root_scope_) == nullptr) return true;  // counts stream children, too
   if (!std::exchange(ending_, true)) cancel_everything("the loop has ended", false);
   return false;
 }
@@ -295,8 +295,8 @@ void loop::look_at_signals(bool idle) {
   }
 }
 
-// The grace of the root is over. First everything that still runs is forced to end; whoever is
-// left when nothing is ready any more is named, and the process ends.
+// The root's grace is over. First forces everything to end; if fibers are left when nothing is
+// ready any more, prints them, and ends the process if the loop handles signals.
 void loop::root_overdue(bool idle) {
   if (!root_is_overdue_) {
     root_is_overdue_ = true;
@@ -312,7 +312,7 @@ void loop::root_overdue(bool idle) {
   std::fputs((handles_signals_ ? dump_all() : dump_of(*this)).c_str(), stderr);
   std::fflush(stderr);
   if (handles_signals_) std::_Exit(124);
-  root_overdue_at_ = std::nullopt;  // told once; it goes on waiting
+  root_overdue_at_ = std::nullopt;  // reported once; keeps waiting
 }
 
 }  // namespace weir::detail

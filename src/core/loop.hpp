@@ -31,7 +31,7 @@ namespace detail {
 struct token_region;
 class suspend_wait_base;
 
-/// The running with_token regions of a loop: as long as one may fire, the loop may go on.
+/// The running with_token regions of a loop: while one can fire, the loop can be woken.
 class token_list {
  public:
   void add(token_region& r) noexcept;
@@ -42,13 +42,13 @@ class token_list {
   token_region* first_ = nullptr;
 };
 
-/// The suspends of a loop that wait for an answer; on a real loop it may come from any thread.
+/// The suspends of a loop that wait for an answer; on a real loop any thread may answer.
 class suspend_list {
  public:
   void add(suspend_wait_base& w) noexcept;
   void remove(suspend_wait_base& w) noexcept;
   bool empty() const noexcept { return first_ == nullptr; }
-  /// Ends all of them with errc::abandoned, also those that refused to be cancelled.
+  /// Ends all of them with errc::abandoned, even those that refused cancellation.
   bool abandon_all() noexcept;
 
  private:
@@ -61,13 +61,13 @@ class suspend_list {
 /// 1. Fibers are resumed only by `run_strand`; everything else enqueues. So at most one runs.
 /// 2. A strand is in the ready queue at most once (`queued`).
 /// 3. One turn: ready strands (at most `turn_limit`), then the whole inbox, then due timers; if
-///    nothing is ready then, the environment parks. A simulated loop does not turn by itself: the
-///    simulation makes its steps one by one, in an order of its own, by the same functions.
+///    nothing is ready then, the environment parks. A simulated loop makes no turns: the simulation
+///    calls the same functions step by step, in its own order.
 /// 4. Deadlines fire one pass after the waits' timers of the same instant (see deadline_node).
-/// 5. A dead loop (see evict) runs nothing any more, and nothing of it reaches other loops.
-/// 6. A durable run has an inner loop: a world of its own (ready queue, clock, home) on the thread
-///    of its host, which makes its turns and shares door and events with it. It has no inbox and no
-///    timers; what it waits for goes through its seam.
+/// 5. A dead loop (see evict) runs nothing, and nothing it does reaches other loops.
+/// 6. A durable run has an inner loop: its own ready queue, clock and home on the thread of its
+///    host, which makes its turns and shares door and events with it. It has no inbox and no
+///    timers; its waits go through its seam.
 class loop {
  public:
   loop(environment& env, std::string name);
@@ -79,23 +79,23 @@ class loop {
 
   /// The loop of this thread, or null.
   static loop* here() noexcept;
-  /// Its only tree: `root` is a child of `root_scope`.
+  /// Sets its only tree: `root` is a child of `root_scope`.
   void set_root(scope& root_scope, fiber& root) noexcept {
     root_scope_ = &root_scope;
     root_ = &root;
   }
-  /// Turns until the root has ended, and what others have started on this loop with it.
+  /// Makes turns until the root, and everything that other loops started here, has ended.
   void run();
-  /// The root has ended and nothing is left of what others have started here. When the root has
-  /// just ended, the rest is told to end.
+  /// Whether the root and everything that other loops started here has ended. When the root has
+  /// just ended, cancels the rest.
   bool finished();
-  /// It lives for others: that nothing can wake it is no deadlock.
+  /// Makes it a service loop: being idle is not a deadlock.
   void serve() noexcept { serves_ = true; }
-  /// Whether something may run here that another loop has started.
+  /// Whether operations of other loops may run here.
   bool serves_others() const noexcept {
     return serves_ || door_->remote_children.load(std::memory_order_relaxed) > 0;
   }
-  /// Something on another loop will answer (or has answered): until then this one may be woken.
+  /// Counts answers due from other loops and threads; while there are any, this one can be woken.
   void expect_answer(int more) noexcept { answers_due_ += more; }
 
   void push(strand& s) noexcept {
@@ -109,7 +109,7 @@ class loop {
     tail_ = &s;
   }
   bool nothing_ready() const noexcept { return head_ == nullptr; }
-  /// O(n); for clocks that are moved by hand.
+  /// O(n); for manually advanced clocks.
   std::uint64_t count_ready() const noexcept {
     std::uint64_t n = 0;
     for (const strand* s = head_; s != nullptr; s = s->next) ++n;
@@ -118,7 +118,7 @@ class loop {
 
   // The steps of a turn, for run() and for a simulation.
 
-  /// Takes what has been ready longest; null if nothing is.
+  /// Takes the strand that has been ready longest; null if there is none.
   strand* take_ready() noexcept {
     strand* first = head_;
     if (first == nullptr) return nullptr;
@@ -127,41 +127,39 @@ class loop {
     return first;
   }
   void run_strand(strand& s);
-  /// Frees `s`, which is not needed any more: at once, or when its turn comes if it is queued. It
-  /// may have outlived the loop that it was queued in.
+  /// Frees `s`: at once or, if it is queued, on its turn. `s` may have outlived the loop that
+  /// queued it.
   static void free(special_strand& s) noexcept;
-  /// Of an inner loop: runs what is ready, at most `limit` strands. True: nothing is ready any
-  /// more.
+  /// Inner loops: runs ready strands, at most `limit`. True if none is left.
   bool drain(int limit);
-  /// Asks the std::stop_sources of what was cancelled; before that is unwound.
+  /// Calls request_stop() for cancelled contexts, before those are unwound.
   void request_stops() noexcept;
   /// Delivers the oldest message; false if there is none.
   bool deliver_one() noexcept;
   bool has_messages() const noexcept {
     return put_off_ != nullptr || door_->messages.has_messages();
   }
-  /// Signals, late answers, and an overdue root; `idle` if nothing is ready anywhere.
+  /// Checks for signals, late answers and an overdue root; `idle`: nothing is ready anywhere.
   void look_around(bool idle);
-  /// Fires what is due; of waits due at the same time, `order` says which is first. False if
-  /// nothing was.
+  /// Fires due timers; `order` chooses among waits due at the same time. False if none was due.
   bool fire_timers(chooser* order = nullptr) noexcept;
-  /// The time has changed since it was last asked for.
+  /// The clock has changed: now() reads it again.
   void clock_moved() noexcept { now_read_ = false; }
-  /// When to look again if nothing else happens; time_point::max(): never.
+  /// When to wake up if nothing else happens; time_point::max(): never.
   time_point next_look() const noexcept {
     const time_point timer = next_timer();
     return root_overdue_at_ ? std::min(timer, *root_overdue_at_) : timer;
   }
-  /// Asks everything to end; `force`: at once, without grace.
+  /// Cancels everything; `force`: at once, without grace.
   void cancel_everything(const char* message, bool force);
-  /// Destroys all fibers on the spot, as if the process had died: no defer, no catch edge, no
-  /// message. Iterative, children before parents. REQUIRES: nothing of this loop runs.
+  /// Destroys all fibers immediately, as if the process had died: no defers, no catch edges, no
+  /// messages. Iterative, children before parents. REQUIRES: nothing of this loop runs.
   void evict(const reason_ref& why);
   bool dead() const noexcept { return dead_; }
-  /// Of an inner loop: its run; null for all others.
+  /// The run of an inner loop; null for other loops.
   run_seam* seam() const noexcept { return seam_; }
   loop* host() const noexcept { return host_; }
-  /// The inner loops of this one, in the order of their beginning.
+  /// The inner loops of this one, in order of creation.
   loop* first_inner() const noexcept { return first_inner_; }
   loop* next_inner() const noexcept { return next_inner_; }
 
@@ -172,7 +170,7 @@ class loop {
     }
     return now_;
   }
-  /// Reads the clock again, in the middle of a step.
+  /// Reads the clock again in the middle of a step.
   time_point fresh_now() {
     now_read_ = false;
     return now();
@@ -190,15 +188,15 @@ class loop {
   void cancel_timer(timer_node& node) noexcept;
   void arm_deadline(deadline_node& node, time_point when, std::uint32_t order) noexcept;
   void cancel_deadline(deadline_node& node) noexcept;
-  /// A deadline of the library's own, which live() does not count.
+  /// A deadline for internal use, not counted by live().
   void arm_watch(deadline_node& node, time_point when) noexcept;
 
-  /// Real loops only: looks for messages for a short while before sleeping, if some came lately.
+  /// Real loops only: spins for a short time before sleeping, if messages came recently.
   bool spin_for_messages() noexcept;
-  /// Asks a std::stop_source to stop in the next turn, outside any fiber.
+  /// Calls request_stop() in the next turn, outside any fiber.
   void request_stop_later(std::stop_source source) { stops_.push_back(std::move(source)); }
 
-  /// Answers requests for a dump that have arrived; everything else is put off.
+  /// Answers pending dump requests; postpones all other messages.
   void answer_dumps() noexcept;
 
   void emit(std::string_view name, std::string_view object, std::uint64_t number = 0,
@@ -206,8 +204,8 @@ class loop {
     events_->emit(host_ == nullptr ? now() : host_->now(), name, object, number, scope, error,
                   true);
   }
-  /// The error belongs to another loop, so it is shown and not kept: the last to hold an error is
-  /// the loop that it goes to.
+  /// The error belongs to another loop: observers see it, the ring does not keep it, so that the
+  /// destination loop holds the last reference.
   void emit_passing(std::string_view name, std::string_view object, std::uint64_t number,
                     const std::exception_ptr& error) noexcept {
     events_->emit(now(), name, object, number, 0, error, false);
@@ -215,15 +213,15 @@ class loop {
   event_ring& events() noexcept { return *events_; }
   token_list& token_regions() noexcept { return tokens_; }
   suspend_list& suspends() noexcept { return suspends_; }
-  /// The first timer's time, or one before it.
+  /// The time of the first timer, or an earlier time.
   time_point next_timer() const noexcept;
 
-  /// Turns of strands so far.
+  /// Number of strand turns so far.
   std::uint64_t steps() const noexcept { return steps_; }
-  /// What to say about a deadlock; empty if there was none.
+  /// The report of a deadlock; empty if there was none.
   const std::string& deadlock() const noexcept { return deadlock_; }
 
-  /// The grace for the cleanup of the root is over; whoever is left is named.
+  /// The grace for the root's cleanup is over: forces the rest to end, then prints what is left.
   void root_grace_over() { root_overdue_at_ = now(); }
   bool is_root(const fiber& f) const noexcept { return root_ == &f; }
   void set_handles_signals(bool yes, duration grace) noexcept {
@@ -300,15 +298,15 @@ class loop {
   loop* next_inner_ = nullptr;
 };
 
-/// The loop of this thread; null outside `run`.
+/// The loop of this thread; null outside of loops.
 extern constinit thread_local loop* current_loop;
 
 inline loop* loop::here() noexcept { return current_loop; }
 
-/// errc::would_deadlock: a generator that is pulled outside of any loop would have to wait.
+/// Throws errc::would_deadlock: a generator pulled outside of any loop would have to wait.
 [[noreturn]] void raise_nothing_wakes();
 
-/// Makes a loop the one of this thread while it lives.
+/// RAII: makes `l` the loop of this thread.
 class active_loop {
  public:
   explicit active_loop(loop& l) noexcept
@@ -332,14 +330,13 @@ class active_loop {
   std::uint32_t run_serial_;
 };
 
-/// What a run shares with nobody is used by others, or the other way round: errc::not_journaled if
-/// the loop with number `home`, or the running one, is that of a durable run. REQUIRES: it is not
-/// the running one.
+/// Durable runs do not share objects. Throws errc::not_journaled if the loop numbered `home`, or
+/// the running one, belongs to a durable run. REQUIRES: `home` is not the running loop.
 void require_same_run(std::uint32_t home, const std::string& what);
-/// The same, whatever the loops are.
+/// The same error, unconditionally.
 [[noreturn]] void raise_other_run(const std::string& what);
 
-/// True in destructors that run because a crash destroys their frames: nothing may get out.
+/// True in destructors of frames that a crash destroys: they must have no effect outside.
 inline bool in_dead_world() noexcept { return current_loop != nullptr && current_loop->dead(); }
 /// The running loop; throws errc::no_current_fiber outside a fiber.
 loop& require_fiber(const char* what);

@@ -34,7 +34,7 @@ void retain(reason_record* record) noexcept {
   record->refs.fetch_add(1, std::memory_order_relaxed);
 }
 
-// A chain may be as long as scopes are deep, so it is taken apart in a loop.
+// Iterative: a chain can be as long as scopes are deep.
 void release(reason_record* record) noexcept {
   while (record != nullptr && record->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     reason_record* outer = record->reason.outer_.detach();

@@ -19,7 +19,7 @@ scope& region::scope_of(context& c) noexcept {
   return static_cast<scope&>(*at);
 }
 
-// Those that pull it hang together with it, so that a walk from above finds what is inside.
+// Links its pullers, too, so that a walk from above finds everything inside.
 void region::link_generator(generator_base& g) noexcept {
   generator_base* at = &g;
   while (!std::exchange(at->linked_, true)) {
@@ -53,10 +53,10 @@ void region::move_generator(generator_base& g, context& to) noexcept {
   link_generator(g);
 }
 
-// The innermost scope around the pull, or what ends before that and is joined by it. A child of a
-// scope has its own work, but not what is in flight, as others may go on with it; only the root,
-// services and those who pull for a stream have that, too. The arms of a combinator are no
-// children: what they began goes on after them. What is in flight may use a local.
+// The innermost scope around the pull, or something that ends earlier and is joined by it. A child
+// of a scope owns the children of its stages, but not a generator in flight, which others may pull
+// next; only the root, services and stream pumps do. Arms of combinators own nothing: what they
+// began outlives them. A generator in flight may use a local, so with_local owns it.
 context& region::owner_of(stream_part part, context& c) noexcept {
   const bool flies = part == stream_part::flight;
   for (context* at = &c;; at = at->parent_) {
@@ -98,8 +98,8 @@ reason_ref region::why_given_up(const composite& pull) {
   return make_reason(cancel_reason(cancel_kind::user, "a pending next() was cancelled"));
 }
 
-// Sinks close their stream behind a shield, in the cleanup of a region: what counts is whether that
-// region is cancelled.
+// Sinks close their stream behind a shield, in the cleanup of a region: the reason is that of this
+// region.
 reason_ref region::why_destroying() noexcept {
   if (current == nullptr) return {};
   const context* c = current->top;
@@ -109,8 +109,7 @@ reason_ref region::why_destroying() noexcept {
   return c->reason_;
 }
 
-// A generator that is destroyed although its consumer was not cancelled has no reason before
-// somebody asks for it.
+// A generator that is destroyed without a cancelled consumer gets its reason on demand.
 const reason_ref& region::unwinding(const strand& s) noexcept {
   context* c = s.top;
   while (!c->reason_ && !is_base(*c)) c = c->parent_;
@@ -144,7 +143,7 @@ void region::enter(strand& s, context& c) {
     bound.outer = std::exchange(entered.locals_, &bound);
   }
   if (c.kind_ == region_kind::cleanup && outer.forced_) {
-    // The grace is over: the rest of the cleanup is still started, but must not wait.
+    // The grace is over: the remaining cleanup is still started, but must not wait.
     c.reason_ = outer.reason_ ? outer.reason_ : make_reason(cancel_kind::timeout);
     c.lenient_ = true;
     s.budget = 1;
@@ -154,7 +153,7 @@ void region::enter(strand& s, context& c) {
                     : outer.reason_;
     c.lenient_ = outer.lenient_;
   } else if (outer.reason_) {
-    s.budget = 1;  // inside a shield awaits go on, but do not keep the turn for long
+    s.budget = 1;  // inside a shield awaits continue, but soon give up the turn
   }
   outer.inner_ = &c;
   if (outer.kind_ == region_kind::stream) link_generator(static_cast<generator_base&>(outer));
@@ -185,7 +184,7 @@ void region::tell_stop_source(context& c) {
   }
 }
 
-// A cancelled scope with children watches over its grace.
+// Reports when the children of a cancelled scope outlast its grace.
 void region::watch(scope& s) noexcept {
   if (s.live_ == 0 || s.watch_.armed() || s.grace_ == duration::max()) return;
   s.loop_->arm_watch(s.watch_, saturating_add(s.loop_->now(), s.grace_));
@@ -196,7 +195,7 @@ bool region::mark(context& c, const reason_ref& why, bool force) {
   if (c.reason_ && (!force || (c.forced_ && !c.lenient_))) return false;
   c.forced_ = c.forced_ || force;
   c.lenient_ = false;
-  if (c.reason_) return true;  // the first reason wins; the force is new
+  if (c.reason_) return true;  // the first reason wins; only the force is new
   if (c.kind_ == region_kind::stream) {
     auto& g = static_cast<generator_base&>(c);
     g.note_interrupted(g.needs_start ? nullptr : g.parked);
@@ -208,7 +207,7 @@ bool region::mark(context& c, const reason_ref& why, bool force) {
 }
 
 bool region::mark_below(context& c, bool force) {
-  // What arrived before the cancellation is not lost: it is kept for the next pull.
+  // A result that arrived before the cancellation is kept for the next pull.
   if (c.kind_ == region_kind::stream && !force && static_cast<generator_base&>(c).stop_in_flight())
     return false;
   if (c.shield_ && !force) {
@@ -254,7 +253,7 @@ void region::ask(context& c) {
   if (withdraw_parked(*s)) loop::here()->push(*s);
 }
 
-// True: the strand is to be unwound and in no queue yet.
+// True: the strand must be unwound and is not queued yet.
 bool region::withdraw_parked(strand& s) noexcept {
   switch (s.parked->withdraw()) {
     case cancel_result::done:
@@ -262,7 +261,7 @@ bool region::withdraw_parked(strand& s) noexcept {
       s.unwinding = true;
       return true;
     case cancel_result::later:
-      // It may have confirmed inside the call; then the strand is ready.
+      // If it confirmed inside the call, the strand is ready.
       if (s.parked == nullptr) {
         s.unwinding = true;
       } else {
@@ -291,8 +290,8 @@ void region::cancel_children(scope& s, const reason_ref& why) {
     if (mark(*f, why, false)) spread(*f, false);
 }
 
-// A walk over the tree without recursion and without a stack of its own: down to the first child,
-// then to the next sibling, then to the body's region, then up.
+// Walks the tree without recursion and without a stack: down to the first child, then to the next
+// sibling, then to the body's region, then up.
 void region::spread(context& root, bool force) {
   context* at = &root;
   bool down = true;
@@ -326,7 +325,7 @@ scope* region::unjoined(strand& s) noexcept {
     if (around.live_ > 0) return &around;
     if (c->shield_) break;
   }
-  // All of them are empty and stay so: remember it, so that deep nests are not walked again.
+  // All of them are empty and stay empty: remember it, so that deep nests are walked only once.
   for (context* c = s.top; c != nullptr && c->reason_ && !is_base(*c); c = c->parent_) {
     static_cast<scope&>(*c).joined_for_good_ = true;
     if (c->shield_) break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Cancel regions: how a cancellation travels down the tree, and how a strand is unwound.
+// Cancel regions: how a cancellation spreads down the tree, and how a strand is unwound.
 //
 // The tree: a fiber's region lies in its scope; inside a fiber (or another strand) regions are
 // nested like the awaits that entered them, and `strand::top` is the innermost one.
@@ -8,8 +8,8 @@
 // 1. A region is cancelled iff it has a reason. Every region inside a cancelled one is cancelled
 //    too, unless a shield lies between them that has not been forced open.
 // 2. Frames of a strand belong to the region that was on top when they were started; they are
-//    destroyed only while that region is cancelled.
-// 3. Body last: frames that run inside a cancelled scope are destroyed only when that scope has no
+//    unwound only while that region is cancelled.
+// 3. Body last: frames that run inside a cancelled scope are unwound only when that scope has no
 //    children left. A cancelled scope accepts no new ones, so this is decided once.
 #pragma once
 
@@ -26,10 +26,10 @@ namespace weir::detail {
 
 struct generator_carrier;
 
-/// What a stream leaves to somebody beside its consumer.
+/// Parts of a stream that have an owner of their own.
 enum class stream_part : std::uint8_t {
-  child,   // of a concurrent stage, which works for whoever pulls it
-  flight,  // what a pull began, and the next one, perhaps elsewhere, may need
+  child,   // the child of a concurrent stage, which works for its consumer
+  flight,  // begun by one pull, possibly needed by the next one elsewhere
 };
 
 struct region {
@@ -41,7 +41,7 @@ struct region {
   static region_kind kind(const context& c) noexcept { return c.kind_; }
   static bool forced(const context& c) noexcept { return c.forced_; }
   static bool entered(const context& c) noexcept { return c.entered_; }
-  /// Whether what is around `c` is cancelled, and `c` with it.
+  /// Whether `c` is cancelled with its surroundings.
   static bool cancelled_above(const context& c) noexcept {
     return c.parent_ != nullptr && c.parent_->reason_ && !c.parent_->lenient_;
   }
@@ -49,11 +49,11 @@ struct region {
 
   static void enter(strand& s, context& c);
   static void leave(strand& s, context& c) noexcept;
-  /// Asks `root` and everything in it to stop. First reason wins; `force` opens shields.
+  /// Cancels `root` and everything in it. The first reason wins; `force` opens shields.
   static void cancel(context& root, const reason_ref& why, bool force);
-  /// Asks the children of `s`, but neither its body nor its services.
+  /// Cancels the children of `s`, but neither its body nor its services.
   static void cancel_children(scope& s, const reason_ref& why);
-  /// Asks the wait that the strand of `c` is parked on, if `c` is its innermost region.
+  /// Tries to withdraw the wait of the strand of `c`, if `c` is its innermost region.
   static void ask(context& c);
   static bool withdraw_parked(strand& s) noexcept;
   /// Destroys frames up to the next catch edge. False: the strand is held (see invariant 3).
@@ -73,28 +73,27 @@ struct region {
     return scope_of(const_cast<context&>(c));
   }
   static fiber* fiber_of(const context& c) noexcept;
-  /// The outermost region of a strand, which is no scope.
+  /// Whether `c` is the outermost region of a strand, which is not a scope.
   static bool is_base(const context& c) noexcept {
     return c.kind_ == region_kind::fiber || c.kind_ == region_kind::stream;
   }
-  /// What the code in `c` works for: that of the nearest driven fiber around it, or what a remote
-  /// operation brought along.
+  /// The trail of the nearest driven fiber around `c`, or the one that a remote operation carries.
   static trail_ref trail_around(context& c);
-  /// The key under which a remote operation carries its caller's trail among its locals.
+  /// The key of the local with which a remote operation carries its caller's trail.
   static constexpr char trail_key = 0;
-  /// Ends a generator that cannot be paused: it is unwound, and says so when that is done.
+  /// Cancels a generator that cannot be paused: it is unwound, and notifies its pull when done.
   static void interrupt(generator_base& g, const reason_ref& why);
-  /// The same for one whose wait answered `later`.
+  /// The same for a generator whose wait answered `later`.
   static void interrupt_when_confirmed(generator_base& g, const reason_ref& why);
-  /// The reason for which a pull was given up: its consumer's, if that is cancelled.
+  /// Why a pull was given up: the reason of its consumer, if that is cancelled.
   static reason_ref why_given_up(const composite& pull);
-  /// The reason for which the running code destroys what it destroys; null if there is none.
+  /// The reason for the destruction that the running code performs; null if there is none.
   static reason_ref why_destroying() noexcept;
-  /// Why the frames of a strand are destroyed. REQUIRES: they are.
+  /// Why the frames of a strand are destroyed. REQUIRES: they are being destroyed.
   static const reason_ref& unwinding(const strand& s) noexcept;
-  /// Whose a part of a stream is that is pulled in `c`: it is joined when that ends.
+  /// The owner of a stream's part that is pulled in `c`: the part is joined when its owner ends.
   static context& owner_of(stream_part part, context& c) noexcept;
-  /// Makes a carrier a service in `owner`.
+  /// Makes a carrier a service of `owner`.
   static void add_carrier(context& owner, generator_carrier& c);
   /// Moves a generator from its consumer's region into `to`.
   static void move_generator(generator_base& g, context& to) noexcept;
@@ -103,8 +102,8 @@ struct region {
   /// A crash: replaces every reason.
   static void mark_evicted(generator_base& g, const reason_ref& why) noexcept;
 
-  /// What `s` reports if `error` is what it should report: the error itself, or that of a
-  /// supervisor in `s` that gave up and so made an agent refuse; then the refusal is suppressed.
+  /// The error that `s` reports in place of `error`: `error` itself, or that of a supervisor in `s`
+  /// that gave up and so made an agent refuse; the refusal is then suppressed.
   static std::exception_ptr cause_of(scope& s, const std::exception_ptr& error,
                                      std::string_view who);
 
@@ -113,10 +112,10 @@ struct region {
   static void remove_child(scope& s, fiber& f) noexcept;
   static void child_ended(scope& s, fiber& f);
   static void drained(scope& s) noexcept;
-  /// Cancels the children that pull for streams.
+  /// Cancels the children that work for streams.
   static void stop_streams(scope& s) noexcept;
 
-  // What scope.cpp and the others need of a scope's insides.
+  // Access to a scope's private members.
   static fiber* first_child(const scope& s) noexcept { return s.first_; }
   static entry*& entries(context& c) noexcept { return c.entries_; }
   static loop& loop_of(const scope& s) noexcept { return *s.loop_; }
@@ -130,11 +129,11 @@ struct region {
   }
   static failures* problems_or_null(const scope& s) noexcept { return s.failures_.get(); }
   static void fail(scope& s, const std::exception_ptr& error, std::string_view who);
-  /// Keeps an error to be raised at the end of `s`, or as a suppressed one if it comes too late.
+  /// Keeps an error to be raised at the end of `s`, or as suppressed if it comes too late.
   static void keep_error(scope& s, const std::exception_ptr& error, std::string_view who);
-  /// The reason for which those beside a failure are cancelled.
+  /// The reason with which the siblings of a failure are cancelled.
   static cancel_reason blame(const std::exception_ptr& error, std::string_view who);
-  /// `why`, with `s` as the one who asks.
+  /// `why`, with `s` as its source.
   static reason_ref signed_by(const scope& s, cancel_reason why);
   /// Whether the running code belongs to a child of `s` (not to its body).
   static bool runs_in_child_of(const scope& s) noexcept;
@@ -164,7 +163,7 @@ struct region {
   static std::exception_ptr raised_error(scope& s);
 };
 
-/// Around a defer that runs, or a service that is being joined; ends both when the grace is over.
+/// The region around a running defer or the join of a service; ends both when the grace is over.
 struct grace_region final : limited_region {
   grace_region(context& of, time_point end);
   void expired() noexcept override;
@@ -173,7 +172,7 @@ struct grace_region final : limited_region {
   cancel_kind ends_as = cancel_kind::timeout;
 };
 
-/// A service's place in the LIFO stack of its scope, or of the child that it works for.
+/// A service's entry in the LIFO stack of its scope, or of the child that it works for.
 struct background_entry final : entry {
   background_entry(fiber& f, context& in, polite_service* asked)
       : entry(sort::background), of(&f), holder(in), asked_by(asked) {}
@@ -184,7 +183,7 @@ struct background_entry final : entry {
   polite_service* asked_by;
 };
 
-/// Whether the scope has this error already; copies of one group are the same error.
+/// Whether the scope already has this error; copies of one group are the same error.
 bool is_raised(const failures& f, const std::exception_ptr& error);
 
 }  // namespace weir::detail

@@ -20,7 +20,7 @@ session::session(environment& env, const run_options& options, fiber& root,
   scope_options how;
   how.name = options.name.empty() ? weir::name("root") : options.name;
   how.grace = options.grace;
-  how.failure = failure::isolate;  // the root's error is what run throws
+  how.failure = failure::isolate;  // run() throws the root's error
   root_scope_.emplace(scope_setup(how, site), region_kind::scope);
   root_ = core_ref::adopt(root_scope_->adopt(&root, {.name = "main"}, site, scope::launch::hidden));
   loop_.set_root(*root_scope_, root);

@@ -14,7 +14,7 @@ namespace weir::detail {
 
 namespace {
 
-/// What a loop that only serves others waits for: to be cancelled.
+/// The wait of a loop that only serves others; ends by cancellation.
 class idle_wait : public simple_wait<idle_wait> {
  public:
   struct args {};
@@ -44,7 +44,7 @@ void require_no_loop_to_block(const std::string& what) {
               "joins it");
 }
 
-/// Tells the loop to end.
+/// Asks the loop to end.
 struct served_loop::end_message final : message {
   explicit end_message(bool without_grace) noexcept : force(without_grace) {}
   void deliver(loop& here) noexcept override {
@@ -55,7 +55,7 @@ struct served_loop::end_message final : message {
   bool force;
 };
 
-/// Tells the owner that the loop has ended.
+/// Notifies the owner that the loop has ended.
 struct served_loop::ended_message final : message {
   explicit ended_message(std::shared_ptr<served_loop> s) noexcept : from(std::move(s)) {}
   void deliver(loop& here) noexcept override {
@@ -69,8 +69,8 @@ struct served_loop::ended_message final : message {
 served_loop::served_loop(std::string name, std::unique_ptr<served_root> root)
     : name_(std::move(name)), root_(std::move(root)) {}
 
-// The thread has posted its last message; what is left of it takes no time. If it could not start
-// its loop, the last reference may be its own.
+// The thread has posted its last message and is about to end. If it could not start its loop, it
+// may hold the last reference itself.
 served_loop::~served_loop() {
   if (thread_.get_id() == std::this_thread::get_id()) {
     thread_.detach();

@@ -20,7 +20,7 @@ namespace weir::detail {
 class served_loop;
 struct fiber;
 
-/// What a served loop does by itself. Made on the thread of its owner, run on the loop.
+/// The root task of a served loop. Created on the owner's thread, run on the loop.
 class served_root {
  public:
   served_root() = default;
@@ -30,9 +30,8 @@ class served_root {
   virtual task<> run() = 0;
 };
 
-/// Waits for the end of a served loop, of which it is the owner. Nothing ends this wait earlier:
-/// when the grace of the owner is over, the loop is forced to end instead. So it is awaited as a
-/// quiet_wait_op.
+/// The owner's wait for the end of a served loop. It cannot be cancelled: when the owner's grace is
+/// over, the loop is forced to end instead. So it is awaited as a quiet_wait_op.
 class served_wait : public simple_wait<served_wait> {
  public:
   using args = std::shared_ptr<served_loop>;
@@ -51,16 +50,16 @@ class served_wait : public simple_wait<served_wait> {
   std::shared_ptr<served_loop> loop_;
 };
 
-/// A loop that serves others until it is told to end: on a thread of its own, or simulated beside
-/// the loop that starts it.
+/// A loop that serves others until it is asked to end: on its own thread, or simulated beside the
+/// loop that starts it.
 ///
-/// The loop that starts it is its owner: it is told of the end, joins the thread, and is not
-/// deadlocked until then. Outside of loops whoever starts it joins it.
+/// The loop that starts it is its owner: it is notified of the end, joins the thread, and is not
+/// considered deadlocked until then. If started outside of loops, the caller joins it.
 ///
 /// Threads: `end` may be called on any thread; the rest belongs to the owner.
 class served_loop : public std::enable_shared_from_this<served_loop> {
  public:
-  /// Starts it and returns once it can be posted to. Throws if the system has no more threads.
+  /// Starts it and returns once it accepts messages. Throws if the system has no more threads.
   static std::shared_ptr<served_loop> start(std::string name, std::unique_ptr<served_root> root);
 
   served_loop(std::string name, std::unique_ptr<served_root> root);
@@ -70,19 +69,18 @@ class served_loop : public std::enable_shared_from_this<served_loop> {
 
   loop_ref ref() const noexcept { return ref_; }
   const std::string& name() const noexcept { return name_; }
-  /// Cancels everything on it (kind shutdown); it ends when that is joined. `force`: also what is
-  /// shielded. A call that asks for no more than an earlier one does nothing.
+  /// Cancels everything on it (kind shutdown); it ends after joining that. `force`: opens shields.
+  /// A call that asks for no more than an earlier one does nothing.
   void end(bool force = false) noexcept;
-  /// Waits for the thread, if there is one. REQUIRES: outside of loops, or it is about to end.
+  /// Joins the thread, if there is one. REQUIRES: outside of loops, or the thread is about to end.
   void join();
 
   // For environments.
 
-  /// The fiber that runs its root. Called once.
+  /// Makes the fiber that runs its root. Called once.
   fiber* make_root();
   void has_started(loop& here) noexcept;
   void has_ended_now() noexcept;
-  /// Runs it on a new thread.
   void start_thread();
 
  private:
@@ -99,22 +97,22 @@ class served_loop : public std::enable_shared_from_this<served_loop> {
   std::thread thread_;
   door_ref owner_;  // written before it starts; null: started outside of loops
 
-  // Behind the mutex.
+  // Guarded by the mutex.
   std::mutex mutex_;
   std::condition_variable changed_;
-  door_ref door_;              // its own, once it has started
-  std::exception_ptr failed_;  // to start
+  door_ref door_;              // its own, once started
+  std::exception_ptr failed_;  // why it could not start
   asked asked_ = asked::nothing;
 
-  // The owner's loop only.
+  // Used on the owner's loop only.
   served_wait* waiter_ = nullptr;
   bool joined_ = false;
 };
 
-/// errc::would_deadlock on a loop: the destructor of `what`, which has no scope, would block it.
+/// Throws errc::would_deadlock on a loop: `what` has no scope, so its destructor would block it.
 void require_no_loop_to_block(const std::string& what);
 
-/// What a loop does that does nothing by itself: it waits to be cancelled.
+/// The task of a loop that only serves others: waits for cancellation.
 task<> serve_idly();
 std::unique_ptr<served_root> make_idle_root();
 

@@ -10,9 +10,9 @@
 
 namespace weir::detail {
 
-/// A loop with its tree: the root scope and the fiber in it. `run` turns it until the root has
-/// ended; a simulation makes its steps itself.
-/// REQUIRES: at its end the root has ended, or the loop was evicted.
+/// A loop with its tree: the root scope and the root fiber. `run` makes its turns until the root
+/// has ended; a simulation makes its steps itself.
+/// REQUIRES: on destruction the root has ended, or the loop was evicted.
 class session {
  public:
   session(environment& env, const run_options& options, fiber& root, std::source_location site);

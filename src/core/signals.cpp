@@ -18,7 +18,7 @@ namespace {
 constexpr std::array<int, 3> watched{SIGINT, SIGTERM, SIGQUIT};
 constexpr std::size_t max_watches = 64;
 
-// Read by the handlers, so nothing but lock-free atomics here.
+// Read by signal handlers: lock-free atomics only.
 std::array<std::atomic<door*>, max_watches> doors{};
 static_assert(std::atomic<door*>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
@@ -27,7 +27,7 @@ std::size_t watches = 0;
 std::array<struct sigaction, watched.size()> earlier{};
 
 std::atomic<int> running_handlers{0};
-std::atomic<bool> dump_asked{false};  // for the process: one loop prints all of them
+std::atomic<bool> dump_asked{false};  // process-wide: one loop prints all of them
 
 void on_signal(int number) {
   const int kept = errno;
@@ -67,10 +67,9 @@ signal_watch::~signal_watch() {
   if (--watches == 0)
     for (std::size_t i = 0; i < watched.size(); ++i) sigaction(watched[i], &earlier[i], nullptr);
   doors[place_].store(nullptr);
-  // A handler on another thread may just have read the place; the door must outlive it.
+  // A handler on another thread may just have read the slot; the door must outlive it.
   while (running_handlers.load() > 0) std::this_thread::yield();
-  if (watches == 0)
-    dump_asked.store(false);  // a request ends with the last loop that could take it
+  if (watches == 0) dump_asked.store(false);  // no loop is left to answer a pending request
 }
 
 bool signal_watch::take_dump_request() noexcept {

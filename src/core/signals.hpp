@@ -7,17 +7,17 @@
 
 namespace weir::detail {
 
-/// While it lives, SIGINT and SIGTERM are counted for the given loop, and SIGQUIT asks for a dump
-/// of all loops, which the first loop with a watch that gets to it prints. The third interrupt ends
-/// the program at once, also if the loop is stuck. Earlier handlers come back when the last one
-/// goes.
+/// While it exists, SIGINT and SIGTERM are counted for the given loop, and SIGQUIT requests a dump
+/// of all loops, printed by the first watched loop that sees the request. The third interrupt
+/// aborts the program, even if the loop is stuck. The previous handlers are restored when the last
+/// watch is destroyed.
 class signal_watch {
  public:
   explicit signal_watch(door_ref to);
   signal_watch(const signal_watch&) = delete;
   signal_watch& operator=(const signal_watch&) = delete;
   ~signal_watch();
-  /// Whether SIGQUIT came since this was last asked, by any loop.
+  /// Whether SIGQUIT came since the last call on any loop.
   static bool take_dump_request() noexcept;
 
  private:
@@ -25,8 +25,8 @@ class signal_watch {
   std::size_t place_;
 };
 
-/// A thread that is started while this lives gets no signals: they are for the threads of the
-/// program, and a loop with handle_signals sees them anyway.
+/// A thread started while this exists has all signals blocked: they are for the program's threads,
+/// and a loop with handle_signals gets them anyway.
 class no_signals {
  public:
   no_signals() noexcept;

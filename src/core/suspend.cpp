@@ -11,7 +11,7 @@
 
 namespace weir::detail {
 
-/// Carries an answer home.
+/// Carries an answer to the loop that waits for it.
 struct suspend_message final : message {
   explicit suspend_message(suspend_core& c) noexcept : core(&c) {}
   void deliver(loop&) noexcept override {
@@ -102,8 +102,8 @@ void suspend_wait_base::arm() noexcept {
   core_ = make_core();
   core_->attach(*this);
   loop::here()->suspends().add(*this);
-  // Held while the starting function runs: it may answer, and its own resumer may die with an
-  // error.
+  // Kept alive while the starting function runs: it may answer, and a throw may destroy its
+  // resumer.
   suspend_core* const core = core_;
   core->add_ref();
   core->add_resumer();
@@ -127,7 +127,7 @@ void suspend_wait_base::answered() noexcept {
 
 cancel_result suspend_wait_base::withdraw() noexcept {
   if (core_->answered()) return cancel_result::no;  // the answer is on its way: deliver it
-  // Held meanwhile: a canceller that drops the last resumer and answers `done` has not answered.
+  // Kept alive: a canceller that drops the last resumer and returns `done` has not answered.
   suspend_core* const core = core_;
   core->add_ref();
   core->add_resumer();

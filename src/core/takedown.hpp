@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A supervisor that gives up takes its agents down, and whoever calls them is refused, perhaps long
-// before run() has ended. So that a scope with both of them reports the cause and not the
-// refusal, each refusal leads to a record of the run: where it runs, and why it gave up.
+// A supervisor that gives up takes its agents down, and their callers are refused, perhaps long
+// before run() has ended. So that a scope with both of them reports the cause and not the refusal,
+// each refusal refers to a record of the supervisor's run: where it runs, and why it gave up.
 #pragma once
 
 #include <cstdint>
@@ -19,28 +19,27 @@ namespace weir {
 class scope;
 namespace detail {
 
-/// A scope that a run lies in; `remote`: on another loop, the innermost one around the operation
-/// that waits for it.
+/// A scope around a run; `remote`: on another loop, the innermost one around the operation that
+/// waits for it.
 struct run_place {
   std::uint32_t loop;
   scope_id scope;
   bool remote;
 };
 
-/// The run of a supervisor. Any thread: `who`, `around` and `outer` do not change once it is
-/// shared.
+/// The run of a supervisor. Any thread: `who`, `around` and `outer` do not change once shared.
 class takedown {
  public:
   std::string who;
   std::vector<run_place> around;
-  std::shared_ptr<takedown> outer;  // the run that a nested supervisor belongs to
+  std::shared_ptr<takedown> outer;  // the run that contains this nested supervisor
 
-  /// `make` gives the error of run(), as an exception of the thread that asks.
+  /// `make` returns the error of run() as an exception of the calling thread.
   void give_up(std::function<std::exception_ptr()> make) {
     const std::lock_guard lock(mutex_);
     make_ = std::move(make);
   }
-  /// Null: it has not given up.
+  /// Null if it has not given up.
   std::exception_ptr cause() const {
     const std::lock_guard lock(mutex_);
     return make_ ? make_() : nullptr;
@@ -53,7 +52,7 @@ class takedown {
 
 using takedown_ref = std::shared_ptr<takedown>;
 
-/// Whether the run lies in `s`. On the loop of `s`.
+/// Whether the run lies in `s`. Call it on the loop of `s`.
 bool lies_in(const takedown& run, const scope& s);
 
 }  // namespace detail

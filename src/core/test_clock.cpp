@@ -10,7 +10,7 @@ namespace weir {
 
 namespace detail {
 
-/// Shared by the clock and the loop that runs on it; the clock may be advanced on any thread.
+/// Shared by the clock and the loop that runs on it; any thread may advance the clock.
 struct test_clock_state {
   std::mutex mutex;
   time_point now{};
@@ -18,8 +18,8 @@ struct test_clock_state {
   duration wall_shift{};
   bool automatic = false;
   door_ref watcher;  // the loop that runs on this clock
-  /// Whoever was ready when the clock was advanced or a timer fired has had its turn when the loop
-  /// has made this many steps; only then it goes on to the target. Empty: not counted yet.
+  /// The number of steps after which every strand that was ready when the clock was advanced or a
+  /// timer fired has had its turn; only then the clock moves to the target. Empty: not counted yet.
   std::optional<std::uint64_t> had_their_turn;
 };
 
@@ -47,10 +47,10 @@ class test_clock_environment final : public real_environment {
   duration wall_check() const noexcept override { return unbounded; }
   const void* clock() const noexcept override { return &state_; }
   int turn_limit() const noexcept override { return 1; }
-  /// Of a machine that nobody looks at: a run on this clock does not depend on the real one.
+  /// Unknown: a run on this clock must not depend on the real machine.
   std::optional<double> cpu_pressure() override { return std::nullopt; }
 
-  // Straight to the target if no timer lies before it.
+  // Moves straight to the target if no timer is due before it.
   void between_turns(loop& here) override {
     look_at_wall();
     const time_point next = here.next_timer();
@@ -62,7 +62,7 @@ class test_clock_environment final : public real_environment {
     if (here.steps() >= *state_.had_their_turn) state_.now = state_.target;
   }
 
-  // Nothing is ready: on to the next timer, if the clock may go that far.
+  // Nothing is ready: moves to the next timer, if the target (or automatic mode) allows it.
   void park(loop& here, std::optional<time_point> until) override {
     {
       const std::lock_guard lock(state_.mutex);

@@ -14,7 +14,7 @@ namespace detail {
 
 namespace {
 
-/// For what waits by a timer: a fiber, or at least a loop.
+/// Throws unless timers can wake the caller: it needs a fiber and a loop.
 void require_timers(const char* what) {
   if (current != nullptr && loop::here() == nullptr) raise_nothing_wakes();
   require_fiber(what);

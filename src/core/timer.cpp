@@ -65,7 +65,7 @@ void timer_wheel::unlink(timer_node& node) noexcept {
   timer_node* const before = node.previous;
   before->next = node.next;
   node.next->previous = before;
-  // The only one of its slot lies between the slot's head and itself.
+  // The only node of its slot has the slot's head on both sides.
   if (before == node.next) {
     const std::size_t slot = slot_of(node.when);
     occupied_[slot / slots] &= ~(std::uint64_t{1} << (slot % slots));
@@ -96,7 +96,7 @@ void timer_wheel::move_down(std::size_t level, std::size_t slot) noexcept {
   }
 }
 
-// Only the first few are asked about: the strands that they wake are chosen among anyway.
+// Offers only the first few: the order of the strands that they wake is chosen anyway.
 timer_node* timer_wheel::choose(timer_node& head, chooser& order) noexcept {
   std::size_t count = 0;
   for (timer_node* node = head.next; node != &head && count < choice_limit; node = node->next)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A strand's turn: the only place where frames are resumed and destroyed.
+// A strand's turn: the only place where the loop resumes strands and unwinds cancelled ones.
 #include <weir/detail/dump_line.hpp>
 #include <weir/detail/frame.hpp>
 #include <weir/detail/made_in_run.hpp>
@@ -68,7 +68,7 @@ void loop::run_special(special_strand& s) {
   s.end_turn();
 }
 
-// One hop of the trampoline. False: the strand gave up its turn or has ended.
+// One step of the trampoline. False: the strand gave up its turn or has ended.
 bool loop::step(strand& s) {
   if (!s.begun) {
     s.begun = true;
@@ -98,7 +98,7 @@ bool loop::step(strand& s) {
   return s.leaf != nullptr || finish_base(s);
 }
 
-// The wait that the strand gave up its turn for is started now. True: it is complete.
+// Starts the wait for which the strand gave up its turn. True: it is complete.
 bool loop::start_parked(strand& s) {
   wait& pending = *s.parked;  // NOLINT(clang-analyzer-core.*): needs_start implies it
   const bool refused = region::cancelled(s);
@@ -126,7 +126,7 @@ bool loop::finish_base(strand& s) {
   return fiber_ended(f);
 }
 
-// ------------------------------------------------------------------ what awaiting frames call
+// ------------------------------------------------------------------ called by awaiting frames
 
 void raise_nothing_wakes() {
   raise(errc::would_deadlock,
@@ -136,7 +136,7 @@ void raise_nothing_wakes() {
 
 bool give_up_turn(strand& s, frame& me, frame& child) {
   if (s.destroying) fatal_destructor(s);
-  if (s.special && loop::here() == nullptr) {  // nobody else wants a turn
+  if (s.special && loop::here() == nullptr) {  // no other strand needs a turn
     s.budget = 1;
     return enter_child(s, me, child);
   }
@@ -210,7 +210,7 @@ void require_fits_run(const wait& w) {
 
 namespace {
 
-/// What the paths of the library's own source files begin with.
+/// The common path prefix of the library's source files.
 constexpr std::string_view source_root() noexcept {
   constexpr std::string_view me = __FILE__;
   constexpr std::string_view name = "core/turn.cpp";
@@ -219,7 +219,7 @@ constexpr std::string_view source_root() noexcept {
 
 }  // namespace
 
-// The root alone is not enough: it may be relative, and then that of the user's files as well.
+// The prefix alone is not enough: it may be relative, and then the user's files may share it.
 bool is_library_file(std::string_view file) noexcept {
   if (file.find("include/weir/") != std::string_view::npos) return true;
   if (!file.starts_with(source_root())) return false;
@@ -230,8 +230,8 @@ bool is_library_file(std::string_view file) noexcept {
                      [&](std::string_view layer) { return file.starts_with(layer); });
 }
 
-// Policies and combinators are coroutines too, in the files of the library: who uses them is meant.
-// A fiber whose frames are all of the library was spawned by the user.
+// Skips policies and combinators, which are coroutines in library files, to find the user's code.
+// If all frames are the library's, the place is where the user spawned the fiber.
 std::string place_in(const strand& s) {
   const frame* user = s.leaf;
   while (user != nullptr && is_library_file(user->function.file_name())) user = user->parent;
@@ -316,7 +316,7 @@ fiber* current_fiber() noexcept {
   return current == nullptr ? nullptr : region::fiber_of(*current->top);
 }
 
-// ------------------------------------------------------------------ frames that fail
+// ------------------------------------------------------------------ failing frames
 
 void frame_failed(frame& me) noexcept {
   strand& s = *current;
@@ -327,7 +327,7 @@ void frame_failed(frame& me) noexcept {
 }
 
 void fatal_destructor(strand& s) noexcept {
-  // The frame that is being destroyed is the leaf; its own await is where it was cancelled.
+  // The leaf is the frame being destroyed; its await is where it was cancelled.
   const auto& at = s.leaf->awaiting;
   s.destroying = false;
   const fiber* f = region::fiber_of(*s.top);

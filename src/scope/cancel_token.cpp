@@ -17,18 +17,18 @@ namespace weir {
 
 namespace detail {
 
-/// One with_token waiting for one state. Shared by the region (on its loop) and by the state; the
-/// region's pointer is touched on the home loop only, so a region that ends first just clears it.
+/// One with_token that waits for one state. Shared by the region (on its loop) and the state. Only
+/// the home loop touches the region's pointer, so a region that ends first just clears it.
 struct token_registration {
   token_region* region = nullptr;
   door_ref home;
-  std::uint32_t loop_number = 0;  // that of an inner loop is not its door's
-  std::size_t place = 0;          // in the state's list; behind the state's mutex
+  std::uint32_t loop_number = 0;  // an inner loop's differs from its door's
+  std::size_t place = 0;          // in the state's list; guarded by the state's mutex
 };
 
 namespace {
 
-/// Tells a region on another loop that its token fired.
+/// Notifies a region on another loop that its token fired.
 struct fired_message final : message {
   fired_message(std::shared_ptr<token_registration> r, cancel_reason why)
       : to(std::move(r)), reason(std::move(why)) {}
@@ -43,8 +43,8 @@ struct fired_message final : message {
 
 }  // namespace
 
-/// What a source and its tokens share. Every member behind the mutex, except the two flags that are
-/// only read to save taking it.
+/// Shared by a source and its tokens. The mutex guards `reason_`, `order_` and `waiting_`; two
+/// atomics are read without it; the rest is set before the state is shared.
 class cancel_state {
  public:
   bool fired() const noexcept { return fired_.load(std::memory_order_acquire); }
@@ -56,7 +56,7 @@ class cancel_state {
   void add_source() noexcept { sources_.fetch_add(1, std::memory_order_relaxed); }
   void drop_source() noexcept {
     if (sources_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    // Loops that sleep only because this might fire must look again.
+    // Loops that sleep only because this might fire must check for a deadlock.
     const std::lock_guard lock(mutex_);
     for (const auto& r : waiting_) r->home->ring();
   }
@@ -82,7 +82,7 @@ class cancel_state {
       }
     }
   }
-  /// Its place among all states that ever fired; only after it did.
+  /// Its position among all fired states. REQUIRES: it has fired.
   std::uint64_t order() const {
     const std::lock_guard lock(mutex_);
     return order_;
@@ -91,7 +91,7 @@ class cancel_state {
     const std::lock_guard lock(mutex_);
     return reason_;
   }
-  /// False if it has fired already.
+  /// False if it has already fired.
   bool add(const std::shared_ptr<token_registration>& r) {
     const std::lock_guard lock(mutex_);
     if (reason_) return false;
@@ -102,7 +102,7 @@ class cancel_state {
   void remove(const std::shared_ptr<token_registration>& r) noexcept {
     const std::lock_guard lock(mutex_);
     const std::size_t place = r->place;
-    if (place >= waiting_.size() || waiting_[place] != r) return;  // it fired
+    if (place >= waiting_.size() || waiting_[place] != r) return;  // it has fired
     waiting_.back()->place = place;
     waiting_[place] = std::move(waiting_.back());
     waiting_.pop_back();
@@ -114,14 +114,14 @@ class cancel_state {
       state->fire(cancel_reason(cancel_kind::user, "stop was requested of a std::stop_token"));
     }
   };
-  /// Follows a std::stop_token; set once, before anybody else knows this state.
+  /// Follows a std::stop_token. Called once, before this state is shared.
   void follow(std::stop_token stop) {
     linked_ = stop;
     callback_.emplace(std::move(stop), on_stop{this});
   }
 
  private:
-  /// A simulated program runs on one thread, and so must whoever cancels it.
+  /// A simulated program runs on one thread, and may be cancelled only there.
   void refuse_foreign() const {
     for (const auto& r : waiting_)
       if (r->home->simulated() && r->home->thread != std::this_thread::get_id())
@@ -159,7 +159,7 @@ bool token_region::may_start(outcome_base& out) {
   for (const auto& state : states_) state->require_here();
   loop& here = *loop::here();
   here.token_regions().add(*this);
-  const cancel_state* first = nullptr;  // of those that have fired
+  const cancel_state* first = nullptr;  // among the fired ones
   for (const auto& state : states_) {
     auto r = std::make_shared<token_registration>();
     r->region = this;

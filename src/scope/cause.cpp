@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A supervisor that gave up is reported before the refusals of the agents that it took down.
+// Scopes report a supervisor that gave up instead of the refusals of the agents it took down.
 #include <algorithm>
 
 #include <weir/error.hpp>
@@ -18,8 +18,8 @@ bool lies_in(const takedown& run, const scope& s) {
   });
 }
 
-// A nested supervisor runs where the outermost one does. Of several that gave up, the outermost
-// counts: its error has the others inside.
+// A nested supervisor runs where the outermost one does. If several gave up, the outermost error is
+// used: it contains the others.
 std::exception_ptr region::cause_of(scope& s, const std::exception_ptr& error,
                                     std::string_view who) {
   takedown_ref run = takedown_of(error);

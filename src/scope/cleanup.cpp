@@ -36,7 +36,7 @@ void grace_region::expired() noexcept {
 
 namespace {
 
-/// Waits for the end of a service. It must end first, so a forced cancellation is passed on to it.
+/// Waits for the end of a service. A cancellation does not end the wait but forces the service.
 class service_wait : public future_wait {
  public:
   using result = void;
@@ -48,8 +48,8 @@ class service_wait : public future_wait {
   }
 };
 
-/// Cancels a service, also one that defers shield, or asks a polite one to end, and waits until it
-/// has ended.
+/// Cancels a service (the cleanup's shield does not protect it) or asks a polite one to end, and
+/// waits for its end.
 task<> stop_service(context& c, fiber& f, time_point grace_end) {
   const core_ref keep(&f);
   entry* place = std::exchange(f.registration, nullptr);

@@ -20,7 +20,7 @@ std::exception_ptr arm_children::cause_of(const std::exception_ptr& error) {
   return region::cause_of(*scope_, error, scope_->name());
 }
 
-// Results that were taken are not `value` any more; an error that was reported was observed.
+// A result that was taken is no longer a `value`; an error that was reported is `observed`.
 void arm_children::count_unseen() {
   for (const core_ref& c : children_) {
     auto& f = static_cast<fiber&>(*c.get());

@@ -24,11 +24,11 @@ void emit_discarded(std::string_view object) noexcept {
 }
 
 void arms_wait::note_completed(arm_link& arm) noexcept {
-  if (&arm == asked_) {  // inside withdraw(), whose answer says what this is
+  if (&arm == asked_) {  // inside withdraw(), whose answer decides what this means
     arm.state = arm_link::phase::completed;
     return;
   }
-  if (arm.state == arm_link::phase::confirming) {  // its answer is only that it has ended
+  if (arm.state == arm_link::phase::confirming) {  // it only confirms that it has ended
     --leaving_;
     arm.state = arm_link::phase::idle;
     return;
@@ -41,8 +41,8 @@ void arms_wait::note_completed(arm_link& arm) noexcept {
   winner_ = arm.index;
 }
 
-// Withdrawing one arm may complete another one (a permit is passed on), so the state of an arm is
-// changed before it is asked, and completions are only noted meanwhile.
+// Withdrawing one arm may complete another one (a permit is passed on). So the state of an arm
+// changes before its withdrawal, and completions are only recorded meanwhile.
 bool arms_wait::withdraw_armed(by how) noexcept {
   bool refused = false;
   busy_ = true;
@@ -54,7 +54,7 @@ bool arms_wait::withdraw_armed(by how) noexcept {
     const cancel_result answer = how == by::pausing ? arm_at(i).pause() : arm_at(i).withdraw();
     asked_ = nullptr;
     if (answer == cancel_result::later) spent_ = true;
-    if (link.state == arm_link::phase::completed) {  // inside the call
+    if (link.state == arm_link::phase::completed) {  // completed inside the call
       if (answer == cancel_result::later) {
         link.state = arm_link::phase::idle;
       } else {
@@ -72,8 +72,8 @@ bool arms_wait::withdraw_armed(by how) noexcept {
   return refused;
 }
 
-// Nothing is armed here: arms are asked in order, and none after the one that decides. So the
-// lowest index wins a tie, and what is not needed is never started.
+// Arms nothing: polls arms in order and stops at the one that decides. So the lowest index wins a
+// tie, and unneeded arms are never started.
 bool arms_wait::try_arms() {
   winner_ = completed_ = leaving_ = 0;
   decided_ = cancelled_ = ended_ = spent_ = false;
@@ -82,7 +82,7 @@ bool arms_wait::try_arms() {
     for (std::size_t i = 0; i < arm_count(); ++i) require_fits_run(arm_at(i));
   for (std::size_t i = 0; i < arm_count() && !decided_; ++i) {
     arm_link& link = link_at(i);
-    // Started again after a withdrawal, an arm may hold its result from the time before.
+    // After a withdrawal and restart, an arm may still hold its earlier result.
     const bool has_result = link.state == arm_link::phase::completed;
     link.state = arm_link::phase::idle;
     if (has_result || arm_at(i).poll()) note_completed(link);
@@ -90,8 +90,8 @@ bool arms_wait::try_arms() {
   return decided_;
 }
 
-// Alternatives do not meet: if a race of a push and a next of one queue could end with both, its
-// loser would have had an effect. What must all complete meets. What throws is the move of a value.
+// Only for arms that must all complete: they may complete each other, as a push and a next of one
+// queue. In a race that would give the loser an effect. Moving a value may throw.
 bool arms_wait::ask_again(std::size_t i) noexcept {
   try {
     return arm_at(i).poll();
@@ -162,8 +162,8 @@ cancel_result arms_wait::withdraw() noexcept {
   if (!decided_ && !spent_) return cancel_result::done;
   ended_ = true;
   complete();
-  // An arm completed while another one was withdrawn: its result is delivered. Or one has
-  // confirmed that it ended, inside the call.
+  // Either an arm completed while another was withdrawn, and its result is delivered, or an arm
+  // confirmed its end inside the call.
   return decided_ ? cancel_result::no : cancel_result::later;
 }
 
@@ -203,8 +203,8 @@ void arms_wait::arm_again() noexcept {
   busy_ = false;
 }
 
-// An arm that refuses has its result, or will have it soon: then the others are armed again. None
-// answers `later`, which could not be undone: it is pausable.
+// An arm that refuses has its result, or will have it soon: the others are armed again. No arm
+// answers `later`, which could not be undone, because all are pausable.
 cancel_result arms_wait::pause() noexcept {
   (void)withdraw_armed(by::pausing);
   if (spent_) fatal("a wait that can be paused must not confirm later");

@@ -10,7 +10,7 @@ namespace weir {
 
 namespace {
 
-/// Keeps the std::stop_source of a context; popped without effect.
+/// Holds the std::stop_source of a context; popping it has no effect.
 struct stop_entry final : detail::entry {
   stop_entry() : entry(sort::stop) {}
   task<> run(const outcome_view&) override {

@@ -35,7 +35,7 @@ namespace {
 
 void release_elsewhere(permit_source& source, std::uint32_t home, std::int64_t weight);
 
-/// Takes a permit home.
+/// Returns a permit to its home loop.
 struct release_message final : message {
   release_message(permit_source& s, std::int64_t w) noexcept : source(&s), weight(w) {}
   void deliver(loop& here) noexcept override {
@@ -58,8 +58,8 @@ struct release_message final : message {
   std::int64_t weight;
 };
 
-// The home that counts is the governor's present one; without any, nobody waits, and whoever
-// releases does it here, one at a time.
+// Releases on the governor's current home. If that has ended, no fiber waits, and the permit is
+// released here, under the lock.
 void release_elsewhere(permit_source& source, std::uint32_t home, std::int64_t weight) {
   std::unique_lock lock(home_mutex());
   if (const std::uint32_t now = source.current_home(); now != 0) home = now;
@@ -111,12 +111,12 @@ void acquire_wait::arm() noexcept {
   governor_->waiting_ += weight_;
   ++governor_->requests_;
   governor_->note_interest();
-  governor_->grant_waiters();  // another arm of the same composite wait may have given back
+  governor_->grant_waiters();  // another arm of the same composite may have released
 }
 
 cancel_result acquire_wait::withdraw() noexcept {
   governor_->unlink(*this);
-  governor_->grant_waiters();  // whoever was behind a heavy request may go first now
+  governor_->grant_waiters();  // requests behind a heavy one may fit now
   return cancel_result::done;
 }
 

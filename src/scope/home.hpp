@@ -8,7 +8,7 @@
 
 namespace weir::detail {
 
-/// Held while a home passes on, and by whoever must know a home on another thread.
+/// Guards changes of an object's home, and reads of it on other threads.
 std::mutex& home_mutex();
 
 /// "queue 'orders'", or "queue 'unnamed'".

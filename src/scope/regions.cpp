@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The regions of with_timeout, shield and with_local, and what all regions have in common.
+// The regions of with_timeout, shield and with_local, and the common part of all regions.
 #include <string>
 
 #include <weir/deadline.hpp>

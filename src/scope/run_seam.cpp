@@ -75,7 +75,7 @@ void absorb_region::enter() {
   run_->enter_absorb(*this);
 }
 
-// Entered inside a frame that a crash or an eviction destroys: the run forgets it.
+// If a crash or an eviction destroys the frame, the run forgets the region.
 absorb_region::~absorb_region() {
   if (known_) run_->leave_absorb(*this, false);
 }

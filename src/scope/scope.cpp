@@ -41,7 +41,7 @@ scope_setup::scope_setup(const scope_options& o, std::source_location where)
 
 }  // namespace detail
 
-// ------------------------------------------------------------------ life
+// ------------------------------------------------------------------ construction and destruction
 
 scope::scope(detail::scope_setup&& setup, detail::region_kind kind)
     : context(kind),
@@ -80,7 +80,7 @@ void scope::require_task(bool there) {
 }
 
 void scope::require_open(const char* what) const {
-  if (detail::in_dead_world()) return;  // adopt gives a cancelled child
+  if (detail::in_dead_world()) return;  // adopt() returns a cancelled child
   require_home(what);
   if (closed_)
     detail::raise(errc::scope_closed, std::string(what) + " on closed scope " +
@@ -129,7 +129,7 @@ detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
     f->drop_operation();
     f->ended = true;
     f->settled = 1;
-    f->retain();  // handed over with the pointer
+    f->retain();  // the caller's reference
     return f;
   }
   if (how == launch::background) {
@@ -145,8 +145,8 @@ detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
     f->hidden = how == launch::hidden;
     detail::region::add_child(*this, *f);
   }
-  f->retain();  // the scope's
-  f->retain();  // handed over with the pointer
+  f->retain();  // the scope's reference
+  f->retain();  // the caller's reference
   loop_->own_door().fibers.add(1);
   if (detail::run_seam* run = loop_->seam()) [[unlikely]]
     run->fiber_begins(*f);
@@ -164,7 +164,7 @@ void scope::cancel(cancel_reason reason) {
 
 namespace {
 
-// A child that waits for its own scope would wait for itself.
+// A child that joined its own scope would wait for itself.
 void refuse_own_child(const scope& s, const char* what) {
   if (detail::current == nullptr) detail::raise_no_current_fiber(what);
   if (detail::region::runs_in_child_of(s))
@@ -191,7 +191,7 @@ namespace detail {
 
 bool join_wait::is_home() const noexcept { return scope_->loop_ == loop::here(); }
 
-// A wait that was carried to another loop touches nothing there; take() says what is wrong.
+// On another loop the wait touches nothing; take() reports the error.
 bool join_wait::try_now() noexcept {
   if (!is_home()) return true;
   if ((use_ == use::end ? scope_->live_ : scope_->size()) > 0) return false;
@@ -288,7 +288,7 @@ void region::drained(scope& s) noexcept {
   if (strand* held = std::exchange(s.held_, nullptr)) s.loop_->push(*held);
 }
 
-// Only children of streams are left: they work for the body and the others, who have ended.
+// Only stream children are left: the body and the children they worked for have ended.
 void region::stop_streams(scope& s) noexcept {
   if (s.kind_ != region_kind::scope || s.cancel_requested()) return;
   cancel_reason why(cancel_kind::scope_ended);
@@ -407,7 +407,7 @@ void region::fail(scope& s, const std::exception_ptr& error, std::string_view wh
 }
 
 void region::collect_unobserved(scope& s) {
-  // The list is newest first; errors are raised in the order in which they happened.
+  // The list is newest first; errors are raised in the order in which they occurred.
   std::vector<std::exception_ptr> found;
   while (fiber* f = s.unobserved_) {
     found.push_back(f->result().error());
@@ -464,7 +464,7 @@ task<> region::end(scope& s, outcome_base& out) {
   while (s.live_ > 0) co_await quiet_wait_op<join_wait>({&s, join_wait::use::end});
   s.closed_ = true;
   if (region::entries(s) == nullptr) co_return;
-  // What defers are told: the error of the scope, whoever it came from, or how the body ended.
+  // Defers see the error of the scope, whatever its origin, or else how the body ended.
   region::collect_unobserved(s);
   outcome<void> shown;
   if (const std::exception_ptr error = region::raised_error(s)) {
@@ -503,7 +503,7 @@ verdict region::judge(scope& s, outcome_base& out) {
   if (s.failures_ != nullptr) copy_notes(*s.failures_, out);
   if (error != nullptr) return {verdict::action::fail, std::move(error)};
   const bool caller_cancelled = s.parent_->reason_ && !s.parent_->lenient_;
-  // A value is delivered to a cancelled caller only if the scope had nothing to wait for after it.
+  // A cancelled caller gets a value only if the scope had nothing to wait for after the body's end.
   const bool waited = s.body_end_ != s.loop_->steps();
   if (caller_cancelled && (!out.is_value() || waited)) return {verdict::action::unwind, nullptr};
   if (s.failures_ != nullptr && out.is_value()) {

@@ -38,7 +38,7 @@ duration delay_sequence::next(const delay_rules& rules) {
   const bool first = !begun_;
   begun_ = true;
   if (rules.how == jitter::decorrelated) {
-    // Three times the last one, where "the last one" before the first is the base.
+    // Up to three times the previous delay; the first time, three times the base.
     const double widest = 3 * static_cast<double>((first ? rules.base : last_).count());
     last_ = std::min(rules.ceiling, between(rules.base, at_most(widest, duration::max())));
     return last_;
@@ -56,7 +56,7 @@ duration delay_sequence::next(const delay_rules& rules) {
 }
 
 void delay_sequence::skip(const delay_rules& rules, std::int64_t n) {
-  constexpr std::int64_t draws_max = 64;  // of a random walk, which has forgotten its start by then
+  constexpr std::int64_t draws_max = 64;  // a random walk has forgotten its start by then
   if (n <= 0) return;
   if (rules.how == jitter::decorrelated) {
     for (std::int64_t i = 0; i < std::min(n, draws_max); ++i) (void)next(rules);

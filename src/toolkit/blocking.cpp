@@ -14,8 +14,8 @@
 
 namespace weir::detail {
 
-/// What does not depend on the type of a call. It is the message that brings the result home; in a
-/// simulation it is the step that makes the call.
+/// The type-independent part of a call. Also the message that carries the result to the caller's
+/// loop; in a simulation, the step that makes the call.
 struct blocking_parts final : message {
   enum class phase : std::uint8_t { idle, queued, running, finished, abandoned };
 
@@ -34,7 +34,7 @@ struct blocking_parts final : message {
 
   const bool may_be_abandoned;
 
-  // The caller's loop only.
+  // Used on the caller's loop only.
   bool under_way = false;  // a simulated call: the message is in the inbox
   blocking_wait_base* waiter = nullptr;
 };
@@ -46,39 +46,39 @@ using phase = blocking_parts::phase;
 constexpr std::size_t threads_max = 64;
 constexpr auto idle_limit = std::chrono::seconds(5);
 
-/// Brings a result home. The reference of the thread goes with it.
+/// Sends a result to the caller's loop, with the thread's reference.
 void send_home(blocking_parts& done) noexcept {
-  const door_ref home = done.home;  // which may outlive the job from now on
+  const door_ref home = done.home;  // may outlive the job from now on
   home->post(done);
 }
 
-/// The threads of the process and the calls that wait for one, in order.
+/// The threads of the process and a FIFO queue of calls.
 ///
 /// Invariants, under the mutex:
-/// 1. `threads_` are those that are idle or run a call that somebody waits for.
-/// 2. While a call is queued, all of `threads_` run something or are about to look at the queue,
-///    and `threads_` is not 0.
+/// 1. `threads_` counts all threads but those that run an abandoned call.
+/// 2. While a call is queued, all of `threads_` run something or are about to check the queue, and
+///    `threads_` is not 0.
 class blocking_pool {
  public:
-  /// Never destroyed: threads outlive main.
+  /// Never destroyed: threads may outlive main.
   static blocking_pool& instance() {
     static blocking_pool* const made = new blocking_pool;
     return *made;
   }
 
-  /// Null, or why no thread can take it.
+  /// Null, or the error if no thread can take it.
   std::exception_ptr submit(blocking_parts& call) noexcept;
 
   enum class removed : std::uint8_t { from_queue, abandoned, no };
   removed remove(blocking_parts& call) noexcept;
 
-  /// Its place in the queue, from 1; 0 if it has begun.
+  /// Its position in the queue, from 1; 0 if it has begun.
   std::uint64_t place_of(const blocking_parts& call) noexcept;
 
  private:
   void append(blocking_parts& call) noexcept;
   void unlink(blocking_parts& call) noexcept;
-  /// Makes sure that somebody looks at the queue. Returns why nobody will.
+  /// Ensures that a thread checks the queue. Returns the error if none can.
   std::exception_ptr provide_thread() noexcept;
   void start_thread();
   void work() noexcept;
@@ -92,7 +92,7 @@ class blocking_pool {
   blocking_parts* last_ = nullptr;
   std::size_t queued_ = 0;
   std::size_t threads_ = 0;
-  std::size_t idle_ = 0;  // of them
+  std::size_t idle_ = 0;  // of threads_
 };
 
 void blocking_pool::append(blocking_parts& call) noexcept {
@@ -135,7 +135,7 @@ std::exception_ptr blocking_pool::submit(blocking_parts& call) noexcept {
   append(call);
   std::exception_ptr failed = provide_thread();
   if (failed == nullptr) {
-    call.job->retain();  // nobody has taken it: that needs the mutex
+    call.job->retain();  // not taken yet: that needs the mutex
     return nullptr;
   }
   unlink(call);
@@ -161,7 +161,7 @@ blocking_pool::removed blocking_pool::remove(blocking_parts& call) noexcept {
   return removed::abandoned;
 }
 
-// No thread is left and the system gives no other.
+// No thread is left, and none can be started.
 void blocking_pool::fail_all(const std::exception_ptr& why,
                              std::unique_lock<std::mutex>& lock) noexcept {
   while (blocking_parts* call = first_) {
@@ -192,7 +192,7 @@ bool blocking_pool::wait_for_call(std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
-// False if the thread has lost its place meanwhile.
+// False if another thread has taken this one's place.
 bool blocking_pool::finish(blocking_parts& call, std::unique_lock<std::mutex>& lock) noexcept {
   if (call.state == phase::abandoned) {
     lock.unlock();
@@ -252,7 +252,7 @@ void blocking_parts::deliver(loop&) noexcept {
   under_way = false;
   const blocking_ref held(job);
   blocking_wait_base* const w = std::exchange(waiter, nullptr);
-  if (w == nullptr) return;  // a simulated call that was removed
+  if (w == nullptr) return;  // a simulated call that was withdrawn
   if (home->simulated()) job->run();
   w->arrived();
 }
@@ -282,7 +282,7 @@ void blocking_wait_base::arm() noexcept {
   due_.expect();
   if (parts.home == nullptr) parts.home = here.shared_door();
   if (here.env().simulated()) {
-    if (std::exchange(parts.under_way, true)) return;  // started again before it was its turn
+    if (std::exchange(parts.under_way, true)) return;  // restarted before its message arrived
     job_->retain();
     here.own_door().post(parts);
   } else if (std::exception_ptr failed = blocking_pool::instance().submit(parts)) {
@@ -304,7 +304,7 @@ cancel_result blocking_wait_base::withdraw() noexcept {
   stop_waiting();
   if (how == removed::from_queue) return cancel_result::done;
   loop::here()->emit("blocking_abandoned", "blocking");
-  complete();  // its thread goes on without a waiter: it cannot be started again
+  complete();  // its thread continues without a waiter: no restart is possible
   return cancel_result::later;
 }
 

@@ -12,19 +12,19 @@
 
 namespace weir::detail {
 
-/// What a retry_budget and the policies that use it share. Any thread.
+/// Shared by a retry_budget and the policies that use it. Any thread.
 ///
-/// First attempts are forgotten early and further ones late, so a grant never exceeds what the
-/// exact window would give.
+/// The window forgets first attempts early and further ones late, so it never grants more than an
+/// exact window would.
 class budget_core {
  public:
   explicit budget_core(const retry_budget_options& options);
   void first_attempt(time_point now);
-  /// Whether one more attempt may be made; if so, it is charged.
+  /// Whether one more attempt is allowed; if so, it is charged.
   bool grants(time_point now);
-  /// errc::not_journaled where it may not be used.
+  /// Throws errc::not_journaled where it must not be used.
   void require_here() const { made_.require_here({"retry budget", {}}); }
-  /// errc::not_journaled if a durable run made it.
+  /// Throws errc::not_journaled if a durable run made it.
   void require_outside_runs() const;
 
  private:
@@ -36,7 +36,7 @@ class budget_core {
   sliding_window<std::int64_t, forgets::late> granted_;
 };
 
-/// The shared part of a budget that may not be there.
+/// The core of an optional budget; null without one.
 std::shared_ptr<budget_core> core_of(const retry_budget* budget);
 
 }  // namespace weir::detail

@@ -29,7 +29,7 @@ void tell_refused(const std::exception_ptr& error, std::string_view governor, co
     if (e.code() == errc::governor_full || e.code() == errc::governor_closed)
       tell("rejected", governor.empty() ? std::string_view(policy) : governor);
   } catch (...) {
-    return;  // not a refusal: it failed
+    return;  // the operation failed; it was not refused
   }
 }
 

@@ -48,24 +48,24 @@ bool reaches(std::int64_t part, std::int64_t whole, double limit) noexcept {
 
 }  // namespace
 
-/// What a circuit_breaker and the operations behind it share. Any thread.
+/// Shared by a circuit_breaker and the operations behind it. Any thread.
 ///
 /// Invariants:
 /// 1. `epoch_` changes with the state; a call that began in another epoch changes nothing.
-/// 2. Half open, at most `probes` calls are running or have ended; one that counted as nothing gave
-///    its place back.
-/// 3. Events are told after the lock is given back, by the thread that caused them.
+/// 2. Half open, at most `probes` calls are running or have ended; a cancelled call returns its
+///    place.
+/// 3. Events are emitted after the lock is released, by the thread that caused them.
 class breaker_core {
  public:
   explicit breaker_core(const circuit_breaker_options& options);
 
   struct admission {
     std::uint64_t epoch = 0;
-    std::optional<duration> rejected_for;  // empty: the call passes
-    const char* event = nullptr;           // to be told
+    std::optional<duration> rejected_for;  // empty: the call is admitted
+    const char* event = nullptr;           // to be emitted
   };
   admission admit(time_point now);
-  /// The event to be told, or null.
+  /// The event to be emitted, or null.
   const char* ended(std::uint64_t epoch, bool failed, duration took, time_point now);
   void forget(std::uint64_t epoch) noexcept;
   const char* isolate();
@@ -168,7 +168,7 @@ const char* breaker_core::ended(std::uint64_t epoch, bool failed, duration took,
   return open(now);
 }
 
-// Certain: enough have failed already, or too few are left to fail.
+// Decides once the remaining probes cannot change the verdict.
 const char* breaker_core::judge_probes(time_point now) noexcept {
   const std::int64_t of = options_.probes;
   if (bad(probed_, of)) return open(now);
@@ -234,7 +234,7 @@ bool breaker_call::admitted(outcome_base& out) {
 }
 
 void breaker_call::ended(const outcome_base& out) {
-  if (out.is_cancelled()) return;  // the destructor forgets it
+  if (out.is_cancelled()) return;  // the destructor calls forget()
   open_ = false;
   const time_point now = loop::here()->now();
   tell_of(core_, core_.ended(epoch_, out.is_error(), now - started_, now));

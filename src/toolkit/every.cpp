@@ -13,7 +13,7 @@ namespace weir {
 
 namespace detail {
 
-// ------------------------------------------------------------------ when the runs start
+// ------------------------------------------------------------------ schedule
 
 ticker::ticker(duration interval, every_options options)
     : interval_(interval), fixed_rate_(options.fixed_rate) {
@@ -24,7 +24,7 @@ ticker::ticker(duration interval, every_options options)
 
 pending<tick_wait> ticker::next() {
   if (!stopped()) {
-    // A run that did not suspend may have taken a while since the clock was last read.
+    // A run that did not suspend may have taken long since the clock was last read.
     const time_point now = loop::here()->fresh_now();
     if (fixed_rate_ && begun_) {
       due_ = saturating_add(due_, interval_);
@@ -37,7 +37,7 @@ pending<tick_wait> ticker::next() {
   return pending<tick_wait>({due_, control_.get()});
 }
 
-// A start that is due at this very instant is not missed.
+// A start due at exactly `now` is not missed.
 void ticker::skip_missed(time_point now) {
   const auto missed = (now - due_ - duration(1)) / interval_ + 1;
   due_ = saturating_add(due_, missed * interval_);
@@ -66,7 +66,7 @@ void tick_wait::describe(dump_line& line) const {
 }
 
 void tick_wait::wake() noexcept {
-  if (!armed()) return;  // its time has come already
+  if (!armed()) return;  // already due
   (void)withdraw();
   complete();
 }
@@ -110,7 +110,7 @@ every_handle every_start::begin(scope& s, task<> loop, every_control_ref control
   s.require_open("start_every");
   fiber* made = scope::make(std::move(loop));
   made->isolated = true;
-  // A cancelled scope still takes services; a periodic job would only begin to be cancelled.
+  // A cancelled scope still accepts services, but a periodic job would start only to be cancelled.
   const auto how = s.cancel_requested() ? scope::launch::ordinary : scope::launch::background;
   core_ref job = core_ref::adopt(s.adopt(made, {.name = "every"}, site, how));
   return every_handle(std::move(job), std::move(control));
@@ -130,7 +130,7 @@ void require_handle(const detail::core_ref& job) {
 
 every_handle::~every_handle() {
   if (job_.get() == nullptr || detail::in_dead_world()) return;
-  // On a foreign thread nothing is touched; releasing the job there says what is wrong.
+  // On another thread nothing is touched; releasing the job there reports the error.
   if (job_.get()->home == detail::current_loop_serial()) stop_now();
 }
 
@@ -143,7 +143,7 @@ void every_handle::stop_now() noexcept {
   auto& f = static_cast<detail::fiber&>(*job_.get());
   if (f.ended || control_->stopped) return;
   control_->stopped = true;
-  // Who asked first is whom wait() tells of.
+  // If a cancellation came before stop(), wait() reports that.
   const detail::reason_ref& own = detail::region::reason(f);
   control_->parent_reason = own ? own : detail::region::reason(detail::region::scope_of(f));
   if (control_->sleeping != nullptr) control_->sleeping->wake();

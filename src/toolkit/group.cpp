@@ -89,7 +89,7 @@ void group_wait::take() {
 
 }  // namespace detail
 
-// ------------------------------------------------------------------ what the body sees
+// ------------------------------------------------------------------ the interface of the body
 
 bool group::takes_jobs() {
   detail::group_region& g = *region_;

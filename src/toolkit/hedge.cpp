@@ -26,8 +26,8 @@ constexpr std::int64_t samples_kept = 1000;
 
 }  // namespace
 
-/// The last times to a value, in order of arrival and in order of length. Home loop only: the first
-/// that uses it, or the next one after that ended.
+/// The latest times to a value, in order of arrival and sorted. Used on one home loop: the first
+/// that uses it or, after that one has ended, the next.
 class hedge_samples {
  public:
   hedge_samples(double quantile, std::int64_t needed)
@@ -37,12 +37,12 @@ class hedge_samples {
 
   void require_home();
   void add(duration length);
-  /// Empty: there are not enough samples yet.
+  /// Empty if there are not enough samples yet.
   std::optional<duration> delay() const {
     if (sorted_.size() < needed_) return std::nullopt;
     const double rank = std::ceil(quantile_ * static_cast<double>(sorted_.size()));
     const auto index = static_cast<std::size_t>(std::max(rank, 1.0)) - 1;
-    // Calls that take no time must not all be made twice.
+    // Never 0: calls that take no time must not all be made twice.
     return std::max(sorted_[std::min(index, sorted_.size() - 1)], duration(1));
   }
 
@@ -153,7 +153,7 @@ bool hedge_core::failure_came(const outcome_base& failed, const outcome_base& be
   return true;
 }
 
-// ------------------------------------------------------------------ waiting for them
+// ------------------------------------------------------------------ waiting for attempts
 
 bool hedge_wait::try_now() const noexcept {
   const hedge_core& c = *core_;

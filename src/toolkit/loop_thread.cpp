@@ -24,7 +24,7 @@ namespace detail {
 
 namespace {
 
-/// What the owning scope does when it pops a thread.
+/// The owning scope's defer for a thread.
 task<> end_and_join(std::shared_ptr<served_loop> loop) {
   loop->end();
   co_await quiet_wait_op<served_wait>(std::move(loop));
@@ -59,7 +59,7 @@ void thread_handle::end() noexcept { loop_->end(); }
 runtime::runtime(scope& s, const runtime_options& options) { start(&s, options); }
 runtime::runtime(const runtime_options& options) { start(nullptr, options); }
 
-// All are told to end before the first is waited for.
+// All are asked to end before the first is joined.
 runtime::~runtime() {
   if (outside_)
     for (detail::thread_handle& t : threads_) t.end();

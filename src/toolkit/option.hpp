@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How bad options are refused.
+// Rejects invalid options.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace weir::detail {
 
-/// errc::invalid_argument unless `good`.
+/// Throws errc::invalid_argument unless `good`.
 inline void require_option(bool good, const char* policy, const char* problem) {
   if (!good) raise(errc::invalid_argument, std::string(policy) + ": " + problem);
 }

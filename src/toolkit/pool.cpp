@@ -16,8 +16,8 @@ namespace detail {
 
 namespace {
 
-/// What the owning scope does at its end: what still runs is cancelled, the workers are joined, and
-/// an error that nobody heard of is raised.
+/// Run at the end of the owning scope: cancels the running jobs, joins the workers, and raises an
+/// error that no caller has received.
 task<> end_pool(std::shared_ptr<pool_core> core) {
   core->cancel(cancel_reason(cancel_kind::scope_ended));
   for (const auto& worker : core->workers()) {
@@ -27,7 +27,7 @@ task<> end_pool(std::shared_ptr<pool_core> core) {
   if (const std::exception_ptr error = core->take_error()) std::rethrow_exception(error);
 }
 
-// By value: the handle may be gone when the task is started.
+// By value: the handle may be destroyed before the task starts.
 task<> close_pool(std::shared_ptr<pool_core> core) {
   core->require_no_run();
   if (core->is_of_another_world()) core->raise_refusal(make_error_code(errc::wrong_loop));
@@ -69,7 +69,7 @@ pool::~pool() {
   core_->cancel(cancel_reason(cancel_kind::scope_ended));
   if (owned_by_scope_) return;
   for (const auto& worker : core_->workers()) worker->join();
-  // There is no loop that could have an event.
+  // No loop runs here, so there is no event.
   if (core_->take_error() != nullptr) detail::counters::count(core_->name(), "suppressed");
 }
 

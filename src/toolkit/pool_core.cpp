@@ -16,7 +16,7 @@ namespace weir::detail {
 
 namespace {
 
-// Workers are simulated beside a simulated loop; else they are threads, with the machine's clock.
+// Workers of a simulated loop are simulated; others are threads with the machine's clock.
 const void* clock_of_workers() noexcept {
   loop* here = loop::here();
   return here != nullptr && here->env().simulated() ? here->env().clock() : nullptr;
@@ -27,14 +27,14 @@ std::size_t positive(std::int64_t value, const char* which, const std::string& p
   return static_cast<std::size_t>(value);
 }
 
-/// Tells whoever waits for a job that it was accepted, refused or has ended.
+/// Notifies the waiter of a job that it was accepted, was refused or has ended.
 void tell(const job_ref& job) noexcept {
   if (job->home == nullptr) return;
   job->on_its_way = job;
   job->home->post(*job);
 }
 
-/// Its worker is gone: errc::loop_gone.
+/// Its worker is gone: ends the job with errc::loop_gone.
 void answer_lost(const job_ref& job) noexcept { const remote_run never_begun{job->op}; }
 
 }  // namespace
@@ -63,7 +63,7 @@ void pool_core::start_workers() try {
   for (std::size_t i = 0; i < worker_count_; ++i)
     workers_.push_back(served_loop::start(name_ + "-" + std::to_string(i),
                                           std::make_unique<pool_worker>(shared_from_this())));
-} catch (...) {  // the system has no more threads; those that run have no job yet
+} catch (...) {  // no more threads; the started workers have no job yet
   close();
   for (const auto& worker : workers_) worker->join();
   throw;
@@ -139,7 +139,7 @@ void pool_core::wake_idle() noexcept {
   worker->door_->post(worker->wake_);
 }
 
-// A place is free: the oldest waiter gets it, with its job.
+// There is room: the oldest waiters get it, and their jobs are queued.
 void pool_core::admit_waiting() noexcept {
   while (!waiting_.empty() && queue_.size() + running_.size() < limit_) {
     const job_ref job = waiting_.front();
@@ -165,7 +165,7 @@ cancel_result pool_core::take_back(const job_ref& job, const reason_ref& why, bo
       waiting_.erase(job->at);
       break;
     case pool_job::place::queued:
-      if (!job->for_result) return cancel_result::no;  // it is accepted: the news is on its way
+      if (!job->for_result) return cancel_result::no;  // accepted: the notification is on its way
       queue_.erase(job->at);
       admit_waiting();
       break;
@@ -203,17 +203,17 @@ bool pool_core::stops_being_idle(pool_worker& worker) noexcept {
   return true;
 }
 
-// On the worker's loop. What a submitted job leaves is gone before close() can return; what another
-// one leaves belongs to its waiter alone when the waiter is told.
+// On the worker's loop. The result of a submitted job is destroyed before close() can return; any
+// other result belongs to its waiter alone once the waiter is notified.
 void pool_core::ended(const job_ref& job) noexcept {
-  if (job->op->result().pending()) answer_lost(job);  // taken, and never begun
+  if (job->op->result().pending()) answer_lost(job);  // taken, but never begun
   std::exception_ptr error;
   if (!job->for_result) {
     error = job->op->result().error();
     job->op->drop_result();
   }
   {
-    remote_ref op;  // dropped after the lock
+    remote_ref op;  // released after the lock
     const std::lock_guard lock(mutex_);
     running_.erase(job->at);
     job->where = pool_job::place::ended;
@@ -231,7 +231,7 @@ void pool_core::worker_added() noexcept {
   ++workers_left_;
 }
 
-// The rest of the workers goes on; a wake that the lost one did not hear is made again.
+// The other workers continue; a wake-up that the lost worker missed is repeated.
 void pool_core::worker_gone(pool_worker& worker) noexcept {
   job_list refused;
   job_list lost;
@@ -255,7 +255,7 @@ void pool_core::worker_gone(pool_worker& worker) noexcept {
   dropped(lost, error);
 }
 
-// ------------------------------------------------------------------ the end
+// ------------------------------------------------------------------ closing and cancelling
 
 void pool_core::close() noexcept {
   job_list refused;
@@ -265,7 +265,7 @@ void pool_core::close() noexcept {
   while (!idle_.empty()) wake_idle();
 }
 
-// What is taken is destroyed outside the mutex; until `dropped` the pool is not drained.
+// The taken jobs are destroyed outside the mutex; the pool is not drained until `dropped`.
 void pool_core::take_queue(job_list& taken) noexcept {
   for (const job_ref& job : queue_) job->where = pool_job::place::ended;
   being_dropped_ += queue_.size();
@@ -362,7 +362,7 @@ void drain_wait::arrived() noexcept {
 }
 
 cancel_result drain_wait::withdraw() noexcept {
-  if (!pool_->forget_drain()) return cancel_result::no;  // the news is on its way
+  if (!pool_->forget_drain()) return cancel_result::no;  // the notification is on its way
   due_.settle();
   return cancel_result::done;
 }
@@ -378,7 +378,7 @@ void drain_wait::describe(dump_line& line) const {
 pool_wait_base::pool_wait_base(args&& a) noexcept
     : pool_(std::move(a.pool)), job_(std::move(a.job)), for_result_(a.for_result) {}
 
-// Whether no pool would take the job, or this one takes none.
+// Whether the job is empty, or this pool accepts no jobs.
 bool pool_wait_base::is_refused() {
   if (!job_) {
     refused_ = make_error_code(errc::empty_job);
@@ -390,7 +390,7 @@ bool pool_wait_base::is_refused() {
   return static_cast<bool>(refused_);
 }
 
-// True if there is nothing to wait for: accepted, or refused for good.
+// True if there is nothing to wait for: accepted, or finally refused.
 bool pool_wait_base::enter(bool may_wait) {
   const bool own = pool_->is_own_worker();
   if (!job_ || (own && for_result_)) {

@@ -19,8 +19,8 @@ namespace weir::detail {
 class drain_wait;
 class pool_worker;
 
-/// A job on its way through the pool. Shared by the pool's lists and by whoever waits for it. It is
-/// also the message, sent once at most, that tells the waiter: accepted, refused, or ended.
+/// A job in the pool, shared by the pool's lists and its waiter. Also the message, sent at most
+/// once, that notifies the waiter: accepted, refused, or ended.
 struct pool_job final : message {
   void deliver(loop&) noexcept override;
   void refuse() noexcept override { on_its_way.reset(); }
@@ -28,19 +28,19 @@ struct pool_job final : message {
   enum class place : std::uint8_t { nowhere, waiting, queued, running, ended };
   remote_ref op;
   bool for_result = false;
-  door_ref home;  // of the waiter
+  door_ref home;  // the waiter's
 
-  // Behind the pool's mutex.
+  // Guarded by the pool's mutex.
   place where = place::nowhere;
   std::list<std::shared_ptr<pool_job>>::iterator at;
   std::shared_ptr<pool_job> on_its_way;  // itself, as a message
 
-  pool_wait_base* waiter = nullptr;  // on its loop only
+  pool_wait_base* waiter = nullptr;  // used on its loop only
 };
 using job_ref = std::shared_ptr<pool_job>;
 using job_list = std::list<job_ref>;
 
-/// A job that a worker has taken: whatever happens, the pool hears of its end.
+/// A job taken by a worker; its destructor reports the end of the job to the pool.
 class taken_job {
  public:
   taken_job() noexcept = default;
@@ -56,21 +56,21 @@ class taken_job {
   job_ref job_;
 };
 
-/// Tells close() that no accepted job is left.
+/// Notifies close() that no accepted job is left.
 struct drain_message final : message {
   void deliver(loop&) noexcept override;
   void refuse() noexcept override { on_its_way.reset(); }
   std::shared_ptr<pool_core> on_its_way;
 };
 
-/// What a pool, its workers and those who wait for it share.
+/// Shared by a pool, its workers and its waiters.
 ///
-/// Invariants (behind the mutex):
-/// 1. accepted = queued + running <= workers + queue_size, and somebody waits only if that is full:
-///    room is handed to the oldest waiter at once, with its job, and that waiter alone is woken.
-/// 2. For each job that is queued while a worker is idle, the longest idle one is woken; whoever
-///    comes first takes the oldest job, so jobs start in the order of acceptance. If the woken one
-///    crashes, another is woken in its place.
+/// Invariants (under the mutex):
+/// 1. accepted = queued + running <= workers + queue_size, and callers wait only if that is full:
+///    room is given to the oldest waiter at once, with its job, and only that waiter is woken.
+/// 2. For each job that is queued while a worker is idle, the longest idle worker is woken. The
+///    first worker to arrive takes the oldest job, so jobs start in the order of acceptance. If the
+///    woken worker crashes, another is woken in its place.
 /// 3. User code (jobs and their destructors) never runs under the mutex.
 class pool_core : public std::enable_shared_from_this<pool_core> {
  public:
@@ -81,38 +81,38 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   void start_workers();
   const std::string& name() const noexcept { return name_; }
   bool is_own_worker() const noexcept;
-  /// Whether the calling loop is simulated and its workers are not, or the other way round.
+  /// Whether the calling loop and the workers are not in the same simulation.
   bool is_of_another_world() const noexcept;
   /// The clock of its workers, see environment::clock.
   const void* clock() const noexcept { return clock_; }
   bool closed() const noexcept;
-  /// errc::not_journaled in a durable run.
+  /// Throws errc::not_journaled in a durable run.
   void require_no_run() const;
-  /// Why it takes no jobs any more; empty if it takes some.
+  /// Why it accepts no more jobs; empty if it does accept them.
   std::error_code refusal_now() const noexcept;
-  /// Says why a job, or close(), was refused.
+  /// Throws the error for a refused job or close().
   [[noreturn]] void raise_refusal(std::error_code why) const;
 
-  /// Empty: accepted. `may_wait`: a job without room waits, and `errc::pool_full` is the answer.
+  /// Empty: accepted. With `may_wait` a job without room waits; the result is `errc::pool_full`.
   std::error_code enter(const job_ref& job, bool may_wait);
-  /// Takes a job back that has not begun: `done`. A running one is asked to stop: `later`. Else no.
+  /// Withdraws a job that has not begun: `done`. Cancels a running one: `later`. Otherwise `no`.
   cancel_result take_back(const job_ref& job, const reason_ref& why, bool force) noexcept;
 
-  /// No new jobs; those who wait are refused.
+  /// Accepts no new jobs and refuses the waiting ones.
   void close() noexcept;
-  /// Also drops what is queued and cancels what runs.
+  /// Closes, drops the queued jobs and cancels the running ones.
   void cancel(cancel_reason reason) noexcept;
   const std::vector<std::shared_ptr<served_loop>>& workers() const noexcept { return workers_; }
 
   bool claim_close() noexcept;
-  /// The first error of a job that nobody waited for; told once.
+  /// The first error of a job without a waiter; returned once.
   std::exception_ptr take_error() noexcept;
 
   // For workers.
   void worker_added() noexcept;
-  /// Its loop has ended, or has crashed; without any worker what is left gets errc::loop_gone.
+  /// Its loop has ended or crashed; without any worker the remaining jobs end with loop_gone.
   void worker_gone(pool_worker& worker) noexcept;
-  /// `idle`: whether the worker may become idle, then whether it did.
+  /// `idle`: in, whether the worker may become idle; out, whether it did.
   taken_job next_job(pool_worker& worker, bool& idle);
   bool stops_being_idle(pool_worker& worker) noexcept;
   void ended(const job_ref& job) noexcept;
@@ -120,9 +120,9 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   // For close().
   bool drained(const door_ref& home, drain_wait* waiter);
   drain_wait* take_drain() noexcept;
-  /// False if it was told already.
+  /// False if the notification was already sent.
   bool forget_drain() noexcept;
-  /// Why it refused a job that had to wait; empty if it did not.
+  /// Why it refused a waiting job; empty if it did not.
   std::error_code refusal_of(const pool_job& job) const noexcept;
 
  private:
@@ -149,7 +149,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   job_list waiting_;
   job_list queue_;
   job_list running_;
-  std::size_t being_dropped_ = 0;  // jobs that are being destroyed outside the mutex
+  std::size_t being_dropped_ = 0;  // being destroyed outside the mutex
   std::size_t workers_left_ = 0;
   std::list<pool_worker*> idle_;
   std::exception_ptr first_error_;

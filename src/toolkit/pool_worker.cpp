@@ -25,7 +25,7 @@ bool job_wait::try_now() {
   return static_cast<bool>(job_);
 }
 
-// Without a job the worker is idle, or has nothing to wait for any more.
+// Completes at once if there is a job or the worker may end; otherwise the worker becomes idle.
 void job_wait::arm() {
   worker_.waiting_ = this;
   bool idle = true;
@@ -42,7 +42,7 @@ cancel_result job_wait::withdraw() noexcept {
 void job_wait::woken() noexcept {
   bool idle = !leaving_;
   job_ = worker_.pool_->next_job(worker_, idle);
-  if (idle) return;  // another worker was faster
+  if (idle) return;  // another worker took the job
   worker_.waiting_ = nullptr;
   complete();
 }

@@ -7,8 +7,8 @@ namespace weir::detail {
 
 class job_wait;
 
-/// The root of a worker's loop: takes jobs, one at a time, until the pool has none for it any more.
-/// It keeps the pool alive, also after a crash of the loop that owns the pool.
+/// The root of a worker's loop: takes jobs, one at a time, until the pool has no more for it. It
+/// keeps the pool alive, even after a crash of the loop that owns the pool.
 class pool_worker final : public served_root {
  public:
   explicit pool_worker(std::shared_ptr<pool_core> pool) noexcept
@@ -30,13 +30,13 @@ class pool_worker final : public served_root {
 
   const std::shared_ptr<pool_core> pool_;
   wake_message wake_;
-  job_wait* waiting_ = nullptr;  // on its loop only
-  // Behind the pool's mutex.
+  job_wait* waiting_ = nullptr;  // used on its loop only
+  // Guarded by the pool's mutex.
   door_ref door_;
   std::optional<std::list<pool_worker*>::iterator> idle_;
 };
 
-/// Waits for the next job; an empty one means that there will be none.
+/// Waits for the next job; an empty one means that no more will come.
 class job_wait : public simple_wait<job_wait> {
  public:
   using args = pool_worker*;
@@ -53,7 +53,7 @@ class job_wait : public simple_wait<job_wait> {
  private:
   pool_worker& worker_;
   taken_job job_;
-  bool leaving_ = false;  // cancelled while its wake was on its way
+  bool leaving_ = false;  // cancelled while its wake-up was on its way
 };
 
 }  // namespace weir::detail

@@ -28,7 +28,7 @@ void begin(remote_op& op, loop& here) {
 
 }  // namespace
 
-// A message holds a reference; the one of `start` goes over to whoever runs it.
+// A message holds a reference; that of `start` passes to the running side.
 void remote_message::deliver(loop& here) noexcept {
   switch (kind) {
     case sort::start:
@@ -56,14 +56,14 @@ void remote_message::deliver(loop& here) noexcept {
 
 void remote_message::refuse() noexcept {
   if (kind == sort::start) {
-    const remote_run refused{remote_ref(of)};  // which answers
+    const remote_run refused{remote_ref(of)};  // its destructor answers
   } else {
     of->release();
   }
 }
 
-// The reference goes with the message, so that the result dies where it arrives: it may be gone as
-// soon as the message is posted, and the door with it.
+// The reference travels with the message, so that the result is destroyed at its destination. Once
+// posted, the operation and its door may be gone.
 void answer(remote_ref op) noexcept {
   remote_parts& parts = op->parts();
   const door_ref home = parts.home;
@@ -110,14 +110,14 @@ remote_run::~remote_run() {
 }
 
 void remote_run::finish(outcome<void>& how) {
-  if (how.is_cancelled() && !op_->parts().heard) return;  // the loop ends
+  if (how.is_cancelled() && !op_->parts().heard) return;  // the loop is ending
   op_->drop_operation();
   outcome_base& result = op_->result();
   if (!how.is_value()) op_->drop_result();
   if (how.is_error()) result.set_error(how.error());
   if (how.is_cancelled()) result.set_cancelled(how.reason_reference());
   if (!how.cleanup().empty()) result.notes().cleanup = how.cleanup();
-  how.reset();  // the caller is the last to hold the error
+  how.reset();  // the caller must hold the last reference to the error
   op_->parts().running = nullptr;
   op_->parts().runs_in = nullptr;
   answer(std::move(op_));
@@ -132,7 +132,7 @@ remote_region::~remote_region() { of.parts().running = nullptr; }
 
 namespace {
 
-// An operation whose cleanup failed has failed.
+// A failed cleanup makes the operation fail.
 void keep_cleanup_errors(scope& r, outcome<void>& how) {
   failures* problems = region::problems_or_null(r);
   if (problems == nullptr || problems->cleanup.empty()) return;
@@ -189,7 +189,7 @@ void inherit(remote_parts& parts, const wait& caller, time_point limit, const vo
   scope& around = region::scope_of(*s.top);
   parts.locals = region::locals(around);
   parts.caller = around.id();
-  // Only what serves other loops has callers there.
+  // Only a loop that serves others has callers on other loops.
   if (loop::here()->serves_others()) parts.callers = callers_of(*s.top);
   if (parts.trail = region::trail_around(*s.top); parts.trail) {
     parts.carried = {&region::trail_key, parts.trail.get(), parts.locals};
@@ -257,7 +257,7 @@ void remote_wait_base::describe(dump_line& line) const {
   line.add("an operation on loop").add_name(there == nullptr ? "(gone)" : there->name());
 }
 
-// Only a simulation may look at the other side: it is on the same thread.
+// Only a simulation may inspect the other side: it runs on the same thread.
 void remote_wait_base::blockers(blocker_list& list) const {
   remote_parts& parts = op_->parts();
   if (due_ && parts.there->simulated() && parts.runs_in != nullptr)

@@ -22,7 +22,7 @@ struct remote_message final : message {
   sort kind;
 };
 
-/// What the two sides of a remote operation share besides its result.
+/// Shared by the two sides of a remote operation, besides its result.
 struct remote_parts {
   explicit remote_parts(remote_op& of) noexcept
       : start(of, remote_message::sort::start),
@@ -35,29 +35,29 @@ struct remote_parts {
   remote_message force;  // the grace is over
   remote_message answer;
 
-  // Written by the caller before it posts.
-  door_ref home;   // the caller's; null: nobody waits for an answer
+  // Written before the message that needs it is posted.
+  door_ref home;   // the caller's; null: no answer is sent
   door_ref there;  // the loop that runs it
   binding* locals = nullptr;
-  trail_ref trail;  // what the caller works for, and its place among the locals
+  trail_ref trail;  // the caller's, carried among the locals
   binding carried;
   std::optional<time_point> deadline;
   std::source_location site;
   scope_id caller = 0;             // the scope around the caller
-  std::vector<run_place> callers;  // of the operation that the caller is part of
-  reason_ref why;                  // of the cancellation
+  std::vector<run_place> callers;  // of the operation that contains the caller
+  reason_ref why;                  // the reason of the cancellation
   bool forced = false;
 
-  // The caller's loop only.
+  // Used on the caller's loop only.
   remote_wait_base* waiter = nullptr;
 
-  // The running loop only.
+  // Used on the running loop only.
   context* running = nullptr;
   const fiber* runs_in = nullptr;
-  reason_ref heard;  // why the caller asked for it to end
+  reason_ref heard;  // the reason of the caller's cancellation, once received
 };
 
-/// Holds an operation that was taken over for running: it is answered, whatever happens.
+/// Holds a running operation; unless finish() has answered, the destructor sends errc::loop_gone.
 class remote_run {
  public:
   explicit remote_run(remote_ref op) noexcept : op_(std::move(op)) {}
@@ -65,34 +65,34 @@ class remote_run {
   remote_run& operator=(remote_run&&) = delete;
   ~remote_run();
   remote_op& op() const noexcept { return *op_.get(); }
-  /// It has ended as `how` says, and its value is in its result. Empties `how`.
+  /// Answers with `how`; a value is already in the operation's result. Empties `how`.
   void finish(outcome<void>& how);
 
  private:
   remote_ref op_;
 };
 
-/// Around the operation on the loop that runs it: its caller's deadline and locals. The deadline is
-/// enforced by the caller, who then asks for a cancellation.
+/// The region around the operation on the loop that runs it, with its caller's deadline and locals.
+/// The caller enforces the deadline and then requests a cancellation.
 struct remote_region final : limited_region {
   explicit remote_region(remote_op& op);
   ~remote_region();
   remote_op& of;
 };
 
-/// Runs it here; the whole life of a remote child.
+/// Runs the operation here; the body of a remote child.
 task<> run_remote(remote_run run);
 
-/// Sends the answer home, or drops it if nobody waits.
+/// Sends the answer to the caller's loop, or drops it without a caller.
 void answer(remote_ref op) noexcept;
-/// Notes what an operation inherits of `caller`, which has a time limit of its own directly around
-/// it. `clock`: that of the loop which will run it.
+/// Stores what an operation inherits from `caller`. `limit`: the caller's own time limit directly
+/// around it. `clock`: that of the loop that will run it.
 void inherit(remote_parts& parts, const wait& caller, time_point limit, const void* clock);
-/// Who waits on other loops for the operation that `c` is part of: the nearest first.
+/// The callers on other loops of the operation that contains `c`, nearest first.
 std::vector<run_place> callers_of(const context& c);
-/// Asks the running side to stop; `force`: without grace, also if it was asked before.
+/// Cancels the running side; `force`: without grace, even after an earlier request.
 void request_cancel(remote_op& op, reason_ref why, bool force) noexcept;
-/// Counts what arrived for somebody who was cancelled meanwhile.
+/// Emits the event for a result whose caller was cancelled meanwhile.
 void emit_unseen(const outcome_base& result, std::string_view object) noexcept;
 
 }  // namespace weir::detail

@@ -21,7 +21,7 @@ constexpr std::int64_t attempts_max = 1000;
 constexpr int frames_walked_max = 1000;
 constexpr duration stop_here{-1};
 
-/// Without a predicate everything is worth another attempt but what was cancelled.
+/// Default without a predicate: retry everything but cancellations.
 retry_decision usual_answer(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -32,7 +32,7 @@ retry_decision usual_answer(const std::exception_ptr& error) {
   }
 }
 
-/// Every leaf must be worth another attempt; the longest delay that one of them asks for counts.
+/// All leaves of a group must be retryable; the longest delay requested by one of them is used.
 retry_decision decide(const std::exception_ptr& error, retry_question ask, void* predicate) {
   std::vector<std::exception_ptr> leaves;
   try {
@@ -56,13 +56,13 @@ std::exception_ptr error_of(const outcome_base& out) {
   return std::make_exception_ptr(cancelled_error(out.reason()));
 }
 
-/// The product; unbounded if that is too large, or one of them is unbounded.
+/// The product; unbounded if it overflows or a factor is unbounded.
 std::int64_t times(std::int64_t a, std::int64_t b) noexcept {
   constexpr std::int64_t most = unbounded;
   return a > most / b ? most : a * b;
 }
 
-/// Whether a wait from now on would reach the deadline around the running code.
+/// Whether this pause would reach the deadline around the running code.
 bool reaches_deadline(duration pause) {
   const std::optional<time_point> deadline = this_context().deadline();
   return deadline && saturating_add(loop::here()->now(), pause) >= *deadline;
@@ -72,7 +72,7 @@ bool reaches_deadline(duration pause) {
 
 namespace {
 
-/// Memory of the frames' cache, for a container whose nodes come and go.
+/// Allocates from the frame cache, for containers with short-lived nodes.
 template <class T>
 struct frame_allocator {
   using value_type = T;
@@ -88,9 +88,9 @@ struct frame_allocator {
 
 }  // namespace
 
-/// The runs on this thread that retries inside them must know of, by their frames: those that have
-/// tried again, and those that hold another retry in their own pipeline. Every run of such a
-/// pipeline adds itself, so the nodes are memory of the frames' cache.
+/// The retry runs on this thread that nested retries must know, by frame: those that have retried,
+/// and those with another retry in their own pipeline. Every run of such a pipeline adds itself, so
+/// the nodes come from the frame cache.
 struct retry_list {
   using map = std::unordered_map<const frame*, retry_run*, std::hash<const frame*>,
                                  std::equal_to<const frame*>,
@@ -103,7 +103,7 @@ struct retry_list {
 
 namespace {
 
-/// The frame that awaits `f`; of an arm (of hedge, race, ...) that of its combinator.
+/// The frame that awaits `f`; for an arm (of hedge, race, ...), that of its combinator.
 const frame* outer_frame(const frame& f, const context*& at) {
   if (f.parent != nullptr) return f.parent;
   const fiber* running = region::fiber_of(*at);
@@ -172,7 +172,7 @@ void retry_run::enter_list() {
 
 void retry_run::leave_list() noexcept { retry_list::here().erase(listed_); }
 
-// Told once for each outermost run, or again if the product is larger than it was.
+// Emitted once for each outermost run, and again if the product has grown.
 void retry_run::tell_amplified() {
   const auto& runs = retry_list::here();
   if (runs.empty()) return;

@@ -16,7 +16,7 @@ namespace detail {
 
 namespace {
 
-// Products of decimal fractions come out a little below the whole number that is meant.
+// Products of decimal fractions may be slightly below the intended whole number.
 constexpr double rounding = 1e-9;
 
 }  // namespace

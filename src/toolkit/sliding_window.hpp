@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sums over the last so much time, in bounded memory.
+// Sums over a sliding time window, in bounded memory.
 #pragma once
 
 #include <array>
@@ -9,19 +9,19 @@
 
 namespace weir::detail {
 
-/// When a part of a window is forgotten.
+/// When a part of the window expires.
 enum class forgets : std::uint8_t {
-  early,  // with its first entry: never more than what lies in the window
-  late,   // with its last entry: never less
+  early,  // with its first entry: the total never exceeds the exact one
+  late,   // with its last entry: the total is never below the exact one
 };
 
-/// What was added within the last `length`, in at most `parts` parts. A part begins with its first
-/// entry, so whatever is added at one instant is forgotten exactly `length` later; an entry that
-/// follows within `length / parts` shares the fate of the part's first (or last) one.
+/// What was added within the last `length`, in parts of `length / parts` that begin with their
+/// first entry. A part expires as a whole, `length` after its first (or last) entry; so entries of
+/// one instant that share no part with others expire exactly after `length`.
 ///
-/// Time that goes back a little (loops on several threads read their clocks on their own) counts as
-/// no time at all; if it goes back by more than `length`, the window is another world's and starts
-/// anew.
+/// Time that goes back a little (loops on several threads read their own clocks) counts as no time
+/// at all. If it goes back by more than `length`, the clock is a different one and the window
+/// restarts.
 template <class Sums, forgets When>
 class sliding_window {
  public:
@@ -55,7 +55,7 @@ class sliding_window {
     time_point last;
     Sums sums;
   };
-  // The oldest part may have begun just before the window: one more than `parts`.
+  // At most `parts` + 1 are in use, as the oldest may have begun before the window.
   using ring = std::array<part, parts + 2>;
 
   part& at(std::size_t i) noexcept { return ring_[(oldest_ + i) % ring_.size()]; }

@@ -11,7 +11,7 @@ namespace weir::detail {
 
 namespace {
 
-/// A mistake of the program, which another attempt would make again.
+/// A programming error, which another attempt would repeat.
 bool is_misuse(errc code) { return code == errc::inside_step || code == errc::not_journaled; }
 
 retry_decision worth_another(void*, const std::exception_ptr& error) {

@@ -27,7 +27,7 @@ std::string limit_text(std::string_view who, std::int64_t max_restarts, duration
 
 restart_limit_error::restart_limit_error(std::string_view who, std::int64_t max_restarts,
                                          duration within, std::vector<std::exception_ptr> errors)
-    // Not moved: nobody says whether that would be before or after its size is asked for.
+    // Not moved: arguments are evaluated in unspecified order, and size() is called in another.
     : error_group(errc::restart_limit, limit_text(who, max_restarts, within, errors.size()),
                   errors) {}
 
@@ -55,7 +55,7 @@ duration supervise_run::after_failure(outcome_base& out) {
   const time_point now = loop::here()->now();
   const auto outside = [&](const failed_life& l) { return now - l.when >= options_.within; };
   window_.erase(window_.begin(), std::find_if_not(window_.begin(), window_.end(), outside));
-  // Without a limit nobody will ask for the errors.
+  // Without a limit the errors are never used.
   if (options_.max_restarts != std::numeric_limits<std::int64_t>::max())
     window_.push_back({now, out.error()});
   if (static_cast<std::int64_t>(window_.size()) > options_.max_restarts) {
