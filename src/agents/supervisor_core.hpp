@@ -4,13 +4,13 @@
 // Invariants:
 // 1. Decisions are made in `advance()`, in the body of run(). Ends and births of lives, alarms,
 //    cancellations and most calls of users only leave a note and wake the body. Exceptions:
-//    `added()` starts a new child at once if nothing comes before it; terminate_child() begins a
-//    stop and delete_child() removes a slot at once.
+//    `added()` starts a new child at once if nothing comes before it; terminate_child() and
+//    delete_child() stop or remove a slot at once.
 // 2. A slot has at most one life. The next one begins after the fiber of the last one has ended
 //    with all its cleanup; `lives_` has exactly the fibers that have not.
-// 3. An end is *expected* iff the slot was asked to stop before (`slot::why`). Only unexpected ends
-//    are judged: restart kind, intensity, significance. An end finds its slot by its fiber, so that
-//    of an earlier life finds none.
+// 3. An end is *expected* iff the slot was asked to stop before the end is processed (`slot::why`).
+//    Only unexpected ends are judged: restart kind, intensity, significance. An end finds its slot
+//    by its fiber, so that of an earlier life finds none.
 // 4. There is at most one plan: the first start, the start of children added later, a group
 //    restart, or the end. Its cursor is a slot of the list or null. Outside a plan, slots are
 //    started and stopped individually.

@@ -248,7 +248,7 @@ void supervisor_core::begin_stop(slot& s, slot::cause why) noexcept {
   quiet(s);
   shift(s, slot::phase::stopping, slot::intent::none);
   refuse_start(s, errc::never_started);
-  if (s.is_gone) {  // it has ended by itself: judge that next, even if it was held
+  if (s.is_gone) {  // it has ended by itself: process that next, even if it was held
     slot_queue::remove(s);
     return note(s);
   }

@@ -56,7 +56,8 @@ class journal_batch {
 /// Errors: weir::error with errc::journal_locked, journal_corrupt (names file and offset),
 /// journal_failed (the disk; includes the text of the system), journal_full (no space),
 /// invalid_argument. An error of `commit` or `append` is permanent if `failed()` is true after it.
-/// Threads: the writer's thread shares nothing with the loop but the batch it was given.
+/// Threads: the writer's thread shares with the loop only the batch it was given, constants, and
+/// whether the journal has failed.
 class journal {
  public:
   explicit journal(journal_options options);

@@ -299,7 +299,7 @@ class durable_run final : public run_seam {
   void enter_absorb(scope& region) override;
   void leave_absorb(scope& region, bool consumed) noexcept override;
 
-  std::uint64_t next_number();  // of its random ones
+  std::uint64_t next_number();  // random
   wall_time clock() const noexcept { return live->clock; }
   loop& host() noexcept;
 
