@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Those who wait: for an answer, for room in a mailbox.
+// Waits on agents: for an answer, for room in a mailbox.
 #include <weir/detail/agent_call.hpp>
 
 #include <string>
@@ -16,12 +16,12 @@ void raise_empty_handler() {
   raise(errc::empty_job, "a null pointer was given as the handler of a message");
 }
 
-// ------------------------------------------------------------------ who waits for whom
+// ------------------------------------------------------------------ call chains
 
 chain_link::chain_link(agent_core& handler, trail_ref around)
     : agent(agent_handle::share(&handler)), outer(std::move(around)) {}
 chain_link::~chain_link() {
-  // A chain may be long; it is taken apart from here on, one after the other.
+  // Destroys a long chain iteratively, not recursively.
   trail_ref rest = std::move(outer);
   while (rest) {
     auto& link = static_cast<chain_link&>(*rest.get());
@@ -31,7 +31,7 @@ chain_link::~chain_link() {
   }
 }
 
-// Chains may be long, and most calls are to agents that wait for nobody.
+// Chains may be long, and most callees have no pending call: check the link count first.
 std::exception_ptr agent_core::cycle_here(const trail_ref& chain) const {
   const std::uint32_t all = !has_parts() ? 1 : parts().lives;
   if (links_.load(std::memory_order_relaxed) < all) return nullptr;
@@ -61,7 +61,7 @@ void agent_core::blockers(blocker_list& list) const {
 void call_envelope::deliver(loop& here) noexcept {
   if (!returning) return envelope::deliver(here);
   if (phase.load(std::memory_order_acquire) == step::answered) return caller->answered();
-  dispose();  // whoever abandoned it has said that it is late
+  dispose();  // the caller emitted late_reply when it abandoned the call
 }
 
 void call_envelope::refuse() noexcept {
@@ -142,13 +142,15 @@ void call_wait_base::abandon() noexcept {
   }
   const auto how = in_dead_world() ? call_envelope::step::orphaned : call_envelope::step::abandoned;
   const auto before = e.phase.exchange(how, std::memory_order_acq_rel);
-  // Skipped: the agent has left it to us. Answered: it is on its way back, and disposed of there.
+  // Skipped: the agent left disposal to the caller. Answered: the message is on its way back and is
+  // disposed of on arrival.
   if (before == call_envelope::step::skipped) e.dispose();
   if (before == call_envelope::step::answered && !in_dead_world())
     loop::here()->emit("late_reply", to_->name());
 }
 
-// Not `done`: it cannot be taken back and started again. It is confirmed at once.
+// Returns `later`, not `done`: a call that was sent cannot be withdrawn and started again. It
+// completes at once.
 cancel_result call_wait_base::withdraw() noexcept {
   abandon();
   complete();
@@ -204,7 +206,7 @@ void mail_send_wait::arm() noexcept {
   if (to_->enter_line(e) && ticket_ != nullptr) message_ = &e;
 }
 
-// On the sender's loop: the answer is here.
+// Runs on the sender's loop when the decision arrives.
 void mail_send_wait::told() noexcept {
   room_ticket* const ticket = std::exchange(ticket_, nullptr);
   error_ = ticket->problem;
@@ -240,12 +242,12 @@ cancel_result mail_send_wait::withdraw() noexcept {
   auto seen = room_ticket::step::waiting;
   if (!ticket_->phase.compare_exchange_strong(seen, room_ticket::step::abandoned,
                                               std::memory_order_acq_rel)) {
-    if (!in_dead_world()) return cancel_result::no;  // it was accepted: the news is on its way
+    if (!in_dead_world()) return cancel_result::no;  // already decided: the ticket is on its way
     ticket_->waiter = nullptr;
   }
   room_ticket* const ticket = std::exchange(ticket_, nullptr);
   due_.settle();
-  if (message_ != nullptr) {  // in the line of an agent of this loop: taken back
+  if (message_ != nullptr) {  // in the line of an agent of this loop: withdraw it
     to_->leave_line(*message_);
     to_->give_back_place();
     message_->ticket = nullptr;

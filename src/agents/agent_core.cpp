@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An agent from the outside: its home, its mailbox, and who may put something into it.
+// An agent from the outside: its home loop, its mailbox, and the ways into it.
 #include <weir/detail/agent_core.hpp>
 #include <weir/detail/made_in_run.hpp>
 
@@ -87,7 +87,7 @@ agent_core::agent_core(agent_setup&& setup)
 }
 
 agent_core::~agent_core() {
-  // Nobody can reach it any more. What is left was sent before its supervisor ran, if ever.
+  // No reference is left. Remaining messages were sent before its supervisor ran, if it ever did.
   flush(errc::agent_stopped);
   if (has_parts()) flush_line(errc::agent_stopped);
   delete extras_.load(std::memory_order_acquire);
@@ -113,7 +113,7 @@ loop_ref agent_core::where() const noexcept {
   return has_parts() && parts().elsewhere ? parts().on : loop_ref();
 }
 
-// A simulated loop takes messages from its own thread only.
+// A simulated loop accepts messages only from its own thread.
 bool agent_core::may_be_reached() const noexcept {
   return !door_->simulated() || door_->thread == std::this_thread::get_id();
 }
@@ -168,7 +168,7 @@ std::exception_ptr agent_core::problem(errc code) const {
   }
   std::string what = "agent " + quoted(name()) + text;
   if (why == nullptr) return std::make_exception_ptr(agent_error(code, what));
-  // Its supervisor gave up: the error says so, and leads to the supervisor's.
+  // Its supervisor gave up: the error says so and links to the supervisor's error.
   if (code == errc::agent_stopped) what.append(": ").append(why->who).append(" gave up");
   std::exception_ptr error = std::make_exception_ptr(agent_error(code, what));
   note_takedown(error, std::move(why));
@@ -180,7 +180,7 @@ std::exception_ptr agent_core::refusal() const {
   return problem(settled && !may_be_reached() ? errc::wrong_loop : ended_code());
 }
 
-// ------------------------------------------------------------------ the ways in
+// ------------------------------------------------------------------ sending
 
 sent agent_core::cast(envelope* message) noexcept {
   envelope& e = *message;
@@ -205,8 +205,8 @@ sent agent_core::cast(envelope* message) noexcept {
   return drops ? sent::dropped : sent::full;
 }
 
-// What other threads have sent before, as far as this one can know, comes first: as long as
-// something is in the inbox, messages of the agent's own loop go the same way.
+// Messages that other threads sent earlier come first: while the loop's inbox is not empty,
+// messages from the agent's own loop go through the inbox, too.
 bool agent_core::is_next_door() const noexcept {
   return is_here() && !loop::here()->has_messages();
 }
@@ -214,7 +214,7 @@ bool agent_core::is_next_door() const noexcept {
 agent_core::room agent_core::offer(envelope& e) noexcept {
   envelope* oldest = nullptr;
   const room found = is_next_door() ? offer_here(e, oldest) : offer_away(e, oldest);
-  if (oldest != nullptr) evict(*oldest);  // last: the destructors of its arguments may do anything
+  if (oldest != nullptr) evict(*oldest);  // last: may run user code (destructors)
   return found;
 }
 
@@ -266,8 +266,8 @@ agent_core::room agent_core::offer_away(envelope& e, envelope*& oldest) noexcept
   return post(e) ? room::yes : room::lost;
 }
 
-// One request is enough, however many messages find no room until it arrives; and it means the life
-// that is alive now, or the first one.
+// One request is enough, however many messages find no room before it arrives. It applies to the
+// current life, or to the first one if none has begun.
 void agent_core::ask_to_crash() noexcept {
   if (parts().crash_asked.exchange(true, std::memory_order_relaxed)) return;
   const std::uint32_t life = generation_.load(std::memory_order_relaxed);
@@ -278,7 +278,7 @@ void agent_core::ask_to_crash() noexcept {
 }
 
 bool agent_core::post(envelope& e) noexcept {
-  const std::shared_ptr<door> there = door_;  // the message may be the last to hold the agent
+  const std::shared_ptr<door> there = door_;  // the message may own the last reference
   retain();
   e.to = this;
   return there->post(e);
@@ -309,7 +309,7 @@ void agent_core::arrived(envelope& e) noexcept {
 
 namespace {
 
-/// Nobody waits for it any more.
+/// The sender or caller no longer waits for it.
 bool is_abandoned(const envelope& e) noexcept {
   if (e.ticket != nullptr) return e.ticket->abandoned();
   return e.is_call && static_cast<const call_envelope&>(e).phase.load(std::memory_order_acquire) ==
@@ -360,7 +360,7 @@ void agent_core::push(envelope& e) noexcept {
 
 void agent_core::set_aside(envelope& e) noexcept { e.next = std::exchange(extras().set_aside, &e); }
 
-// They have been handled, and so are not skipped, whether or not somebody waits for the answer.
+// These calls were handled, so they do not count as skipped, even if the caller no longer waits.
 void agent_core::refuse_set_aside(errc code) noexcept {
   if (!has_parts()) return;
   envelope* all = std::exchange(parts().set_aside, nullptr);
@@ -407,7 +407,7 @@ envelope* agent_core::take() noexcept {
   return e;
 }
 
-// Of a mailbox that drops the oldest message, and has no room for another one.
+// The message to drop if the policy is drop_oldest and the mailbox is full; otherwise null.
 envelope* agent_core::oldest_in_excess() noexcept {
   if (!bounded_ || parts().overflow != overflow::drop_oldest) return nullptr;
   const auto queued = static_cast<std::int64_t>(queued_.load(std::memory_order_relaxed));
@@ -429,7 +429,7 @@ void agent_core::wake_all() noexcept {
   while (idle_ != nullptr) wake();
 }
 
-// ------------------------------------------------------------------ the line before it
+// ------------------------------------------------------------------ the line of waiting senders
 
 bool agent_core::enter_line(envelope& e) noexcept {
   parts().occupied.fetch_add(1, std::memory_order_relaxed);
@@ -483,8 +483,8 @@ void agent_core::leave_line(envelope& e) noexcept {
   e.to = nullptr;
 }
 
-// What is on its way has its place already. Those on their way to the line are counted as if they
-// had one, too, until they are here: then this is asked again.
+// Posted messages already have a place. Messages posted to the line count in `occupied`, too,
+// before they arrive; on arrival the line is checked again.
 void agent_core::admit_line() noexcept {
   agent_extras& x = parts();
   while (x.line_first != nullptr &&
@@ -499,7 +499,7 @@ void agent_core::admit_line() noexcept {
     }
     room_ticket* const ticket = std::exchange(e.ticket, nullptr);
     if (ticket != nullptr && !ticket->decide(room_ticket::step::accepted, nullptr)) {
-      give_back_place();  // the sender has given up at this very moment
+      give_back_place();  // the sender gave up concurrently
       e.dispose();
       continue;
     }
@@ -508,8 +508,8 @@ void agent_core::admit_line() noexcept {
   }
 }
 
-// Senders on other loops that have given up leave their messages behind. They are looked for
-// whenever the line has doubled, so that there are never more of them than twice the others.
+// Senders on other loops that give up leave their messages in the line. They are swept whenever the
+// line reaches 16 plus twice its size after the last sweep.
 void agent_core::sweep_line() noexcept {
   agent_extras& x = parts();
   envelope* left = nullptr;
@@ -522,7 +522,7 @@ void agent_core::sweep_line() noexcept {
     seen.next = std::exchange(left, &seen);
   }
   x.sweep_at = 16 + 2 * x.line_size;
-  while (left != nullptr) {  // last: the destructors of their arguments may do anything
+  while (left != nullptr) {  // last: the destructors of their arguments may run user code
     envelope& e = *left;
     left = static_cast<envelope*>(e.next);
     discard(e);
@@ -550,7 +550,7 @@ void agent_core::flush(errc code) noexcept {
   }
 }
 
-// What came after the end of the last life waits for the next one.
+// Messages that arrived after the last life ended wait for the next one.
 void agent_core::flush_old(errc code) noexcept {
   std::uint64_t old = std::exchange(parts().old_mail, 0);
   envelope* all = std::exchange(head_, nullptr);
@@ -576,7 +576,7 @@ void agent_core::flush_old(errc code) noexcept {
     left = static_cast<envelope*>(e.next);
     e.next = std::exchange(refused, &e);
   }
-  while (refused != nullptr) {  // last: the destructors of their arguments may do anything
+  while (refused != nullptr) {  // last: the destructors of their arguments may run user code
     envelope& e = *refused;
     refused = static_cast<envelope*>(e.next);
     refuse_message(e, code);

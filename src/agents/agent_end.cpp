@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How agents end: one life, until somebody revives it, or for good; and who hears of it.
+// How agents end: one life, until the next restart, or permanently; and who is notified.
 #include <string>
 
 #include <weir/detail/agent_call.hpp>
@@ -14,7 +14,7 @@ namespace weir::detail {
 
 // ------------------------------------------------------------------ stop
 
-/// The future that stop() gives: ends with the life, never fails.
+/// The future that stop() returns. It settles when the life ends and never fails.
 struct stop_future final : future_core {
   explicit stop_future(agent_core& a) : agent(agent_handle::share(&a)) {
     guarded = 1;
@@ -72,7 +72,7 @@ future<void> agent_core::stop() {
     stop_here(ticket);
     return given;
   }
-  if (!revives_) {  // later messages see it at once, earlier ones come before the request
+  if (!revives_) {  // new messages are refused at once; earlier ones arrive before the request
     gate open = gate::open;
     gate_.compare_exchange_strong(open, gate::stopping, std::memory_order_acq_rel);
   }
@@ -84,7 +84,7 @@ future<void> agent_core::stop() {
   return given;
 }
 
-// It is about to be started: on another loop, or by the supervisor that it was added to.
+// It is about to start: on another loop, or under the supervisor that it was added to.
 bool agent_core::awaits_life() const noexcept {
   return awaited_ || (supervised_ && lives_ == nullptr && has_home() &&
                       generation_.load(std::memory_order_relaxed) == 0 &&
@@ -129,7 +129,7 @@ void agent_core::cut_short(bool restarts) noexcept {
   });
 }
 
-// Its mailbox is full, and that is a crash.
+// Overflow policy `stop`: a full mailbox crashes the agent.
 void agent_core::crash_here() noexcept {
   if (lives_ != nullptr) {
     lives_->crash(problem(errc::mailbox_full));
@@ -146,7 +146,7 @@ void agent_core::run_at_home(agent_timer& timer, void (agent_timer::*what)() noe
 
 namespace {
 
-/// A life on another loop: the scope that owns it there.
+/// The scope that owns a life on another loop.
 task<> host(agent_handle agent, birth_listener* told, door_ref listening) {
   scope_options options;
   options.name = "agent";
@@ -157,8 +157,8 @@ task<> host(agent_handle agent, birth_listener* told, door_ref listening) {
   co_await with_scope(options, body);
 }
 
-/// A parameter of what stands for a life on another loop: it is destroyed with it, also if that
-/// never ran.
+/// A parameter of the stand-in coroutine for a life on another loop. It is destroyed with the
+/// coroutine, even one that never ran.
 class stand_in_end {
  public:
   explicit stand_in_end(agent_core& a) noexcept : agent_(agent_handle::share(&a)) {}
@@ -210,7 +210,7 @@ fiber* agent_core::start_in(scope& owner, scope::launch how, birth_listener* tol
   const core_ref guard(life);
   if (told != nullptr) life->tell(told, listening);
   fiber* const f = owner.adopt(life, {}, site, how, this);
-  if (f->ended) {  // the scope is cancelled already: there is no life
+  if (f->ended) {  // the scope is already cancelled: no life begins
     if (!supervised_ && lives_ == nullptr) finish_here(weir::ending::cancelled);
     return f;
   }
@@ -227,8 +227,8 @@ void agent_core::reopen_here() noexcept {
   gate_.store(gate::open, std::memory_order_release);
 }
 
-// The message comes before all that is sent to that life. A first life without a supervisor is open
-// from the beginning; what has closed it was a stop.
+// This message arrives before any that is sent to that life. Without a supervisor the agent is open
+// before its first life; only a stop closes it.
 void agent_core::life_is_coming() noexcept {
   if (supervised_) reopen_here();
   awaited_ = true;
@@ -276,7 +276,7 @@ void agent_core::life_ended(agent_life& life) noexcept {
   const bool crashed = life.result().is_error();
   if (crashed) {
     ending_.store(weir::ending::crashed, std::memory_order_relaxed);
-    // The owner of a life on another loop is there, and gets the error.
+    // The owner of a life with `.on` is on another loop and gets the error: it is not kept here.
     if (has_parts() && parts().elsewhere) {
       loop::here()->emit_passing("crash", name(), life.generation_, life.result().error());
     } else {
@@ -296,7 +296,7 @@ void agent_core::life_ended(agent_life& life) noexcept {
   settle_stops();
 }
 
-// Whoever asked it to stop hears that the life has ended, or that there will be none.
+// Settles the futures of stop(): the life has ended, or none will begin.
 void agent_core::settle_stops() noexcept {
   if (!has_parts()) return;
   std::vector<stop_ticket*> stops;
@@ -304,7 +304,7 @@ void agent_core::settle_stops() noexcept {
   for (stop_ticket* told : stops) told->settle();
 }
 
-// The loop of the agent has crashed: those elsewhere hear that it is gone.
+// The agent's loop has crashed: callers and watchers on other loops are notified.
 void agent_core::loop_crashed(agent_life& life) noexcept {
   agent_life** at = &lives_;
   while (*at != nullptr && *at != &life) at = &(*at)->sibling_;
@@ -320,7 +320,7 @@ void agent_core::loop_crashed(agent_life& life) noexcept {
   if (!supervised_) finish_here(weir::ending::cancelled);
 }
 
-// ------------------------------------------------------------------ what the owner decides
+// ------------------------------------------------------------------ decisions of the owner
 
 void agent_core::expect_life(bool was_stopped) noexcept {
   at_home([was_stopped](agent_core& a) { a.expect_life_here(was_stopped); });
@@ -380,7 +380,7 @@ void agent_core::unwatch(end_watch& w) noexcept {
   {
     const std::lock_guard lock(lock_of(*this));
     if (!w.linked) {
-      w.waiter = nullptr;  // the news is on its way, and frees it
+      w.waiter = nullptr;  // the notification is on its way and deletes it
       return;
     }
     (w.before == nullptr ? parts().watches : w.before->after) = w.after;
@@ -397,7 +397,7 @@ void agent_core::tell_watches() noexcept {
     if (has_parts()) all = std::exchange(parts().watches, nullptr);
     for (end_watch* w = all; w != nullptr; w = w->after) w->linked = false;
   }
-  // The list is newest first; they hear of it in the order in which they came.
+  // The list is newest first; notify in the order of registration.
   end_watch* ordered = nullptr;
   while (all != nullptr) {
     end_watch* const w = all;

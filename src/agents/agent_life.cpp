@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One life of an agent: construct, handle one message after the other, end.
+// One life of an agent: construct the object, handle messages one at a time, end.
 #include <weir/detail/agent_life.hpp>
 
 #include <weir/detail/agent_timer.hpp>
@@ -12,19 +12,19 @@ namespace weir::detail {
 
 struct agent_life::belongings {
   std::exception_ptr crash;
-  counted_ref<chain_link> link;  // of the message that is being handled, once somebody asked
+  counted_ref<chain_link> link;  // of the message being handled; made on first request
   std::unique_ptr<scope> area;   // the scope of the incarnation
   outcome<void> body;            // how the work in that scope ended
-  outcome<void> closing;         // the frame that ends it
+  outcome<void> closing;         // result of the frame that ends the scope
   birth_listener* told = nullptr;
-  door_ref listening;  // where `told` lives; null: here
+  door_ref listening;  // the loop of `told`; null: this one
   agent_timer* timers = nullptr;
 };
 
 namespace {
 
-/// Tells an owner on another loop. It comes before the answer that the life has ended, so the
-/// listener is still there.
+/// Notifies an owner on another loop. It arrives before the end of the life does, so the listener
+/// still exists.
 struct birth_message final : message {
   explicit birth_message(birth_listener& l) noexcept : told(&l) {}
   void deliver(loop&) noexcept override {
@@ -103,7 +103,7 @@ bool agent_life::must_end() const noexcept {
 
 namespace {
 
-/// Whether nobody wants the answer any more.
+/// Whether the caller no longer waits for the answer.
 bool is_stale(call_envelope& e) noexcept {
   const auto phase = e.phase.load(std::memory_order_acquire);
   if (phase == call_envelope::step::abandoned) {
@@ -174,7 +174,7 @@ void agent_life::add_details(dump_line& line) const {
   line.add(core().handled_.load(std::memory_order_relaxed)).add(" handled");
 }
 
-// The handler has ended, or was unwound.
+// The handler has ended or was unwound.
 void agent_life::handled() noexcept {
   agent_core& c = core();
   envelope& e = *std::exchange(handling_, nullptr);
@@ -183,7 +183,7 @@ void agent_life::handled() noexcept {
   leave_chain();
   c.handled_.store(c.handled_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const bool unwound = result.pending();
-  // It is the caller's, perhaps on another thread: nobody here keeps it unless the agent crashes.
+  // The error belongs to the caller, perhaps on another thread: keep it only if the agent crashes.
   if (result.is_error() && (!e.is_call || c.crash_on_error_) && own().crash == nullptr)
     own().crash = result.error();
   if (!e.is_call) {
@@ -269,7 +269,7 @@ driven_fiber::next_step agent_life::end() noexcept {
   return next_step::end;
 }
 
-// Its defers have run.
+// Runs after the life's defers.
 void agent_life::drop_operation() noexcept {
   if (std::exchange(constructed_, false)) destroy_object();
   if (own_ != nullptr) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What agents are made of besides what templates need.
+// Parts of agents that the public templates do not need.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace weir::detail {
 
 struct stop_future;
 
-/// Who waits for the end of a life. Shared by the agent and by a future, which may be gone before.
+/// A waiter for the end of a life. Shared by the agent and a future, which may be destroyed first.
 class stop_ticket final : public message {
  public:
   stop_ticket(stop_future* f, door_ref from) noexcept : told(f), home(std::move(from)) {}
@@ -27,44 +27,44 @@ class stop_ticket final : public message {
   void release() noexcept {
     if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
-  /// The life has ended. Drops the agent's reference.
+  /// The life has ended: notifies the future's loop and drops the agent's reference.
   void settle() noexcept;
 
   std::atomic<std::uint32_t> refs{2};
-  stop_future* told;      // the future's loop only; null: it is gone
-  bool expected = false;  // its loop counts on an answer
+  stop_future* told;      // used on the future's loop only; null: the future is gone
+  bool expected = false;  // its loop expects an answer
   const door_ref home;
 };
 
-/// What few agents need: those with a bounded mailbox, on another loop, in a pool, or asked to
-/// stop.
+/// State that few agents need, allocated on demand: for a bounded mailbox, another loop, a
+/// supervisor, a pool, a stop, a watch or an unwound call.
 struct agent_extras {
   std::int64_t capacity = unbounded;
   weir::overflow overflow = weir::overflow::reject;
   loop_ref on{};
   bool elsewhere = false;
   std::uint32_t lives = 1;
-  std::source_location site;       // where a supervised one was added
+  std::source_location site;       // where a supervised agent was added
   envelope* stop_after = nullptr;  // the last message before the stop
   /// Messages that have a place in the mailbox or stand in line for one.
   std::atomic<std::int64_t> occupied{0};
-  // The line of those who wait for room, first come, first served; its loop only.
+  // Messages waiting for room, first come, first served; home loop only.
   envelope* line_first = nullptr;
   envelope* line_last = nullptr;
   std::size_t line_size = 0;
   std::size_t sweep_at = 16;
-  std::uint64_t old_mail = 0;     // between two lives: the messages of the time before
+  std::uint64_t old_mail = 0;     // between two lives: messages from before the end
   envelope* set_aside = nullptr;  // calls whose handlers were unwound
   std::vector<stop_ticket*> stops;
-  // What came before the life that is awaited.
+  // Requests that arrived before the life that is about to begin.
   std::vector<agent_timer*> early_timers;
   bool early_crash = false;
-  std::atomic<bool> crash_asked{false};  // of a mailbox that was full: the request is on its way
+  std::atomic<bool> crash_asked{false};  // a crash request of a full mailbox is on its way
   end_watch* watches = nullptr;          // behind the lock
   takedown_ref why_ended;                // behind the lock; null: no supervisor gave up
 };
 
-/// Who waits for room in a mailbox. Shared by the waiting sender and the message.
+/// A sender that waits for room in a mailbox. Shared by the sender's wait and the message.
 class room_ticket final : public message {
  public:
   enum class step : std::uint8_t { waiting, accepted, refused, abandoned };
@@ -79,9 +79,10 @@ class room_ticket final : public message {
   void release() noexcept {
     if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
-  /// How it ends, unless the sender has given up: then false, and the message's reference is gone.
+  /// Records the decision. Returns false if the sender has given up; then the message's reference
+  /// is dropped.
   bool decide(step how, std::exception_ptr why) noexcept;
-  /// Tells the sender what was decided, and drops the message's reference.
+  /// Notifies the sender of the decision and drops the message's reference.
   void tell() noexcept;
   bool abandoned() const noexcept {
     return phase.load(std::memory_order_acquire) == step::abandoned;
@@ -91,14 +92,14 @@ class room_ticket final : public message {
   std::atomic<step> phase{step::waiting};
   std::exception_ptr problem;
   const door_ref home;
-  mail_send_wait* waiter;  // the sender's loop only
+  mail_send_wait* waiter;  // used on the sender's loop only
 };
 
-/// Guards what several threads may do to one agent besides sending: watching its end, and its
-/// mailbox while it has no home.
+/// Guards what several threads may do to an agent besides sending: watching its end, and using its
+/// mailbox before it has a home.
 std::recursive_mutex& lock_of(const agent_core& a) noexcept;
 
-/// A call to be made on the loop of an agent. REQUIRES: `fn` does not throw.
+/// A call to make on the agent's loop. REQUIRES: `fn` does not throw.
 template <class F>
 struct agent_message final : message {
   agent_message(agent_core& a, F f) : agent(agent_handle::share(&a)), fn(std::move(f)) {}
@@ -110,7 +111,7 @@ struct agent_message final : message {
     fn(*agent.get());
     delete this;
   }
-  // The loop is gone, and with it everybody else who could touch the agent.
+  // The loop has ended, so nothing on it can touch the agent any more.
   void refuse() noexcept override {
     const std::lock_guard lock(lock_of(*agent.get()));
     fn(*agent.get());
@@ -136,7 +137,7 @@ void agent_core::post_home(F&& what) noexcept {
   there->post(*new agent_message<std::decay_t<F>>(*this, std::forward<F>(what)));
 }
 
-/// Waits for the end of an agent, from any loop. The wait is touched on its own loop only.
+/// Waits for the end of an agent, from any loop. `waiter` is used on its own loop only.
 class end_watch final : public message {
  public:
   explicit end_watch(end_wait_base& w) : home(loop::here()->shared_door()), waiter(&w) {}
@@ -154,7 +155,7 @@ class end_watch final : public message {
   end_watch* after = nullptr;
 };
 
-/// Takes the name of an agent out of the registry; false if it is not there.
+/// Removes the agent's name from the registry; false if it was not registered.
 bool forget_agent(const agent_core& agent) noexcept;
 
 }  // namespace weir::detail

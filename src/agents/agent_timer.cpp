@@ -15,7 +15,7 @@ void check_period(duration d, std::string_view agent) {
 
 void agent_timer::start() noexcept {
   if (crashing) return;
-  retain();  // the message's, then the life's
+  retain();  // the message's reference, which passes to the life
   to_->run_at_home(*this, &agent_timer::start_here);
 }
 
@@ -54,7 +54,7 @@ void agent_timer::drop() noexcept {
   release();
 }
 
-// Copying an argument, or destroying what the message displaces, may cancel this very timer.
+// Copying an argument, or destroying a displaced message, may cancel this timer.
 void agent_timer::rang() noexcept {
   const auto keep = counted_ref<agent_timer>::share(this);
   envelope* message = nullptr;
@@ -66,7 +66,7 @@ void agent_timer::rang() noexcept {
   if (message != nullptr && to_->cast(message) == sent::full) to_->count_dropped(1);
   if (life_ == nullptr) return;
   if (!repeats_) return drop();
-  // On its grid; what was missed is skipped.
+  // Keep the original phase; skip missed ticks.
   const time_point now = loop::here()->now();
   due_ = saturating_add(due_, period_);
   if (due_ <= now) due_ += period_ * ((now - due_) / period_ + 1);

@@ -23,7 +23,7 @@ names& all_names() {
 
 }  // namespace
 
-// Agents may end at any moment: see agent_core::claim_name.
+// The agent may end concurrently: see agent_core::claim_name.
 void register_agent(agent_core& agent) {
   const std::string name(agent.name());
   if (name.empty())
@@ -50,7 +50,7 @@ agent_handle find_agent(std::string_view name, const void* type) noexcept {
 
 bool forget_agent(const agent_core& agent) noexcept {
   names& all = all_names();
-  agent_handle dropped;  // the last reference goes after the lock
+  agent_handle dropped;  // the last reference is dropped after the lock is released
   const std::lock_guard lock(all.mutex);
   const auto found = all.agents.find(agent.name());
   if (found == all.agents.end() || found->second.get() != &agent) return false;

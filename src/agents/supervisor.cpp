@@ -42,7 +42,7 @@ supervisor_region::~supervisor_region() {
   if (!over) core->abandon();
 }
 
-// A cancellation that the supervisor has carried out goes on behind it.
+// A cancellation continues outwards after the supervisor has carried it out.
 void body_ended(supervisor_region& r, outcome_base& out) {
   r.over = true;
   r.core->life_over();
@@ -60,7 +60,7 @@ task<> supervisor_core::run(const supervisor_handle& self, birth_listener* told)
                                             body);
 }
 
-// ------------------------------------------------------------------ making
+// ------------------------------------------------------------------ construction
 
 supervisor_core::supervisor_core(const supervisor_options& options)
     : name_(options.name),
@@ -82,8 +82,8 @@ supervisor_core::supervisor_core(const supervisor_options& options)
           "strategy dynamic has no significant children; leave auto_shutdown at never");
 }
 
-// Nobody refers to it any more, so whoever still waits for one of its agents waits in vain. Without
-// recursion, however deep.
+// No handle is left: ends its agents, which settles the waits on them. Iterative, so that deep
+// nesting cannot overflow the stack.
 supervisor_core::~supervisor_core() {
   std::vector<supervisor_handle> below;
   remove_all(below);
@@ -163,8 +163,8 @@ slot& supervisor_core::add(const child_options& options, slot::kind what) {
   return *made.release();
 }
 
-// A new child is started at once, so that its agent can be stopped from now on; but not before the
-// ones that were added earlier, nor by a destructor, where nothing can be started.
+// Starts a new child at once, so that its agent can be stopped from now on, unless children added
+// earlier must start first or a destructor is running.
 void supervisor_core::added(slot& s) {
   s.is_static = mode_ == mode::passive;
   if (s.is_static) return;
@@ -194,7 +194,7 @@ void supervisor_core::check_nesting(const supervisor_core& inner) const {
   }
 }
 
-// ------------------------------------------------------------------ looking
+// ------------------------------------------------------------------ inspection
 
 std::vector<child_info> supervisor_core::which_children() const {
   std::vector<child_info> all;
@@ -208,7 +208,7 @@ child_counts supervisor_core::count_children() const noexcept {
   return {size_, active_, supervisors_, size_ - supervisors_};
 }
 
-// ------------------------------------------------------------------ calls of users
+// ------------------------------------------------------------------ operations for users
 
 void supervisor_core::raise_not_running() const {
   raise(errc::not_running,
@@ -229,7 +229,7 @@ slot& supervisor_core::named(std::string_view child) {
   return *at->second;
 }
 
-// It has a life, or will have one.
+// Fails if the child has a life or is about to get one.
 void supervisor_core::refuse_busy(const slot& s, const char* what) const {
   const bool alive = s.now != slot::phase::none && s.now != slot::phase::zombie;
   const bool first = mode_ == mode::starting || s.manual;
@@ -317,7 +317,7 @@ task<> supervisor_core::stop(supervisor_handle self) {
   co_await pending<request_wait>(&done);
 }
 
-// ------------------------------------------------------------------ the face
+// ------------------------------------------------------------------ supervisor_face
 
 supervisor_core& supervisor_face::core() const {
   if (core_ == nullptr)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parts of a supervisor: slots, notes, requests, the window of restarts.
+// The parts of a supervisor: slots, notes, requests, the restart window.
 #include <utility>
 
 #include <weir/detail/dump_line.hpp>
@@ -140,7 +140,7 @@ void slot_queue::remove(slot& s) noexcept {
   (s.queued_after_ == nullptr ? queue->last_ : s.queued_after_->queued_before_) = s.queued_before_;
 }
 
-// ------------------------------------------------------------------ the list
+// ------------------------------------------------------------------ the list of children
 
 void supervisor_core::link(slot& s) noexcept {
   s.order = ++last_order_;
@@ -201,7 +201,7 @@ child_state supervisor_core::state_of(const slot& s) noexcept {
   return s.now == slot::phase::none ? child_state::stopped : child_state::running;
 }
 
-// ------------------------------------------------------------------ the window
+// ------------------------------------------------------------------ the restart window
 
 bool restart_window::has_room(time_point now, std::int64_t most, duration within) noexcept {
   while (!stamps_.empty() && now - stamps_.front() >= within) stamps_.pop_front();
@@ -210,11 +210,11 @@ bool restart_window::has_room(time_point now, std::int64_t most, duration within
 
 bool restart_window::charge(time_point now, const std::exception_ptr& error, std::int64_t most,
                             duration within) {
-  if (most == std::int64_t{unbounded}) return true;  // nobody will ask
+  if (most == std::int64_t{unbounded}) return true;  // unlimited: the window is never read
   const bool room = has_room(now, most, within);
   while (!failed_.empty() &&
          (now - failed_.front().when >= within || failed_.size() == most_errors)) {
-    // An error's destructor is the user's, and may come back here.
+    // An error's destructor is user code and may re-enter this function.
     const failed_life gone = std::move(failed_.front());
     failed_.pop_front();
   }

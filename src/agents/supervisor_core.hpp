@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 // A supervisor without the types of its children.
 //
-// What always holds:
-// 1. Decisions are made in one place: `advance()`, in the body of run(). Ends and births of lives,
-//    alarms, cancellations and the calls of users only leave a note and wake the body. One
-//    exception: `added()` starts a new child at once if nothing comes before it.
+// Invariants:
+// 1. Decisions are made in `advance()`, in the body of run(). Ends and births of lives, alarms,
+//    cancellations and most calls of users only leave a note and wake the body. Exceptions:
+//    `added()` starts a new child at once if nothing comes before it; terminate_child() and
+//    delete_child() stop or remove a slot at once.
 // 2. A slot has at most one life. The next one begins after the fiber of the last one has ended
 //    with all its cleanup; `lives_` has exactly the fibers that have not.
-// 3. An end is *expected* iff the slot was told to stop before (`slot::why`). Only others are
-//    judged: restart kind, intensity, significance. An end finds its slot by its fiber, so one of
-//    an earlier life finds nothing.
-// 4. There is at most one plan: the first start, that of children added later, a group restart, or
-//    the end. Its cursor is a slot of the list or null. Outside a plan, slots are started and
-//    stopped one by one.
-// 5. The counts change only in `shift`, and when a slot comes or goes.
-// 6. An agent hears what comes after each life: another one, none for now, or none ever.
+// 3. An end is *expected* iff the slot was asked to stop before the end is processed (`slot::why`).
+//    Only unexpected ends are judged: restart kind, intensity, significance. An end finds its slot
+//    by its fiber, so that of an earlier life finds none.
+// 4. There is at most one plan: the first start, the start of children added later, a group
+//    restart, or the end. Its cursor is a slot of the list or null. Outside a plan, slots are
+//    started and stopped individually.
+// 5. The counts change only in `shift`, and when a slot is linked or removed.
+// 6. After each life the agent is notified what follows: another life, none for now, or none ever.
 #pragma once
 
 #include <deque>
@@ -40,11 +41,11 @@ struct supervisor_region;
 
 using supervisor_handle = std::shared_ptr<supervisor_core>;
 
-// ------------------------------------------------------------------ those who wait
+// ------------------------------------------------------------------ requests
 
 class request_wait;
 
-/// Somebody waits for something that a supervisor does. Lives in the frame of the one who waits.
+/// A caller's wait for a supervisor's action. Lives in the frame of the caller.
 class request {
  public:
   enum class aim : std::uint8_t { started, stopped, ended };
@@ -73,7 +74,7 @@ class request_list {
   request_list(const request_list&) = delete;
   request_list& operator=(const request_list&) = delete;
   bool empty() const noexcept { return first_ == nullptr; }
-  /// Settles all that aim at `what`.
+  /// Settles all requests for `what`.
   void settle(request::aim what, const std::exception_ptr& error = nullptr) noexcept;
 
  private:
@@ -126,12 +127,12 @@ struct life_end {
   std::exception_ptr error;
 };
 
-/// A child: what it is made of, and its present life.
+/// A child: its specification and its current life.
 class slot final : public birth_listener, public alarm {
  public:
   enum class kind : std::uint8_t { agent, task, supervisor };
   enum class phase : std::uint8_t { none, starting, running, stopping, zombie };
-  /// What follows once it has no life; of one that is starting: what it was.
+  /// What follows once it has no life. While it is starting: why it is being started.
   enum class intent : std::uint8_t { none, start, restart };
   enum class cause : std::uint8_t { none, group, terminated, shutdown };
 
@@ -144,16 +145,16 @@ class slot final : public birth_listener, public alarm {
   const kind what;
   const weir::restart restart;
   const bool significant;
-  bool is_static = false;  // it comes back with each life of its supervisor
+  bool is_static = false;  // kept across restarts of its supervisor
   phase now = phase::none;
   intent then = intent::none;
-  cause why = cause::none;        // why it was told to stop
-  bool due : 1 = false;           // `then` shall happen as soon as it has no life, without a plan
-  bool manual : 1 = false;        // it is started by restart_child
+  cause why = cause::none;        // why it was asked to stop
+  bool due : 1 = false;           // carry out `then` as soon as it has no life, outside a plan
+  bool manual : 1 = false;        // started by restart_child
   bool cut_off : 1 = false;       // it was cancelled
-  bool escalated : 1 = false;     // its supervisor gave up while it lived
-  bool told_the_end : 1 = false;  // invariant 6: none ever
-  // The notes.
+  bool escalated : 1 = false;     // its supervisor gave up while it was alive or due to start
+  bool told_the_end : 1 = false;  // invariant 6: its agent has been notified that no life follows
+  // Pending notes.
   bool was_born = false;
   bool is_gone = false;
   bool has_rung = false;
@@ -168,7 +169,7 @@ class slot final : public birth_listener, public alarm {
   std::uint64_t lives = 0;
   std::uint64_t restarts = 0;
   core_ref life;              // the fiber
-  std::exception_ptr unmade;  // why there is none
+  std::exception_ptr unmade;  // why no fiber could be made
   request_list requests;
 
   agent_handle agent;
@@ -188,14 +189,14 @@ class slot final : public birth_listener, public alarm {
   slot* queued_after_ = nullptr;
 };
 
-/// Slots with notes, first come, first served.
+/// Slots with pending notes, first come, first served.
 class slot_queue {
  public:
   slot_queue() noexcept = default;
   slot_queue(const slot_queue&) = delete;
   slot_queue& operator=(const slot_queue&) = delete;
   bool empty() const noexcept { return first_ == nullptr; }
-  /// Nothing happens if it is in a queue already.
+  /// No effect if the slot is in a queue already.
   void push(slot& s) noexcept;
   slot* pop() noexcept;
   static void remove(slot& s) noexcept;
@@ -205,11 +206,11 @@ class slot_queue {
   slot* last_ = nullptr;
 };
 
-/// The restarts of the last so much time.
+/// The restarts within the last `within`.
 class restart_window {
  public:
   bool has_room(time_point now, std::int64_t most, duration within) noexcept;
-  /// False: it is one too many.
+  /// Records a failure. Returns false if it exceeds the restart limit.
   bool charge(time_point now, const std::exception_ptr& error, std::int64_t most, duration within);
   /// The errors in the window, oldest first; at most the last 1000.
   std::vector<std::exception_ptr> errors() const;
@@ -235,14 +236,14 @@ class supervisor_core {
   supervisor_core& operator=(const supervisor_core&) = delete;
   ~supervisor_core();
 
-  // ---- What users call.
+  // ---- Operations for users.
 
   void check_home(bool needs_loop);
   std::string_view name() const noexcept { return name_.view(); }
   void check_child(const child_options& options, slot::kind what) const;
   agent_setup setup_of(const child_options& options) const;
   slot& add(const child_options& options, slot::kind what);
-  /// The slot has all it needs.
+  /// Called when the slot is complete.
   void added(slot& s);
   void check_nesting(const supervisor_core& inner) const;
   void nest(supervisor_core& around) noexcept { parent_ = &around; }
@@ -264,11 +265,11 @@ class supervisor_core {
   void child_gone(fiber& f) noexcept;
   void asked_to_end() noexcept;
 
-  // ---- The life of run().
+  // ---- One run().
 
   void enter(supervisor_region& r, birth_listener* told);
   task<> supervise();
-  /// No child is left, and the body has ended one way or another.
+  /// No child is left and the body has ended, in whatever way.
   void life_over() noexcept;
   /// The loop has crashed.
   void abandon() noexcept;
@@ -304,7 +305,7 @@ class supervisor_core {
   bool is_group() const noexcept {
     return strategy_ == strategy::one_for_all || strategy_ == strategy::rest_for_one;
   }
-  /// Whether nothing is kept of a child that was terminated, or has finished.
+  /// Whether the slot is removed once the child was terminated or has finished.
   bool forgets(const slot& s) const noexcept {
     return s.temporary() || strategy_ == strategy::dynamic;
   }
@@ -313,12 +314,12 @@ class supervisor_core {
 
   // The list.
   void link(slot& s) noexcept;
-  /// It is forgotten, and its agent hears how it ended.
+  /// Deletes the slot and notifies its agent how it ended.
   void remove(slot& s) noexcept;
-  /// All are; `nested` gets what keeps those alive that are supervisors.
+  /// Deletes all slots; `nested` receives the handles of the nested supervisors.
   void remove_all(std::vector<supervisor_handle>& nested);
   void forget_plans(slot& s, errc why) noexcept;
-  /// Whoever waits for its start hears that there will be none.
+  /// Fails the requests that wait for its start.
   void refuse_start(slot& s, errc why) noexcept;
   static bool is_active(const slot& s) noexcept;
   static bool keeps_running(const slot& s) noexcept;
@@ -359,7 +360,7 @@ class supervisor_core {
   std::exception_ptr error_of(const slot& s, const life_end& end) const;
   static life_end end_of(slot& s);
 
-  // What agents hear.
+  // Notifications of agents.
   static void tell(slot& s, news what, bool keeps = false) noexcept;
   void tell_all(news what) noexcept;
   void shut(slot& s) noexcept;
@@ -380,7 +381,7 @@ class supervisor_core {
   bool cancelled_ = false;
   bool stop_asked_ = false;
   supervisor_region* region_ = nullptr;
-  birth_listener* told_ = nullptr;  // when all children are started
+  birth_listener* told_ = nullptr;  // notified when all children have started
   wake_wait* waiting_ = nullptr;
   std::exception_ptr failure_;
   slot* cursor_ = nullptr;
@@ -388,11 +389,11 @@ class supervisor_core {
   time_point not_before_{};
   pause_alarm pause_{*this};
   slot_queue notes_;
-  slot_queue held_;  // ends that are judged when the others of the group are started
+  slot_queue held_;  // ends to judge once the rest of the group has started
   restart_window window_;
   request_list stops_;
   std::vector<std::unique_ptr<crash_listener>> listeners_;
-  takedown_ref record_;  // of this life; made when it is needed
+  takedown_ref record_;  // of this run; made on demand
 
   slot* first_ = nullptr;
   slot* last_ = nullptr;
@@ -402,11 +403,11 @@ class supervisor_core {
   std::size_t size_ = 0;
   std::size_t supervisors_ = 0;
   std::size_t active_ = 0;
-  std::size_t significant_ = 0;  // those that have a life, or will
+  std::size_t significant_ = 0;  // significant children that have a life or are about to get one
 };
 
-/// What run() is made of: a scope whose children fail without consequences, and which ends in its
-/// own order when it is cancelled.
+/// The scope of run(): a failing child does not fail it, and when it is cancelled it stops its
+/// children in its own order.
 struct supervisor_region final : guided_scope {
   struct setup {
     setup(supervisor_handle owner, const std::source_location& site, birth_listener* told);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The ends of lives: what they mean, and who hears of it.
+// Ends of lives: what they mean, and who is notified.
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +34,7 @@ void supervisor_core::asked_to_end() noexcept {
 
 // ------------------------------------------------------------------ the end of a life
 
-// The slot lets go of the life, and keeps how it ended.
+// Releases the life and keeps how it ended.
 life_end supervisor_core::end_of(slot& s) {
   life_end end;
   if (s.unmade != nullptr) {
@@ -82,7 +82,7 @@ bool supervisor_core::is_clean(const slot& s, const life_end& end) noexcept {
   return end.how == life_end::sort::value || gave_up;
 }
 
-// What is about to be decided in gone() and judge().
+// Predicts the decision of gone() and judge().
 bool supervisor_core::will_restart(const slot& s, const life_end& end, slot::cause why,
                                    slot::intent then) {
   if (mode_ == mode::stopping || s.temporary()) return false;
@@ -94,7 +94,7 @@ bool supervisor_core::will_restart(const slot& s, const life_end& end, slot::cau
   return window_.has_room(loop::here()->now(), max_restarts_, within_);
 }
 
-// By index: a listener may add another one.
+// By index: a listener may add another listener.
 void supervisor_core::tell_crash(const slot& s, const life_end& end, bool restarts) noexcept {
   const crash_info crash{s.name(), end.error, s.restarts, restarts};
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
@@ -106,22 +106,22 @@ void supervisor_core::tell_crash(const slot& s, const life_end& end, bool restar
   }
 }
 
-// What an unexpected end means.
+// Decides what an unexpected end means.
 void supervisor_core::judge(slot& s, const life_end& end, bool had_started) {
-  if (s.manual) {  // restart_child: its caller hears of it, and nothing else happens
+  if (s.manual) {  // restart_child: its caller gets the error, and nothing else happens
     s.manual = false;
     shift(s, slot::phase::none, slot::intent::none);
     s.requests.settle(request::aim::started, error_of(s, end));
     return shut(s);
   }
-  if (mode_ == mode::starting) {  // the first start: it is not tried again
+  if (mode_ == mode::starting) {  // the first start is not retried
     shift(s, slot::phase::none, slot::intent::none);
     return begin_end(finish::no_start, error_of(s, end));
   }
   if (s.temporary() || (s.restart == restart::transient && is_clean(s, end))) return leave(s);
   shift(s, slot::phase::none, slot::intent::restart);
   const bool stopping = stage_ == stage::stopping || stage_ == stage::pausing;
-  if (is_group() && stopping && s.order >= from_) {  // it is restarted anyway
+  if (is_group() && stopping && s.order >= from_) {  // restarted with its group
     return tell(s, news::restarts);
   }
   const time_point now = loop::here()->now();
@@ -137,7 +137,7 @@ void supervisor_core::judge(slot& s, const life_end& end, bool had_started) {
   start_if_due(s);
 }
 
-// It is not restarted.
+// The child is not restarted.
 void supervisor_core::leave(slot& s) {
   const bool counts = s.significant;
   if (forgets(s)) {
@@ -151,7 +151,7 @@ void supervisor_core::leave(slot& s) {
     begin_end(finish::stopped, nullptr);
 }
 
-// From now on whoever is refused by one of its agents is told why.
+// From now on, errors from its agents say why they are gone.
 void supervisor_core::give_up() {
   const restart_limit_error limit(text(), max_restarts_, within_, window_.errors());
   const std::exception_ptr why = std::make_exception_ptr(limit);
@@ -178,7 +178,7 @@ const takedown_ref& supervisor_core::record() {
   return record_;
 }
 
-// All agents below, also those of supervisors that are its descendants.
+// Includes the agents of all nested supervisors.
 void supervisor_core::blame_all(const takedown_ref& why) noexcept {
   std::vector<supervisor_core*> below{this};
   while (!below.empty()) {
@@ -191,17 +191,17 @@ void supervisor_core::blame_all(const takedown_ref& why) noexcept {
   }
 }
 
-// What run() throws, or what the window keeps, for an end that was no error as well.
+// The error that run() throws or the window keeps, also for an end that was no error.
 std::exception_ptr supervisor_core::error_of(const slot& s, const life_end& end) const {
   if (end.error != nullptr) return end.error;
   return std::make_exception_ptr(
       error(errc::agent_stopped, text_of_child(s.name()) + " ended, and is to be restarted"));
 }
 
-// ------------------------------------------------------------------ what agents hear
+// ------------------------------------------------------------------ notifying agents
 
-// `keeps`: what is in the mailbox waits for the next life, because the last one was asked to stop
-// before it came, or has never begun.
+// `keeps`: the mailbox is kept for the next life, because the last one ended normally or never
+// started.
 void supervisor_core::tell(slot& s, news what, bool keeps) noexcept {
   if (s.nested != nullptr) return s.nested->tell_all(what);
   if (!s.agent || s.told_the_end) return;
@@ -220,13 +220,14 @@ void supervisor_core::tell(slot& s, news what, bool keeps) noexcept {
   }
 }
 
-// Of a supervisor that does not run: all agents below it. Without recursion, however deep.
+// Notifies all agents below a supervisor that does not run. Iterative, so that deep nesting cannot
+// overflow the stack.
 void supervisor_core::tell_all(news what) noexcept {
   std::vector<std::pair<supervisor_core*, news>> below{{this, what}};
   while (!below.empty()) {
     const auto [core, news_of_it] = below.back();
     below.pop_back();
-    if (core->region_ != nullptr) continue;  // it runs, and will say so itself
+    if (core->region_ != nullptr) continue;  // it runs, and will notify its agents itself
     if (news_of_it == news::ended || news_of_it == news::escalated) core->mode_ = mode::over;
     for (slot* s = core->first_; s != nullptr; s = s->next) {
       const bool escalates = news_of_it == news::ended && s->escalated;
@@ -240,8 +241,8 @@ void supervisor_core::tell_all(news what) noexcept {
   }
 }
 
-// It has no life, and gets none until somebody asks for it. A nested supervisor that is stopping
-// leaves it to the one around it to say what follows.
+// The child has no life and gets none until a user restarts it. A nested supervisor that is
+// stopping leaves the notification to its parent, which decides what follows.
 void supervisor_core::shut(slot& s) noexcept {
   if (mode_ == mode::stopping && parent_ != nullptr) return;
   tell(s, news::rests);

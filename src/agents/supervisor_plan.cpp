@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a supervisor does next: starting, stopping, group restarts, its end.
+// What a supervisor does next: starts, stops, group restarts, its end.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -46,8 +46,8 @@ task<> supervisor_core::supervise() {
   if (failure_ != nullptr) std::rethrow_exception(failure_);
 }
 
-// True: it is the end, and no child is left. Under a forced cancellation nothing is decided any
-// more: all children are being unwound, and then the body is.
+// Returns true at the end, when no child is left. Under a forced cancellation it decides nothing:
+// all children are being unwound, and then the body is.
 bool supervisor_core::advance() {
   if (region_->cancel_requested()) return false;
   if (cancelled_) begin_end(finish::cancelled, nullptr);
@@ -60,11 +60,11 @@ bool supervisor_core::advance() {
 }
 
 void supervisor_core::look_at(slot& s) {
-  // Who was asked to stop before it had begun did not fail to start.
+  // A child that was asked to stop before it had begun did not fail to start.
   const bool left = s.is_gone && s.unmade == nullptr && s.life.get()->result().is_value();
   if (std::exchange(s.was_born, false) || left) {
     if (s.now == slot::phase::starting) started(s);
-    // On another loop the request to end may have come before the life had begun.
+    // On another loop the stop request may have arrived before the life began: repeat it.
     if (s.now == slot::phase::stopping && s.agent && !s.cut_off && !s.is_gone) ask_to_stop(s);
   }
   if (s.is_gone) {
@@ -76,8 +76,8 @@ void supervisor_core::look_at(slot& s) {
   start_if_due(s);
 }
 
-// While a group is being started, only the child whose turn it is can fail; what happens to the
-// others is judged afterwards, with the whole group in place.
+// While a group is being started, only the child being started can fail. Ends of the others are
+// judged afterwards, with the whole group in place.
 bool supervisor_core::waits_for_starts(const slot& s) const noexcept {
   if (stage_ != stage::starting || s.now != slot::phase::running) return false;
   return mode_ == mode::starting || is_group();
@@ -109,8 +109,8 @@ void supervisor_core::drive() {
   }
 }
 
-// Stops from the last one down to the first of the plan, each one when the one after it is gone,
-// or is a zombie. True: it is done.
+// Stops children from the last down to the first of the plan, each after its successor is gone or a
+// zombie. Returns true when done.
 bool supervisor_core::stop_range(slot::cause why) noexcept {
   while (cursor_ != nullptr && cursor_->order >= from_) {
     slot& s = *cursor_;
@@ -121,7 +121,7 @@ bool supervisor_core::stop_range(slot::cause why) noexcept {
   return true;
 }
 
-// Starts what the plan says, each one when the one before it is started. True: it is done.
+// Starts the children of the plan, each after its predecessor has started. Returns true when done.
 bool supervisor_core::start_range() {
   while (cursor_ != nullptr) {
     slot& s = *cursor_;
@@ -144,8 +144,8 @@ void supervisor_core::all_started() noexcept {
 
 // ------------------------------------------------------------------ group restarts
 
-// Everything from the trigger on (or all) is stopped and started again. If that is going on
-// already, what has not been started again yet belongs to it still, but not its delay.
+// Stops and restarts the children from the trigger on (one_for_all: all children). A group restart
+// under way is merged into this one, which sets the delay.
 void supervisor_core::begin_group(slot& trigger, duration delay) {
   const std::uint64_t from = strategy_ == strategy::one_for_all ? 0 : trigger.order;
   const bool under_way = stage_ == stage::stopping || stage_ == stage::pausing;
@@ -157,7 +157,7 @@ void supervisor_core::begin_group(slot& trigger, duration delay) {
   cursor_ = last_;
 }
 
-// A group restart also starts those that had finished, or were terminated.
+// A group restart also starts children that had finished or were terminated.
 void supervisor_core::plan_starts(std::uint64_t from, std::uint64_t until) noexcept {
   for (slot* s = last_; s != nullptr && s->order >= from; s = s->previous) {
     if (s->order >= until || s->now != slot::phase::none || s->then != slot::intent::none) continue;
@@ -215,7 +215,7 @@ void supervisor_core::started(slot& s) noexcept {
   s.requests.settle(request::aim::started);
 }
 
-// Neither its alarm nor one that has rung already concerns it any more.
+// Cancels its alarm and discards one that has already rung.
 void supervisor_core::quiet(slot& s) noexcept {
   s.cancel();
   s.has_rung = false;
@@ -241,14 +241,14 @@ void supervisor_core::ask_to_stop(slot& s) noexcept {
   s.agent->cut_short(kind_of_stop(s.why) == cancel_kind::restart && !s.temporary());
 }
 
-// An agent may finish what it does; what has no handlers to finish is cancelled at once.
+// An agent may finish its current handler; a task or supervisor is cancelled at once.
 void supervisor_core::begin_stop(slot& s, slot::cause why) noexcept {
   s.why = why;
   s.manual = s.due = false;
   quiet(s);
   shift(s, slot::phase::stopping, slot::intent::none);
   refuse_start(s, errc::never_started);
-  if (s.is_gone) {  // it has ended by itself, which is read next, even if it was held
+  if (s.is_gone) {  // it has ended by itself: process that next, even if it was held
     slot_queue::remove(s);
     return note(s);
   }
@@ -260,8 +260,8 @@ void supervisor_core::begin_stop(slot& s, slot::cause why) noexcept {
   if (s.limit != duration::max()) s.set(saturating_add(loop::here()->now(), s.limit));
 }
 
-// A limit or a delay is over. What is cancelled at its limit has until everything that is ready
-// now has run; only then it is called a zombie.
+// A shutdown limit or a restart delay has expired. A child cancelled at its limit becomes a zombie
+// only after everything that is ready now has run.
 void supervisor_core::rung(slot& s) {
   if (s.now == slot::phase::none && s.then == slot::intent::restart) {
     s.due = true;
@@ -288,7 +288,7 @@ void supervisor_core::refuse_start(slot& s, errc why) noexcept {
       std::make_exception_ptr(error(why, text_of_child(s.name()) + " was stopped first")));
 }
 
-// It is not to be started any more.
+// Cancels a pending start.
 void supervisor_core::forget_plans(slot& s, errc why) noexcept {
   const bool waits = s.now == slot::phase::none && s.then != slot::intent::none;
   s.due = s.manual = false;
@@ -296,7 +296,7 @@ void supervisor_core::forget_plans(slot& s, errc why) noexcept {
   shift(s, s.now, slot::intent::none);
   refuse_start(s, why);
   if (!waits) return;
-  if (s.lives > 0) s.ending = weir::ending::normal;  // that it had crashed before was mended
+  if (s.lives > 0) s.ending = weir::ending::normal;  // its earlier crash was handled
   shut(s);
 }
 
@@ -337,7 +337,7 @@ void supervisor_core::life_over() noexcept {
     shift(*s, slot::phase::none, slot::intent::none);
     quiet(*s);
     s->requests.settle(request::aim::stopped);
-    refuse_start(*s, errc::not_running);  // the body may have been unwound before it could say so
+    refuse_start(*s, errc::not_running);  // the body may have been unwound first
     if (s->escalated) s->ending = weir::ending::escalated;
     if (s->temporary() || (parent_ != nullptr && !s->is_static)) remove(*s);
     s = after;

@@ -35,7 +35,7 @@ std::size_t blob_name_hash::operator()(const blob_name& name) const noexcept {
 blob_name name_blob(std::string_view content) {
   blob_name name{.hash = {}, .bytes = content.size()};
   unsigned int size = 0;
-  // It fails only for want of memory.
+  // It fails only if memory runs out.
   if (EVP_Digest(content.data(), content.size(), name.hash.data(), &size, EVP_sha256(), nullptr) !=
       1)
     throw std::bad_alloc();
@@ -82,7 +82,7 @@ std::string draft_blob(const journal_files& files, const blob_name& name, std::s
   return path;
 }
 
-// Also if there is a file of this name already: whether that one lasts is not known.
+// Even if the file exists already: that one may not be durable.
 void finish_blobs(const journal_files& files, std::span<const blob_draft> drafts) {
   if (drafts.empty()) return;
   for (const blob_draft& d : drafts) {

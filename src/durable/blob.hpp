@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Payloads that are too large for the log: each in a file of its own, named by its SHA-256.
+// Payloads that are too large for the log: each in its own file, named by its SHA-256.
 //
-// Ensures: a blob lasts before the record that names it is written, so a record that was read has
-// its blob, or the journal is damaged. The same content is the same file.
+// Ensures: a blob is durable before the record that names it is written, so if the blob of a record
+// is missing, the journal is damaged. Equal contents share one file.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace weir::detail {
 
 inline constexpr std::size_t blob_name_bytes = 40;
 
-/// What a record keeps of a payload that is a blob.
+/// What a record stores of a payload that is in a blob.
 struct blob_name {
   std::array<unsigned char, 32> hash{};
   std::uint64_t bytes = 0;
@@ -33,15 +33,15 @@ struct blob_name_hash {
 
 blob_name name_blob(std::string_view content);
 std::array<char, blob_name_bytes> encode(const blob_name& name) noexcept;
-/// nullopt if it has another length.
+/// nullopt if the length is wrong.
 std::optional<blob_name> decode_blob_name(std::string_view payload) noexcept;
 /// blob/<64 hex digits>
 std::string blob_path(const journal_files& files, const blob_name& name);
 
-/// Writes a blob in two parts. What can fail for want of space is done by `draft_blob`, before
-/// anything refers to the blob: it gives the path of an unfinished file, which is all written and
-/// not synced. `serial` tells drafts of the same content apart. `finish_blobs` makes drafts last,
-/// under their names.
+/// Writes a blob in two steps. `draft_blob` does everything that can fail for lack of space, before
+/// any record refers to the blob. It returns the path of an unfinished file, fully written and not
+/// synced; `serial` distinguishes drafts of the same content. `finish_blobs` syncs drafts and
+/// renames them to their names.
 struct blob_draft {
   blob_name name;
   std::string path;

@@ -41,16 +41,16 @@ class inline_writer final : public commit_writer {
 
 constexpr auto spin_limit = std::chrono::microseconds(50);
 
-/// What the two sides share; one of them has the batch at any time.
+/// Shared by the loop and the writer thread; the batch belongs to one of them at any time.
 struct handover {
-  std::atomic<bool> called{false};  // there is something to do: for a look without the mutex
+  std::atomic<bool> called{false};  // there is work: checked without the mutex
   std::mutex mutex;
   std::condition_variable work;
   bool waiting = false;
   bool stopping = false;
   std::unique_ptr<journal_batch> batch;
   std::exception_ptr error;
-  engine_core* engine;  // null once nobody wants to know any more; on the loop only
+  engine_core* engine;  // null once the writer is being destroyed; used on the loop only
 };
 
 struct commit_message final : message {
@@ -118,8 +118,8 @@ class thread_writer final : public commit_writer {
     }
   }
 
-  /// Runs that do one step after the other have the next batch as soon as they know of this one; to
-  /// sleep and be woken takes longer.
+  /// Spins briefly for the next batch: sequential steps produce it as soon as this one is
+  /// acknowledged, which is sooner than sleeping and waking up.
   static void look_out(const handover& shared) {
     const auto until = std::chrono::steady_clock::now() + spin_limit;
     while (!shared.called.load(std::memory_order_relaxed)) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t polynomial = 0x82f63b78;  // reflected
 
-// tables[k][b]: what a byte b does to the checksum when k bytes follow it.
+// tables[k][b]: the effect of byte b on the checksum when k bytes follow it.
 using crc_tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr crc_tables make_tables() noexcept {
@@ -49,13 +49,13 @@ std::uint32_t by_table(const std::byte* at, std::size_t n, std::uint32_t crc) no
 
 using crc_function = std::uint32_t (*)(const std::byte*, std::size_t, std::uint32_t) noexcept;
 
-// The instruction takes three cycles and a new one can begin in each, so three lanes are computed
-// at once and put together.
+// The instruction takes three cycles and one can start per cycle, so three lanes are computed in
+// parallel and combined.
 constexpr std::size_t lane_bytes = 512;
 
 using shift_tables = std::array<std::array<std::uint32_t, 256>, 4>;
 
-/// What a lane of zeros does to a checksum, for each of its bytes; the sum of them is what it does.
+/// The effect of a lane of zeros on a checksum, for each byte of the checksum; XOR combines them.
 constexpr shift_tables make_shift() noexcept {
   std::array<std::uint32_t, 32> of_bit{};
   for (std::size_t i = 0; i < of_bit.size(); ++i) {

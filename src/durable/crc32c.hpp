@@ -8,11 +8,11 @@
 
 namespace weir::detail {
 
-/// Of `before`, the checksum of what precedes them, and of these bytes: the checksum of both. Uses
-/// the CPU's instructions where it has them.
+/// The checksum of `bytes`, continued from `before`, the checksum of the bytes that precede them.
+/// Uses the CPU's instructions where available.
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 
-/// The same from a table: for CPUs without the instructions, and to check them.
+/// The same by table: for CPUs without the instructions, and to test them.
 std::uint32_t crc32c_by_table(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 
 }  // namespace weir::detail

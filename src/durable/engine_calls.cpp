@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs that call runs, and what becomes of a command that is refused or given up.
+// Runs that call runs; commands that are refused or given up.
 #include "durable/engine_core.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace weir::detail {
 
-// The command is answered with an error, which is recorded.
+// Answers the command with an error, which is recorded.
 void engine_core::refuse(durable_run& run, const command_wait& w, errc code, std::string why) {
   command_answer no;
   no.how = command_answer::sort::error;
@@ -78,11 +78,12 @@ void engine_core::forget_caller(durable_run& callee, durable_run& run, std::uint
   if (run.callees != nullptr) run.callees->erase({callee.number(), command});
 }
 
-// ------------------------------------------------------------------ circles
+// ------------------------------------------------------------------ call cycles
 
 namespace {
 
-/// Goes from one run to all that it is connected with by calls in one direction, a link at a time.
+/// Walks from one run to all that are connected with it by calls in one direction, a link at a
+/// time.
 class call_walk {
  public:
   call_walk(engine_core& engine, const durable_run& from,
@@ -106,7 +107,7 @@ class call_walk {
     if (came_from_.emplace(other, here_).second) todo_.push_back(other);
     return other == &wanted ? step::found : step::on;
   }
-  /// The runs on the way to `at`, that one first.
+  /// The path to `at`, with `at` first.
   std::vector<const durable_run*> way_to(const durable_run& at) const {
     std::vector<const durable_run*> way;
     for (const durable_run* r = &at; r != nullptr; r = came_from_.at(r)) way.push_back(r);
@@ -125,8 +126,8 @@ class call_walk {
 
 }  // namespace
 
-// From the run back to those that wait for it, and from the called one on to those that it waits
-// for, in turns: a run with a crowd on one side costs no more than its other side has.
+// Searches alternately from the run back over its callers and from the callee forward over its
+// callees: if one side has many links, the search costs no more than the other side has.
 bool engine_core::closes_circle(const durable_run& run, const durable_run& callee,
                                 std::string& circle) {
   if (run.callers == nullptr || callee.callees == nullptr || callee.ended()) return false;
@@ -168,7 +169,7 @@ void engine_core::give_up(durable_run& run, command_wait& w) {
     return run.step_ended(w.command, std::move(gone));
   }
   note_caller(*callee, run, w.command);
-  if (std::exchange(callee->caller_asked, true)) return;  // in an earlier life, too
+  if (std::exchange(callee->caller_asked, true)) return;  // already asked, perhaps before a restart
   completion what{record_type::cancel, w.command, wall_now(), {}, {}};
   what.answer.how = command_answer::sort::cancelled;
   what.answer.text = "the run that called it was cancelled";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What users ask of an engine, and who waits for the journal.
+// Operations for users, and waits on the journal.
 #include "durable/engine_core.hpp"
 
 #include <weir/detail/dump_line.hpp>
@@ -241,7 +241,7 @@ errc engine_core::start_sent(const run_request& request, std::string& problem) {
   }
 }
 
-// ------------------------------------------------------------------ telling runs something
+// ------------------------------------------------------------------ completions
 
 std::uint64_t engine_core::record(durable_run& run, const completion& what) {
   payload_writer payload;
@@ -333,7 +333,7 @@ bool engine_core::cancel(std::string_view id, std::string_view why) {
     what.answer.text = why;
     cancel_told(run, std::move(what));
   }
-  // One that is about to be replayed runs its cleanup, unless it is blocked again.
+  // A run that is about to be replayed runs its cleanup, unless it is blocked again.
   if (blocked) run.cancelled_blocked = why;
   if (blocked && run.live == nullptr && !run.resuming) end_blocked(run);
   require_running();
@@ -360,7 +360,7 @@ bool cancel_run(engine_core& engine, const std::string& id, std::string_view why
   return engine.cancel(id, why);
 }
 
-// ------------------------------------------------------------------ looking
+// ------------------------------------------------------------------ inspection
 
 durable_run* engine_core::find(std::uint64_t number) noexcept {
   const auto found = runs_.find(number);
@@ -465,7 +465,7 @@ command_answer engine_core::late_result(durable_run& run) {
   command_answer how;
   how.how = static_cast<command_answer::sort>(head.flags & 0xffU);
   how.text = read.text;
-  return how;  // of an error always a terminal_error with its message
+  return how;  // an error always becomes a terminal_error with its message
 }
 
 task<std::string> run_result(std::shared_ptr<engine_core> engine, std::string id) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The engine without its templates: runs, timers, the journal and who waits for it.
+// The engine without its templates: runs, timers, the journal and the waits on it.
 #pragma once
 
 #include <deque>
@@ -25,18 +25,18 @@
 
 namespace weir::detail {
 
-/// The LSN of what could not be appended, because the journal has failed: it never is on the disk.
+/// The LSN of a record that was not appended because the journal has failed: never durable.
 inline constexpr std::uint64_t never_durable = ~std::uint64_t{0};
 
-/// How often room is looked for while there is none.
+/// How often the engine checks for space while there is none.
 inline constexpr duration room_interval = std::chrono::seconds(1);
 
-/// A wall time as timers have it.
+/// A wall time in the unit of timers.
 inline std::uint64_t ticks_of(wall_time t) noexcept {
   return static_cast<std::uint64_t>(t.time_since_epoch().count());
 }
 
-/// Waits until a record is on the disk; the error of a journal that failed.
+/// Waits until a record is durable; throws the error of a failed journal.
 class lsn_wait : public simple_wait<lsn_wait, linked_wait> {
  public:
   struct args {
@@ -57,7 +57,7 @@ class lsn_wait : public simple_wait<lsn_wait, linked_wait> {
   std::uint64_t lsn_;
 };
 
-/// Waits until the end of a run may be known.
+/// Waits until the end of a run is durable.
 class end_wait : public simple_wait<end_wait, linked_wait> {
  public:
   struct args {
@@ -70,7 +70,7 @@ class end_wait : public simple_wait<end_wait, linked_wait> {
   void arm() noexcept;
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
-  /// The original error of a run that ended meanwhile is thrown.
+  /// Throws the original error of a run that ended during the wait.
   command_answer take();
 
  private:
@@ -81,7 +81,7 @@ class end_wait : public simple_wait<end_wait, linked_wait> {
   std::optional<command_answer> answer_;
 };
 
-/// The options of an engine with their texts.
+/// The options of an engine, with owned strings.
 struct engine_setup {
   explicit engine_setup(const durable::engine_options& options);
   std::string path;
@@ -94,7 +94,7 @@ struct engine_setup {
   bool report_blocked;
 };
 
-/// A strand of the host's loop that does a piece of the engine's work in each turn. If the engine
+/// A strand on the host's loop that does one piece of the engine's work per turn. If the engine
 /// ends while it is in the ready queue, the loop frees it.
 class work_strand final : public special_strand {
  public:
@@ -120,8 +120,8 @@ class work_strand final : public special_strand {
 /// 1. Everything is on the host's loop; another thread only writes batches (commit_writer).
 /// 2. A run is in `ready_` at most once (`listed`), if it has something to do and the engine runs.
 /// 3. At most `max_resume` runs are being replayed; the others wait in `resuming_`.
-/// 4. Once the journal has failed, nothing is appended and no run goes on; everybody who waits gets
-///    the error.
+/// 4. Once the journal has failed, nothing is appended and no run continues; all waiters get the
+///    error.
 class engine_core final : public std::enable_shared_from_this<engine_core>, private record_reader {
  public:
   explicit engine_core(engine_setup setup);
@@ -132,7 +132,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   pending<gate_wait> service_begun() { return begun_.wait(); }
   void ask_to_close() { closing_.set(); }
 
-  // What users call.
+  // Operations for users.
   void add_handler(std::string_view name, std::shared_ptr<const handler_base> handler, int version);
   void open();
   struct begun {
@@ -152,53 +152,54 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   subscription<durable::run_event> events();
   durable_run& require_known(std::string_view id);
   command_answer late_result(durable_run& run);
-  /// errc::not_journaled, wrong_loop: it is used where it must not be.
+  /// Throws errc::not_journaled or wrong_loop if the engine must not be used here.
   void require_here(const char* what) const;
   void require_process(const char* what) const;
   void require_open(const char* what) const;
-  /// There is no space for the next segment: what has begun may go on, nothing new may begin.
+  /// There is no space for the next segment: runs that have begun may continue, new ones are
+  /// refused.
   bool lacks_room() const noexcept;
-  /// Looks for room, again, and waits for the answer.
+  /// Checks for room again and waits for the result.
   task<> find_room();
-  /// errc::journal_full.
+  /// Throws errc::journal_full if there is no room.
   void require_room() const;
   pending<lsn_wait> durable(std::uint64_t lsn) { return pending<lsn_wait>({this, lsn}); }
   pending<end_wait> end_of(durable_run& run) { return pending<end_wait>({this, &run}); }
 
-  // What runs call.
+  // Called by runs.
   loop& host() noexcept { return host_; }
   wall_time wall_now() { return host_.env().wall_now(); }
   journal::appended append(durable_run& run, record_type type, std::uint16_t flags,
                            std::uint64_t command, std::string_view payload);
-  /// Appends a completion and lets the run have it. A payload_error if it cannot be written, and
+  /// Appends a completion and delivers it to the run. Throws payload_error if it cannot be written;
   /// then nothing has happened, and `what` is unchanged.
   std::uint64_t tell_run(durable_run& run, completion&& what);
-  /// As `tell_run`; an answer that cannot be written is replaced by that error.
+  /// As `tell_run`, but an answer that cannot be written is replaced by the error.
   void answer_run(durable_run& run, completion what);
   void cancel_told(durable_run& run, completion what);
   void start_timer(run_timer& t);
   void stop_timer(run_timer& t) noexcept;
   void start_step(durable_run& run, command_wait& w, const run_history::step_past& past);
-  /// The run does not wait for the step or call any more: it shall end, and the journal know it.
+  /// The run no longer waits for the step or call: ends it and records the end.
   void give_up(durable_run& run, command_wait& w);
   /// Starts the called run, or attaches to it.
   void start_call(durable_run& run, command_wait& w);
-  /// Starts a run that nobody waits for, unless it is there. errc{}, or why its input could not be
+  /// Starts a run without a waiter, unless it exists. Returns errc{}, or why its input could not be
   /// written.
   errc start_sent(const run_request& request, std::string& problem);
-  /// Why such a run could not be started; errc{}: it could.
+  /// Why such a run could not be started; errc{} if it could.
   errc refuses(const run_request& request, std::string& problem);
   durable_run* find(std::uint64_t number) noexcept;
   const std::array<unsigned char, 16>& secret() const noexcept { return journal_->secret(); }
   void make_ready(durable_run& run);
   bool running() const noexcept { return open_ && !broken_; }
-  /// The error of a journal that has failed.
+  /// Throws the error of a journal that has failed.
   void require_running() const;
 
-  /// A step was cut short by the end of the engine or the failure of the journal.
+  /// A step ended without an answer: its run is blocked, the engine ends or the journal has failed.
   void step_lost(durable_run& run) noexcept;
 
-  // What the writer calls.
+  // Called by the writer.
   void commit_done(std::unique_ptr<journal_batch> batch, std::exception_ptr error) noexcept;
 
  private:
@@ -216,14 +217,14 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void forget_recovery() noexcept;
   durable_run& make_run(std::uint64_t number, const start_record& from);
   void add_to_index(durable_run& run);
-  /// Null: the journal has failed.
+  /// Returns null if the journal has failed.
   durable_run* start_run(const run_request& request, std::uint64_t parent, std::uint64_t command);
   durable_run* attached(const run_request& request);
   const handler_base* code_of(const durable_run& run) const;
   std::uint32_t newest_version(std::string_view handler) const;
   void resume(durable_run& run);
-  /// It was delayed, and its time has not come. A clock that was set back changes nothing for a run
-  /// that has begun.
+  /// It is delayed, and its time has not come. Setting the clock back does not affect a run that
+  /// has begun.
   bool waits_to_begin(const durable_run& run);
   void set_alarm(durable_run& run, std::uint64_t when, std::uint64_t order);
   void begin_resumed();
@@ -235,20 +236,20 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void block_run(durable_run& run, std::string why);
   void stop_blocked(durable_run& run);
   void tell_blocked(const durable_run& run);
-  /// Ends a blocked run that was cancelled, without its cleanup. REQUIRES: not in memory.
+  /// Ends a cancelled blocked run without its cleanup. REQUIRES: not in memory.
   void end_blocked(durable_run& run);
-  /// Its end was recorded; false if that could not be, because the journal has failed.
+  /// Its end was recorded. Returns false if it was not, because the journal has failed.
   bool note_end(durable_run& run, journal::appended at);
   void replayed(durable_run& run);
   void has_recovered(durable_run& run);
-  /// Its start is on the disk, so that others may know of it.
+  /// Its start is durable, so it may be reported.
   bool is_known(const durable_run& run) const noexcept;
   static void refuse(durable_run& run, const command_wait& w, errc code, std::string why);
   /// The run that a call starts or attaches to.
   static run_request request_of(const durable_run& run, const command_wait& w);
   static void note_caller(durable_run& callee, durable_run& run, std::uint64_t command);
   static void forget_caller(durable_run& callee, durable_run& run, std::uint64_t command);
-  /// Whether `run` would wait for itself if it waited for `callee`; the way there in `circle`.
+  /// Whether `run` would wait for itself if it waited for `callee`; `circle` receives the cycle.
   bool closes_circle(const durable_run& run, const durable_run& callee, std::string& circle);
   void answer_call(durable_run& run, std::uint64_t command, const command_answer& how);
   void park(durable_run& run);
@@ -258,7 +259,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void emit(const durable_run& run);
   durable::run_info info_of(const durable_run& run) const;
   void flush();
-  /// Something that was appended must get to the disk.
+  /// Appended records must be written to the disk.
   void want_flush() noexcept;
   void wake_durable() noexcept;
   static void wake_askers(durable_run& run) noexcept;
@@ -296,7 +297,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   loop& host_;
   const std::uint32_t host_serial_;
   const std::string host_name_;
-  std::uint64_t durable_seen_ = 0;  // the last that waiters were told of
+  std::uint64_t durable_seen_ = 0;  // the last LSN that waiters were notified of
   scope* steps_ = nullptr;          // of the service, while it runs
   bool open_ = false;
   bool opened_ = false;  // ever
@@ -310,33 +311,32 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::unique_ptr<journal> journal_;
   std::unique_ptr<commit_writer> writer_;
   bool committing_ = false;
-  std::unique_ptr<journal_batch> stalled_;  // waits for room
+  std::unique_ptr<journal_batch> stalled_;  // the batch that waits for room
   room_clock room_clock_{*this};            // armed while room is lacking
   event looked_for_room_;
   bool shutting_down_ = false;
   bool flush_wanted_ = false;
   int flushes_put_off_ = 0;
-  std::uint64_t taken_lsn_ = 0;  // the last that is, or is about to be, on the disk
+  std::uint64_t taken_lsn_ = 0;  // the last LSN that is, or is about to be, on the disk
   std::map<std::uint64_t, std::unique_ptr<durable_run>> runs_;
   std::unordered_map<std::string_view, durable_run*> by_id_;
   std::unordered_map<std::string, durable_run*> by_idempotency_;
   std::uint64_t last_number_ = 0;
-  /// What the recovery uses again: runs that had records of late, by their numbers, and the lists
-  /// of those that have ended.
+  /// Caches of the recovery: runs with recent records, by number, and the vectors of ended runs.
   std::vector<durable_run*> seen_;
   std::vector<std::vector<record_place>> spare_places_;
   std::deque<durable_run*> ready_;
   std::deque<durable_run*> resuming_;
   std::int64_t replaying_ = 0;
   std::int64_t live_ = 0;
-  std::size_t to_recover_ = 0;      // runs of the last life to be replayed: until then timers wait
-  std::list<durable_run*> parked_;  // longest first
+  std::size_t to_recover_ = 0;         // runs to be replayed after recovery; timers wait for them
+  std::list<durable_run*> parked_;     // parked longest first
   std::deque<durable_run*> starting_;  // their starts are not durable yet
   std::deque<durable_run*> ending_;    // their ends are not durable yet
   std::set<run_timer*, by_time> timers_;
   alarm_clock alarm_{*this};
   wait_list lsn_waiters_;
-  std::deque<std::shared_ptr<step_job>> waiting_steps_;  // for what they depend on
+  std::deque<std::shared_ptr<step_job>> waiting_steps_;  // until `depends` is durable
   broadcast<durable::run_event> events_;
   std::unique_ptr<work_strand, work_strand::dropper> pump_;
   std::unique_ptr<work_strand, work_strand::dropper> flusher_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the engine uses its journal: appending, committing, and who is told of it.
+// How the engine uses its journal: appending, committing, and notifying waiters.
 #include "durable/engine_core.hpp"
 
 #include "core/region.hpp"
@@ -9,12 +9,12 @@ namespace weir::detail {
 
 namespace {
 
-/// How often a commit lets a run go first, so that what it appends is in it: its next command or
-/// its end needs no commit of its own then.
+/// How many times a commit lets runs go first, so that the records they append join it: their next
+/// command or end then needs no commit of its own.
 constexpr int flush_patience = 128;
 
-/// What a run is about to do need not be on the disk before it does it: it goes there with the next
-/// that must. But the time of a timer counts from now on.
+/// A command record need not be durable before the command starts: it is written with the next
+/// record that must be. Exception: timers, whose time counts from now on.
 bool rides_along(record_type type, std::uint16_t flags) noexcept {
   if (type != record_type::command) return false;
   const auto kind = static_cast<command_kind>(flags & 0xffU);
@@ -55,8 +55,8 @@ void engine_core::require_running() const {
   if (broken_) std::rethrow_exception(failure_);
 }
 
-// Ends are told after those who were just woken have run: who starts a run and asks for its result
-// at once waits for it already, however short it was.
+// Reports ends after the fibers that were just woken have run: a fiber that starts a run and asks
+// for its result at once is then already waiting, however short the run was.
 void engine_core::flush() {
   if (journal_ == nullptr || broken_) return;
   finish_durable_runs();
@@ -106,7 +106,8 @@ void engine_core::require_room() const {
                                 "is room; free some on its disk");
 }
 
-// A batch that had no room is written again; else one without records prepares the next segment.
+// Retries a batch that had no room; otherwise commits a batch, even an empty one, to prepare the
+// next segment.
 void engine_core::look_for_room() noexcept {
   if (!lacks_room() || (committing_ && stalled_ == nullptr)) return;
   committing_ = true;
@@ -153,7 +154,7 @@ void engine_core::wake_durable() noexcept {
   if (running()) start_waiting_steps();
 }
 
-// Nothing is known about what was written: nothing goes on, and everybody hears of it.
+// What was written is unknown: no run continues, and all waiters get the error.
 void engine_core::break_down(std::exception_ptr error) noexcept {
   if (broken_) return;
   broken_ = true;
@@ -165,7 +166,7 @@ void engine_core::break_down(std::exception_ptr error) noexcept {
   for (const auto& [number, run] : runs_) wake_askers(*run);
 }
 
-// With the outcome of the run, if it has one.
+// Passes on the outcome of the run, if it has one.
 void engine_core::wake_askers(durable_run& run) noexcept {
   while (!run.askers.empty()) {
     auto& asker = static_cast<end_wait&>(*run.askers.first());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The life of an engine: recovery, service, end.
+// The lifetime of an engine: recovery, service, shutdown.
 #include "durable/engine_core.hpp"
 
 #include <weir/context.hpp>
@@ -17,8 +17,8 @@ constexpr std::size_t runs_at_a_time = 1024;
 constexpr std::size_t places_at_first = 8;
 constexpr std::size_t spare_places_max = 64;
 
-/// In a simulation the ids of awakeables must be the same in every run, and others in another
-/// journal; elsewhere the system's generator makes a secret that cannot be guessed.
+/// In a simulation the ids of awakeables must be the same in every run and differ between journals;
+/// otherwise the system's generator makes an unguessable secret.
 std::array<unsigned char, 16> drawn_secret(environment& env, std::string_view path) {
   std::array<unsigned char, 16> secret{};
   for (std::size_t i = 0; i < secret.size(); i += 8) {
@@ -103,7 +103,8 @@ void engine_core::see_start(const record_head& head, std::string_view payload, s
   }
 }
 
-// The records of a few hundred runs at a time are mixed, rather than those of all.
+// The log interleaves the records of a few hundred runs at a time, not of all: a small cache
+// suffices.
 durable_run* engine_core::seen(std::uint64_t number) noexcept {
   durable_run*& kept = seen_[number % seen_.size()];
   if (kept == nullptr || kept->number() != number) kept = find(number);
@@ -146,16 +147,16 @@ void engine_core::recovered() {
     add_to_index(*run);
     if (run->ended()) continue;
     resume(*run);
-    if (!run->resuming) continue;  // it has not begun yet
+    if (!run->resuming) continue;  // delayed: not begun yet
     run->recovering = true;
     ++to_recover_;
   }
   arm_alarm();
 }
 
-// ------------------------------------------------------------------ service and end
+// ------------------------------------------------------------------ service and shutdown
 
-// Steps are children of the scope inside; what is left of the engine goes when they have ended.
+// Steps are children of the inner scope; the rest of the engine is shut down after they have ended.
 task<> engine_core::serve() {
   const std::shared_ptr<engine_core> self = shared_from_this();
   this_context().defer([self]() -> task<> { return self->shut_down(); });
@@ -177,7 +178,8 @@ task<> engine_core::serve() {
   const outcome<void> ended = co_await settle(with_scope(how, body));
 }
 
-// Everything that was acknowledged is on the disk already: an error here takes away only a proof.
+// Everything acknowledged is already on the disk: an error here only loses the proof of a clean
+// close.
 void engine_core::close_journal() noexcept {
   try {
     journal_->close();
@@ -212,7 +214,7 @@ task<> engine_core::shut_down() {
   starting_.clear();
   if (journal_ != nullptr) wake_durable();
   writer_.reset();
-  looked_for_room_.set();  // what the writer still found out reaches nobody
+  looked_for_room_.set();  // the writer's last result was dropped: wake the callers
   if (journal_ != nullptr) close_journal();
   journal_.reset();
   events_.close();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the engine lets runs go on: resuming, driving, ending, suspending, steps.
+// How the engine drives runs: resuming, driving, ending, suspending, steps.
 #include "durable/engine_core.hpp"
 
 #include <cstdio>
@@ -33,12 +33,11 @@ void work_strand::drop(work_strand* s) noexcept { loop::free(*s); }
 
 namespace {
 
-/// How many turns a run of the last life may take to come to rest before the timers of all others
-/// stop waiting for it.
+/// How many turns a recovered run may take to come to rest before the timers of all other runs stop
+/// waiting for it.
 constexpr int recovery_patience = 16;
 
-/// Of a message that needs a file of its own, which cannot be written: this much of it is in the
-/// log.
+/// If the blob of a long message cannot be written, the log keeps this many bytes of the message.
 constexpr std::size_t short_text_bytes = 4096;
 
 std::string shortened(std::string text) {
@@ -68,7 +67,7 @@ void engine_core::resume(durable_run& run) {
   pump_->wake();
 }
 
-// It is not in memory: the alarm brings it back.
+// The run is not in memory: the alarm resumes it.
 void engine_core::set_alarm(durable_run& run, std::uint64_t when, std::uint64_t order) {
   run.alarm = std::make_unique<run_timer>();
   run.alarm->run = &run;
@@ -184,7 +183,7 @@ void engine_core::drive(durable_run& run) {
   durable_run::progress how = durable_run::progress::blocked;
   try {
     how = run.drive();
-  } catch (...) {  // the disk gave no answer about another run
+  } catch (...) {  // a disk error about another run
     if (!running()) return;
     run.block(message_of(std::current_exception()));
   }
@@ -221,7 +220,7 @@ journal::appended engine_core::record_end(durable_run& run) {
                 payload.view());
 }
 
-// A result that cannot be written is the run's failure: its steps are done and not to be repeated.
+// A result that cannot be written fails the run: its steps are done and must not be repeated.
 void engine_core::end_run(durable_run& run) {
   run.outcome = run.take_result();
   --live_;
@@ -238,8 +237,8 @@ void engine_core::end_run(durable_run& run) {
   (void)note_end(run, at);
 }
 
-// The runs that it has called go on without it, and are asked to end. A message that is too long
-// for the space on the disk is shortened.
+// The runs that it called are cancelled, but not waited for. A message that cannot be written is
+// shortened.
 void engine_core::end_blocked(durable_run& run) {
   std::string text("cancelled while it was blocked, so its cleanup did not run");
   if (!run.cancelled_blocked->empty()) text.append(" (").append(*run.cancelled_blocked).append(")");
@@ -342,7 +341,7 @@ void engine_core::tell_blocked(const durable_run& run) {
   std::fputs(line.c_str(), stderr);
 }
 
-// Its steps refer to its frames: they end first.
+// Steps refer to the run's frames, so they end first.
 void engine_core::stop_blocked(durable_run& run) {
   if (!run.live->jobs.empty()) {
     const auto jobs = run.live->jobs;
@@ -359,8 +358,8 @@ void engine_core::step_lost(durable_run& run) noexcept {
   if (run.state == durable::run_state::blocked && run.live->jobs.empty()) stop_blocked(run);
 }
 
-// One that was told something while it ran is ready already, and is not to be suspended; nor is one
-// with steps under way, whose answers make it ready.
+// A run that got a completion while it ran is already ready; a run with steps under way is made
+// ready by their answers. Neither is suspended.
 void engine_core::park(durable_run& run) {
   unpark(run);
   if (run.listed || !run.may_be_evicted()) return;
@@ -374,7 +373,7 @@ void engine_core::unpark(durable_run& run) noexcept {
   run.parked_at.reset();
 }
 
-// Those who have been parked longest; their next timer wakes them again.
+// Suspends the runs that have been parked longest; their next timer or completion resumes them.
 void engine_core::suspend_some() {
   for (auto at = parked_.begin(); at != parked_.end() && live_ > setup_.max_live;) {
     durable_run& run = **at;
@@ -387,7 +386,7 @@ void engine_core::suspend_some() {
     const std::uint64_t when = sleeps ? first->when : 0;
     const std::uint64_t order = sleeps ? first->order : 0;
     unpark(run);
-    // One whose timer is due would come back at once: the timer makes it ready.
+    // A run whose timer is due would be resumed at once: its timer makes it ready.
     if (sleeps && when <= ticks_of(wall_now())) continue;
     run.evict("suspended to save memory");
     --live_;

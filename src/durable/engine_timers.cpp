@@ -30,8 +30,8 @@ void engine_core::forget_timers() noexcept {
   timers_.clear();
 }
 
-// The alarm is one of the monotonic clock. Where the wall clock may be set, or the machine be
-// suspended, without a word, it also goes off in between, to look again.
+// The alarm runs on the monotonic clock. Where the wall clock can be set, or the machine suspended,
+// without notice, it also expires in between to check the wall clock.
 void engine_core::arm_alarm() {
   if (alarm_.armed()) host_.cancel_deadline(alarm_);
   if (timers_.empty() || to_recover_ > 0 || !running()) return;
@@ -42,7 +42,7 @@ void engine_core::arm_alarm() {
   host_.arm_deadline(alarm_, saturating_add(host_.now(), pause), host_.next_order());
 }
 
-// Sleeps of one instant fire together; a limit fires when what they woke has run.
+// Due sleeps up to the next limit fire together; a limit fires alone, after what they woke has run.
 void engine_core::fire_due() {
   if (!running()) return;
   const wall_time now = wall_now();

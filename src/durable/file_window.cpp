@@ -20,7 +20,7 @@ void file_window::fill(std::uint64_t offset) {
   if (skipped < filled_) std::memmove(buffer_.data(), buffer_.data() + skipped, filled_ - skipped);
   filled_ -= skipped;
   begin_ = offset;
-  // All that there is room for, but not more than the file has, which in simulations is little.
+  // Fills the buffer, but not beyond the size of the file, which is small in simulations.
   const std::uint64_t size = file_->size();
   if (buffer_.size() < capacity)
     buffer_.resize(static_cast<std::size_t>(

@@ -35,7 +35,7 @@ class file_window {
   std::vector<std::byte> buffer_;
   std::uint64_t begin_ = 0;
   std::size_t filled_ = 0;
-  bool at_end_ = false;  // there is nothing behind what the buffer holds
+  bool at_end_ = false;  // the file has nothing after what the buffer holds
 };
 
 }  // namespace weir::detail

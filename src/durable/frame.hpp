@@ -2,9 +2,9 @@
 // Segment headers, frames and records as bytes: pure functions. docs/journal-format.md is the
 // specification; the comments here say only what the code needs.
 //
-// Ensures: decoding never reads outside of the bytes it was given, whatever they are. What it
-// accepts has the right checksum, which begins with the journal's secret, so bytes of another
-// journal are never taken for ones of this.
+// Ensures: decoding never reads outside of the bytes it was given, whatever they are. The checksums
+// of frames and records are seeded with the journal's secret, so bytes of another journal pass only
+// by a 32-bit collision.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ inline constexpr std::uint16_t record_engine_flags = 0x00ff;
 
 using journal_secret = std::array<unsigned char, 16>;
 
-/// What the checksums of frames and records begin with.
+/// The seed of the checksums of frames and records.
 std::uint32_t checksum_seed(const journal_secret& secret) noexcept;
 
 constexpr std::uint64_t aligned(std::uint64_t offset) noexcept {
@@ -44,7 +44,7 @@ struct segment_header {
   std::uint32_t version = journal_version;
   std::uint32_t key_id = 0;  // 0: not encrypted
   std::uint64_t number = 0;
-  std::uint64_t epoch = 0;      // of the open in which it was begun
+  std::uint64_t epoch = 0;      // of the open that began it
   std::uint64_t first_lsn = 0;  // everything before it was durable when this was written
   journal_secret secret{};
   std::uint32_t bytes = 0;  // of the segment
@@ -60,7 +60,7 @@ bool is_blank(std::span<const std::byte> bytes) noexcept;
 // ------------------------------------------------------------------ frames
 
 struct frame_head {
-  std::uint32_t bytes = 0;    // all of it: header, records, padding
+  std::uint32_t bytes = 0;    // the whole frame: header, records, padding
   std::uint32_t records = 0;  // at least 1
   std::uint64_t first_lsn = 0;
   std::uint64_t durable_lsn = 0;  // known to be durable when the frame was made; < first_lsn
@@ -73,8 +73,8 @@ struct frame_head {
 /// Writes the header of a frame whose records and padding are there already.
 /// Requires: `frame.size() == head.bytes`.
 void seal(const frame_head& head, std::span<std::byte> frame, std::uint32_t seed) noexcept;
-/// What stands in a frame's first bytes; nullopt if no frame can begin so. The checksum is not
-/// looked at.
+/// The header in a frame's first bytes; nullopt if no frame can begin so. Does not verify the
+/// checksum.
 std::optional<frame_head> peek_frame(std::span<const std::byte> bytes) noexcept;
 /// Requires: `frame` has at least frame_header_bytes.
 bool checksum_fits(std::span<const std::byte> frame, std::uint32_t seed) noexcept;
@@ -93,22 +93,22 @@ struct record_view {
   std::string_view payload;
 };
 
-/// How many bytes the record that begins here has; 0 if fewer than a header are given.
+/// The size of the record that begins here; 0 if fewer bytes than a header are given.
 std::uint64_t record_size(std::span<const std::byte> bytes) noexcept;
-/// The record at the beginning of `bytes`; nullopt if it is damaged or does not lie inside.
+/// The record at the beginning of `bytes`; nullopt if it is damaged or incomplete.
 std::optional<record_view> decode_record(std::span<const std::byte> bytes,
                                          std::uint32_t seed) noexcept;
 
-/// The records of a frame whose checksum fits, which is why theirs are not looked at again.
+/// The records of a frame whose checksum was verified; their own checksums are not verified again.
 class record_cursor {
  public:
   explicit record_cursor(std::span<const std::byte> frame) noexcept : frame_(frame) {}
 
-  /// Where in the frame the next record begins.
+  /// The offset in the frame at which the next record begins.
   std::size_t offset() const noexcept { return offset_; }
-  /// False if no record lies here.
+  /// False if there is no record here.
   bool next(record_view& into) noexcept;
-  /// Nothing but padding is left.
+  /// Only padding is left.
   bool at_end() const noexcept;
 
  private:

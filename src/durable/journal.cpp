@@ -63,7 +63,7 @@ void make_journal_directory(const journal_files& files) {
     raise(errc::invalid_argument, "journal '" + files.directory +
                                       "' is a file, or below one; give the path of a directory");
   }
-  // The manifest is the last thing that is made of a new journal; once it is there, so is the name.
+  // The manifest of a new journal is written last; once it exists, the directory's name is durable.
   if (!files.disk->exists(files.path(manifest_name))) files.sync_names(parent_of(files.directory));
 }
 
@@ -80,8 +80,8 @@ std::unique_ptr<disk_lock> lock_journal(const journal_files& files) {
 
 }  // namespace
 
-/// Invariants: `pending_` and `layout_` belong to the loop, `writer_` to whoever commits. `cause_`
-/// is written once, before `broken_` is set.
+/// Invariants: `pending_` and `layout_` (but for its constant seed) belong to the loop, `writer_`
+/// to the committing thread. `cause_` is written once, before `broken_` is set.
 class journal::parts {
  public:
   explicit parts(journal_options options)
@@ -146,7 +146,7 @@ void journal::parts::open(record_reader& reader) {
     start(r.run(reader));
     lock_ = std::move(lock);
   } catch (const std::system_error&) {
-    // Of the disk, or weir's own; what else a reader throws is the caller's.
+    // From the disk or from weir itself; other exceptions of a reader belong to the caller.
     throw error(journal_error(files_.directory, std::current_exception()));
   }
 }
@@ -199,13 +199,13 @@ record_place journal::parts::append_inline(const record_head& head, std::string_
   try {
     return layout_->append(*pending_, head, payload);
   } catch (...) {
-    // Memory ran out in the middle of a frame, which must not be written so.
+    // Memory ran out in the middle of a frame, which must not be written incomplete.
     fail(std::current_exception());
     throw error(*cause_);
   }
 }
 
-/// Nothing refers to it yet, so whatever fails here is the failure of one operation.
+/// Nothing refers to the payload yet, so an error here fails only this operation.
 blob_name journal::parts::write_payload(std::string_view payload) {
   const blob_name name = name_blob(payload);
   if (pending_->find(name) != nullptr) return name;
@@ -261,7 +261,7 @@ void journal::parts::close() {
   }
 }
 
-/// Both threads may fail; the first cause stays.
+/// Both threads may fail; the first cause is kept.
 void journal::parts::fail(const std::exception_ptr& cause) {
   std::call_once(failing_, [&] {
     cause_.emplace(journal_error(files_.directory, cause));
@@ -289,7 +289,7 @@ record_head journal::parts::read(record_place place, std::string& payload) {
   }
 }
 
-/// False if the batch does not hold the place.
+/// False if the place is not in the batch.
 bool journal::parts::read_from(const log_batch& batch, record_place place, record_head& head,
                                std::string& payload) const {
   const auto bytes = batch.find(place);
@@ -305,7 +305,7 @@ bool journal::parts::read_from(const log_batch& batch, record_place place, recor
   return true;
 }
 
-// ------------------------------------------------------------------ the public face
+// ------------------------------------------------------------------ journal
 
 journal::journal(journal_options options) : parts_(std::make_unique<parts>(std::move(options))) {}
 journal::~journal() = default;

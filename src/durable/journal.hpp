@@ -27,51 +27,51 @@ struct journal_options {
   /// A batch with more bytes than this becomes several frames; at most 256 KiB.
   std::uint64_t frame_bytes = std::uint64_t{256} << 10;
   bool sync = true;
-  weir::disk* disk = nullptr;  // null: the machine's
-  /// The secret of a journal that is made; nullopt: from the system's generator.
+  weir::disk* disk = nullptr;  // null: the real disk
+  /// The secret of a new journal; nullopt: from the system's generator.
   std::optional<std::array<unsigned char, 16>> secret = std::nullopt;
 };
 
-/// A payload could not be written. Nothing refers to it, nothing was appended, and the journal goes
-/// on.
+/// A payload could not be written. Nothing refers to it, nothing was appended, and the journal
+/// remains usable.
 class payload_error : public error {
  public:
   using error::error;
 };
 
-/// A part of the journal on its way to the disk: made by `take`, written by `commit`, given back
-/// to `committed`.
+/// A part of the journal on its way to the disk: made by `take`, written by `commit`, returned to
+/// `committed`.
 class journal_batch {
  private:
   friend class journal;
   explicit journal_batch(std::shared_ptr<log_batch> content) : content_(std::move(content)) {}
 
-  std::shared_ptr<log_batch> content_;  // shared with the journal, which may still be asked for it
+  std::shared_ptr<log_batch> content_;  // shared with the journal, which may still read it
 };
 
-/// Requires: all calls on one thread (the engine's loop), but `commit`, which may be called on
-/// another one, one batch at a time, in the order of `take`.
+/// Requires: all calls on one thread (the engine's loop), except `commit`, which may be called on
+/// another thread, one batch at a time, in the order of `take`.
 /// Ensures: a record with an LSN up to `durable_lsn()` survives every crash from then on, unless
-/// `sync` is off; records survive in order, so what is durable is a prefix of what was appended.
+/// `sync` is off; records survive in order, so the durable records are a prefix of those appended.
 /// Errors: weir::error with errc::journal_locked, journal_corrupt (names file and offset),
-/// journal_failed (the disk; the text has the system's), journal_full (no space), invalid_argument.
-/// Of these only what `commit` throws is for good, and not even that if the journal has not failed.
-/// Threads: the writer's thread shares nothing with the loop but the batch it was given.
+/// journal_failed (the disk; includes the text of the system), journal_full (no space),
+/// invalid_argument. An error of `commit` or `append` is permanent if `failed()` is true after it.
+/// Threads: the writer's thread shares with the loop only the batch it was given, constants, and
+/// whether the journal has failed.
 class journal {
  public:
   explicit journal(journal_options options);
   journal(const journal&) = delete;
   journal& operator=(const journal&) = delete;
-  /// Closes the files and gives up the lock. What was not committed is lost, as by a crash.
+  /// Closes the files and releases the lock. Uncommitted records are lost, as in a crash.
   ~journal();
-  /// The last call before that, if it is not a crash: writes down what is durable and which segment
-  /// is the last, so that a file that is cut or missing is noticed. Nothing depends on it.
-  /// REQUIRES: `commit` is not under way.
+  /// The last call before the destructor in a clean shutdown: records what is durable and which
+  /// segment is the last, so that a cut or missing file is detected. Optional.
+  /// REQUIRES: no `commit` is under way.
   void close();
 
-  /// Locks the directory (it is made if there is none), reads the log, cuts a torn tail and makes
-  /// sure that all that was read is on the disk. A journal that refuses to open leaves its files
-  /// as they were.
+  /// Locks the directory (creates it if there is none), reads the log, cuts a torn tail and makes
+  /// all that was read durable. A journal that refuses to open leaves its files unchanged.
   void open(record_reader& reader);
 
   /// 16 secret bytes, made with the journal; they survive the loss of the manifest.
@@ -81,32 +81,32 @@ class journal {
     std::uint64_t lsn;
     record_place place;
   };
-  /// Adds a record to the end; it is in memory until its batch is committed. The content of a
-  /// large payload is written at once, not synced: what fails then is a payload_error.
+  /// Appends a record; it is in memory until its batch is committed. The content of a large payload
+  /// is written at once and not synced: an error in that is a payload_error.
   appended append(const record_head& head, std::string_view payload);
 
   /// The LSN of the last record appended; 0 if there is none.
   std::uint64_t last_lsn() const noexcept;
   std::uint64_t durable_lsn() const noexcept;
 
-  /// What was appended since the last call; null if nothing was, or if a batch is out.
+  /// The records appended since the last call; null if there are none, or if a batch is out.
   std::unique_ptr<journal_batch> take();
-  /// As `take`, also if nothing was appended: committing it looks for room.
+  /// As `take`, but never null for lack of records: committing the batch checks for room.
   std::unique_ptr<journal_batch> take_to_look_for_room();
   /// Blocks: writes the batch (blobs first) and syncs. If there is no space for the next segment,
-  /// errc::journal_full: the batch stays out, and may be committed again. After any other error the
-  /// journal has failed: it is never retried.
+  /// errc::journal_full: the batch stays out and may be committed again. After any other disk error
+  /// the journal has failed and never retries.
   void commit(journal_batch& batch);
   bool failed() const noexcept;
   /// The batch is on the disk (`commit` returned).
   void committed(std::unique_ptr<journal_batch> batch) noexcept;
 
-  /// The record at a place that `append` or `open` gave, also one that is not on the disk yet.
-  /// Blocks. The payload is written to `payload`.
+  /// The record at a place that `append` or `open` gave, even if it is not on the disk yet. Blocks.
+  /// The payload is stored in `payload`.
   record_head read(record_place place, std::string& payload);
 
-  /// The next segment could not be prepared for want of space: what there is suffices to end some
-  /// of what runs, so nothing new should be begun.
+  /// The next segment could not be prepared for lack of space. What is left suffices to finish some
+  /// runs, so no new ones should begin.
   bool short_of_space() const noexcept;
 
  private:

@@ -14,8 +14,8 @@ namespace weir::detail {
 [[noreturn]] void raise_corrupt(const std::string& file, std::uint64_t offset,
                                 const std::string& why);
 
-/// Any error of a call on the journal's files as one of weir: no space is errc::journal_full,
-/// errors of weir stay what they are, everything else is errc::journal_failed.
+/// Converts any error of a call on the journal's files: no space becomes errc::journal_full, errors
+/// of weir stay unchanged, everything else becomes errc::journal_failed.
 error journal_error(const std::string& directory, const std::exception_ptr& cause);
 
 bool is_no_space(const std::exception& e) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a journal's files are, what they are called, and how they are made to last.
+// A journal's files: where they are, their names, and how they are made durable.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace weir::detail {
 struct journal_files {
   weir::disk* disk;
   std::string directory;
-  bool sync;  // off: nothing is made to last, for tests of other things
+  bool sync;  // off: nothing is synced, for tests of other things
 
   std::string path(std::string_view name) const { return directory + "/" + std::string(name); }
   void sync_file(disk_file& file) const {
@@ -31,8 +31,8 @@ struct journal_files {
 inline constexpr std::string_view lock_name = "LOCK";
 inline constexpr std::string_view manifest_name = "MANIFEST";
 inline constexpr std::string_view blob_directory = "blob";
-/// A file is written under its name and this, and renamed when it is complete; so whatever has
-/// its own name is complete, and whatever has this one can be thrown away.
+/// A file is written under its name plus this suffix and renamed when complete. So a file without
+/// the suffix is complete, and a file with it can be removed.
 inline constexpr std::string_view unfinished = ".new";
 
 inline constexpr std::uint64_t segment_bytes_min = std::uint64_t{64} << 10;
@@ -42,18 +42,18 @@ std::string segment_name(std::uint64_t number);
 /// nullopt if the name is not of that form.
 std::optional<std::uint64_t> segment_number(std::string_view name);
 
-/// What cannot be removed is thrown away by the next open; the error that led here is the one to
-/// tell.
+/// What cannot be removed now is removed by the next open; the caller reports the error that led
+/// here.
 bool try_to_unlink(disk& on, const std::string& path) noexcept;
 
-/// Writes a small file so that it is there completely or not at all, and lasts.
+/// Writes a small file atomically and makes it durable.
 void write_whole(const journal_files& files, const std::string& directory, const std::string& name,
                  std::span<const std::byte> content);
-/// Writes zeros; they are what is written most, so from a page that is always there.
+/// Writes zeros from a constant buffer, because zeros are what is written most.
 void write_zeros(disk_file& file, std::uint64_t from, std::uint64_t to);
 
-/// Makes a segment file of zeros, in steps, because writing all of it takes longer than anybody
-/// who waits for a commit likes to wait.
+/// Makes a segment file of zeros, in steps, because writing all of it at once would delay commits
+/// too long.
 class segment_maker {
  public:
   segment_maker(const journal_files& files, std::uint64_t number, std::uint64_t bytes);
@@ -61,10 +61,10 @@ class segment_maker {
   segment_maker& operator=(const segment_maker&) = delete;
   ~segment_maker();
 
-  /// What stands at the beginning instead of zeros.
+  /// The bytes at the beginning instead of zeros.
   void begin_with(std::span<const std::byte> header) { header_ = header; }
-  /// Writes up to so many bytes; true when the file is there, complete, and lasts. What fails is
-  /// undone as far as possible and may be tried again, with another maker.
+  /// Writes up to `at_most` bytes; returns true when the file is complete and durable. A failure is
+  /// undone as far as possible; retry with another maker.
   bool step(std::uint64_t at_most);
   std::uint64_t number() const noexcept { return number_; }
   std::uint64_t bytes() const noexcept { return bytes_; }

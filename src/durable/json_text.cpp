@@ -18,7 +18,7 @@ std::uint32_t byte_at(std::string_view bytes, std::size_t i) {
   return static_cast<unsigned char>(bytes[i]);
 }
 
-/// How many bytes the character at `i` has in UTF-8; 0 if there is none.
+/// The length of the UTF-8 character at `i` in bytes; 0 if it is invalid.
 std::size_t utf8_length(std::string_view bytes, std::size_t i) noexcept {
   const std::uint32_t first = byte_at(bytes, i);
   if (first < 0x80) return 1;
@@ -33,7 +33,8 @@ std::size_t utf8_length(std::string_view bytes, std::size_t i) noexcept {
   return overlong || surrogate || too_high ? 0 : length;
 }
 
-/// Whether these bytes, eight at most, are ASCII; most text is, and this is faster than by bytes.
+/// Whether these bytes, eight at most, are ASCII. Most text is, and this is faster than byte by
+/// byte.
 bool is_ascii(std::string_view bytes) noexcept {
   std::uint64_t word = 0;
   std::memcpy(&word, bytes.data(), bytes.size());

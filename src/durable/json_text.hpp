@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the writer and the reader of JSON must agree on: tags, base64, quotation marks.
+// Shared by the writer and the reader of JSON: tags, base64, quoting.
 #pragma once
 
 #include <array>
@@ -16,17 +16,17 @@ inline constexpr std::string_view float_inf = "inf";
 inline constexpr std::string_view float_minus_inf = "-inf";
 
 std::string base64(std::string_view bytes);
-/// Reads what `base64` writes into `bytes`; false for anything else.
+/// Decodes the output of `base64` into `bytes`; false for any other text.
 bool from_base64(std::string_view text, std::string& bytes);
 
 inline bool is_plain(char c) {
   return static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\';
 }
 
-/// The way JSON writes a character that is not plain.
+/// The JSON escape of a character that is not plain.
 std::string_view escaped(char c, std::array<char, 6>& room);
 
-/// Gives `sink` the text between quotation marks, in pieces.
+/// Passes the quoted text to `sink`, in pieces.
 template <class Sink>
 void quote(std::string_view utf8, Sink sink) {
   sink("\"");

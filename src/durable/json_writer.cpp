@@ -29,7 +29,7 @@ void json_writer::append(std::string_view text) {
   if (bytes_ <= json_bytes_max)
     text_.append(text);
   else if (!text_.empty())
-    std::string().swap(text_);  // from here on the bytes are only counted, for the error
+    std::string().swap(text_);  // from here on bytes are only counted, for the error
 }
 
 void json_writer::append_quoted(std::string_view utf8) {

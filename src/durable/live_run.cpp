@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The world of a run: its clock, its chance, its fibers and its commands.
+// The state of a run in memory: its clock, random numbers, fibers and commands.
 #include "durable/engine_core.hpp"
 #include "durable/run.hpp"
 
@@ -23,7 +23,7 @@ std::uint64_t mix(std::uint64_t z) noexcept {
 
 }  // namespace
 
-// ------------------------------------------------------------------ clock and chance
+// ------------------------------------------------------------------ clock and random numbers
 
 time_point run_environment::now() { return time_point(run_.clock().time_since_epoch()); }
 wall_time run_environment::wall_now() { return run_.clock(); }
@@ -33,15 +33,15 @@ void run_environment::frame_failed(const std::exception_ptr& error) noexcept {
   run_.host().env().frame_failed(error);
 }
 
-// Numbers of one fiber do not depend on what others draw.
+// The numbers of one fiber do not depend on what other fibers draw.
 std::uint64_t durable_run::next_number() {
   live_run::fiber_record& f = running_fiber();
   const std::uint64_t stream = mix(seed + 0x9e3779b97f4a7c15U * (f.id + std::uint64_t{1}));
   return mix(stream + 0x9e3779b97f4a7c15U * ++f.numbers);
 }
 
-// Two runs of one id, of different journals or one after the other, have different seeds; that
-// itself is not told, because the run's random numbers follow from it.
+// Two runs with one id, in different journals or one after the other, have different seeds. The key
+// contains a hash of the seed: the seed itself would reveal the run's random numbers.
 std::string durable_run::step_key(std::uint64_t key) const {
   char text[24];
   std::snprintf(text, sizeof text, ".%016llx",
@@ -61,8 +61,9 @@ live_run::fiber_record& durable_run::running_fiber() {
   return found == live->fibers.end() ? live->outside : found->second;
 }
 
-// A fiber is known by the way to it: who spawned it, and as which of its children. So the numbers
-// of others do not change when one spawns more.
+// A fiber's number follows from its path: its spawner, and its position among the spawner's
+// children. So spawning more fibers does not change the numbers of others, except in a hash
+// collision.
 void durable_run::fiber_begins(fiber& f) {
   live_run::fiber_record& spawner = running_fiber();
   auto number = static_cast<std::uint32_t>(
@@ -73,7 +74,7 @@ void durable_run::fiber_begins(fiber& f) {
 
 void durable_run::fiber_ended(fiber& f) noexcept {
   if (live == nullptr) return;
-  live->fibers.erase(&f);  // its number stays taken
+  live->fibers.erase(&f);  // its number is not reused
 }
 
 // ------------------------------------------------------------------ commands
@@ -86,7 +87,7 @@ std::string name_of(command_kind kind, std::string_view name) {
   return text;
 }
 
-/// Timers have no place of their own: the line of the user that waits.
+/// Timers carry no source location: uses the line of user code that waits.
 std::string place_of(std::source_location site) {
   return site.line() == 0 ? running_place() : detail::text_of(site);
 }
@@ -134,8 +135,8 @@ durable_run::issued_command durable_run::command(command_kind kind, std::string_
   return {key, number, 0};
 }
 
-// A run that is sent for was started before the command is known, so that none is lost in between;
-// it is found by its id if that was done before.
+// The run of a send was started before its command is recorded, so that a crash in between does not
+// lose it; if it was started before, it is found by its id.
 record_place durable_run::record(const live_run::fresh_command& c) {
   payload_writer payload;
   command_record{c.name, c.digest, c.number}.write(payload);
@@ -228,7 +229,7 @@ void durable_run::require_fits_awakeable(std::uint64_t command, std::string_view
   require_fits(found->second.type, command_kind::awakeable, {}, id, value);
 }
 
-// Who waits first gets it, unless another one is on its way.
+// The first waiter gets the signal, unless an earlier signal is on its way.
 void durable_run::require_fits_signal(std::string_view name, std::string_view value) const {
   if (live == nullptr || live->replaying) return;
   const auto found = live->signals.find(name);
@@ -274,7 +275,7 @@ void durable_run::issue(command_wait& w) {
   if (!live->replaying) start(w);
 }
 
-// A wait for a step or a call ends when the journal knows how that ended; all others at once.
+// A wait for a step or a call ends when the end of that is recorded; all others end at once.
 cancel_result durable_run::withdraw(command_wait& w) noexcept {
   if (wait_list* waiting = waiters_of(w)) {
     ++list_visits;

@@ -7,7 +7,7 @@ namespace weir::detail {
 
 namespace {
 
-/// A batch that needed more than this gives it back.
+/// A larger buffer is freed when the batch is cleared.
 constexpr std::size_t kept_bytes_max = std::size_t{4} << 20;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Records in memory on their way to the disk, laid out as they will lie in the segments.
+// Records in memory on their way to the disk, laid out as they will be in the segments.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@
 
 namespace weir::detail {
 
-/// Invariants: `bytes` is what will be written, in the order of the log. Each extent is a part of
-/// it that goes to one segment, without a gap, and reaches to the begin of the next; all but the
-/// first begin their segment, with its header. Frames lie inside of extents; their headers are
+/// Invariants: `bytes` is what will be written, in the order of the log. Each extent is a
+/// contiguous part of it that goes to one segment and ends where the next extent begins; all but
+/// the first begin their segment, with its header. Frames are inside extents; their headers are
 /// empty until `seal`.
 struct log_batch {
   struct extent {
@@ -37,21 +37,21 @@ struct log_batch {
   std::vector<blob_draft> drafts;                                    // of them
   std::uint64_t last_lsn = 0;
   std::uint64_t durable_lsn = 0;  // when the batch was taken
-  bool look_for_room = false;     // the next segment is to be prepared if it is not
-  bool short_of_space = false;    // what the writer found out
+  bool look_for_room = false;     // prepare the next segment unless it is ready
+  bool short_of_space = false;    // set by the writer
 
   bool empty() const noexcept { return frames.empty(); }
-  /// Keeps the memory, unless it is a lot.
+  /// Keeps the memory, unless it is large.
   void clear() noexcept;
   std::span<const std::byte> bytes_of(std::size_t extent) const noexcept;
-  /// From a place to the end of its extent; nothing if the place is not in here.
+  /// From a place to the end of its extent; nullopt if the place is not in this batch.
   std::optional<std::span<const std::byte>> find(record_place place) const noexcept;
   const std::string* find(const blob_name& name) const noexcept;
   /// Writes the headers of all frames.
   void seal(std::uint64_t epoch, std::uint32_t seed) noexcept;
 };
 
-/// Where the log ends, and how it goes on: puts records into frames and frames into segments.
+/// Lays out the end of the log: puts records into frames and frames into segments.
 class log_layout {
  public:
   struct start {
@@ -69,7 +69,7 @@ class log_layout {
 
   /// Requires: a record of this size fits into a new segment.
   record_place append(log_batch& batch, const record_head& head, std::string_view payload);
-  /// Ends the frame that was begun, because the batch is leaving.
+  /// Ends the open frame, because the batch is about to be taken.
   void close_frame(log_batch& batch);
   std::uint64_t next_lsn() const noexcept { return at_.next_lsn; }
   std::uint32_t seed() const noexcept { return seed_; }

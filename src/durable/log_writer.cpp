@@ -11,9 +11,9 @@ namespace weir::detail {
 
 namespace {
 
-/// How much of the next segment a commit writes at least; takes about a millisecond. Four times
-/// what the commit wrote itself, because the segment must be ready before the rest of the present
-/// one is used, which may be a little less than half of it.
+/// A commit writes at least this much of the next segment, which takes about a millisecond, and at
+/// least four times what it wrote itself: the next segment must be ready before the rest of the
+/// current one is used, which may be a little less than half of it.
 constexpr std::uint64_t prepared_at_once = std::uint64_t{1} << 20;
 constexpr std::uint64_t prepared_per_byte = 4;
 
@@ -26,7 +26,7 @@ void log_writer::write(log_batch& batch) {
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < batch.extents.size(); ++i) {
     const log_batch::extent& e = batch.extents[i];
-    if (e.segment < at_.segment) continue;  // an earlier attempt came further
+    if (e.segment < at_.segment) continue;  // written by an earlier attempt
     if (e.segment != at_.segment) {
       if (i > 0) files_.sync_file(*at_.file);
       next_segment();
@@ -57,8 +57,8 @@ void log_writer::note(std::uint64_t durable_lsn, bool closed) {
 
 void log_writer::note_close(std::uint64_t durable_lsn) { note(durable_lsn, true); }
 
-// It is proof of what is on the disk already, so a disk without space can do without it until the
-// next commit.
+// The manifest only proves what is already on the disk, so if there is no space for it, it can wait
+// for the next commit.
 void log_writer::note_segment(std::uint64_t durable_lsn) {
   try {
     note(durable_lsn, false);

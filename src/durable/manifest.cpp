@@ -58,7 +58,7 @@ std::optional<manifest> read_manifest(const journal_files& files) {
   const std::string path = files.path(manifest_name);
   if (!files.disk->exists(path)) return std::nullopt;
   const auto file = files.disk->open(path, open_mode::read);
-  // One byte more than it has, to notice a file that is too long.
+  // One extra byte, to detect a file that is too long.
   std::array<std::byte, manifest_bytes + 1> bytes{};
   const std::size_t n = read_up_to(*file, bytes, 0);
   return decode_manifest(std::span(bytes).first(n));

@@ -6,7 +6,7 @@
 
 namespace weir::detail {
 
-/// What the log knows of a record besides its payload.
+/// The fields of a record besides its payload.
 struct record_head {
   std::uint16_t type = 0;   // never 0
   std::uint16_t flags = 0;  // the lower eight bits are the engine's, the upper ones the log's
@@ -15,8 +15,8 @@ struct record_head {
   std::uint32_t index = 0;
 };
 
-/// Where a record lies: the number of its segment and the offset in it, as one number that grows
-/// along the log.
+/// The position of a record: the number of its segment and the offset in it, as one number that
+/// grows along the log.
 using record_place = std::uint64_t;
 
 constexpr record_place make_place(std::uint64_t segment, std::uint64_t offset) noexcept {
@@ -25,11 +25,10 @@ constexpr record_place make_place(std::uint64_t segment, std::uint64_t offset) n
 constexpr std::uint64_t segment_of(record_place place) noexcept { return place >> 32; }
 constexpr std::uint64_t offset_of(record_place place) noexcept { return place & 0xffff'ffff; }
 
-/// Sees the records of a journal that is being opened, in order.
+/// Receives the records of a journal that is being opened, in order.
 class record_reader {
  public:
-  /// `payload` is valid during the call; of a record whose payload is kept in a blob it is the
-  /// payload, too.
+  /// `payload` is valid during the call. If it is stored in a blob, it is the content of the blob.
   virtual void see(const record_head& head, std::string_view payload, std::uint64_t lsn,
                    record_place place) = 0;
 

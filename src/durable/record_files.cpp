@@ -13,7 +13,7 @@ namespace weir::detail {
 namespace {
 
 constexpr std::size_t open_max = 16;
-/// Most records are smaller, so that one call reads them.
+/// Most records are smaller, so one call reads them.
 constexpr std::size_t read_at_first = 1024;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Single records read from the disk, long after they were written.
+// Reads single records from the disk, long after they were written.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class record_files {
  public:
   explicit record_files(const journal_files& files) : files_(files) {}
 
-  /// A record that is damaged, or a place where none begins, is errc::journal_corrupt.
+  /// Throws errc::journal_corrupt if the record is damaged or none begins here.
   record_head read(record_place place, std::uint32_t seed, std::string& payload);
   [[noreturn]] static void raise_no_record(const journal_files& files, record_place place);
 
@@ -29,7 +29,7 @@ class record_files {
     std::unique_ptr<disk_file> file;
   };
   disk_file& open(std::uint64_t segment);
-  /// So many bytes from a place on, fewer at the end of the file.
+  /// Loads `n` bytes from a place on; fewer at the end of the file.
   std::size_t load_bytes(record_place place, std::size_t n);
 
   const journal_files& files_;

@@ -12,11 +12,11 @@ namespace weir::detail {
 
 namespace {
 
-/// Opens that a lost manifest knew of and of which nothing else tells: at most so many, we say.
+/// Upper bound on the opens that only a lost manifest recorded.
 constexpr std::uint64_t lost_epochs = std::uint64_t{1} << 16;
 
-/// How many zeros `bytes` begins with, in steps of eight. Most of a journal's last segment is zero,
-/// so that eight words are looked at together.
+/// The number of leading zero bytes, in steps of eight. Most of a journal's last segment is zero,
+/// so eight words are checked together.
 std::size_t leading_zeros(std::span<const std::byte> bytes) noexcept {
   constexpr std::size_t word = 8;
   constexpr std::size_t block = 8 * word;
@@ -49,7 +49,8 @@ recovered recovery::run(record_reader& reader) {
     rebuilt_ = !manifest_;
     read_segments(reader);
     check_end();
-    // A manifest is written when the name of the first segment lasts; without one it may not.
+    // The manifest is written after the first segment's name is durable; without a manifest, that
+    // name may not be.
     if (!manifest_ && next_lsn_ == 1) create();
     repair();
   }
@@ -65,7 +66,7 @@ recovered recovery::run(record_reader& reader) {
           .known = known};
 }
 
-// ------------------------------------------------------------------ which segments there are
+// ------------------------------------------------------------------ finding segments
 
 void recovery::find_segments() {
   for (const std::string& name : files_.disk->list(files_.directory))
@@ -103,7 +104,7 @@ void recovery::check_segments() const {
     if (s.header) {
       check_header(s);
     } else if (i < begun || (!last && (!s.blank || segments_[i + 1].header))) {
-      // The first is complete before it has its name, and others are begun one after the other.
+      // The first is complete before it gets its name, and the others are begun in order.
       raise_corrupt(s.path, 0, "the header of the segment is damaged");
     }
   }
@@ -111,8 +112,8 @@ void recovery::check_segments() const {
     raise_corrupt(files_.path(segment_name(first + segments_.size())), 0, "the file is missing");
 }
 
-/// A prepared segment has the size that the manifest says; without a manifest, at least the
-/// smallest one. After a crash the last one that was begun may be cut.
+/// A prepared segment has the size given in the manifest; without a manifest, at least the minimum.
+/// After a crash the last segment that was begun may be cut.
 void recovery::check_size(const segment& s, bool last_begun) const {
   if (last_begun && !(manifest_ && manifest_->closed)) return;
   std::uint64_t made = segment_bytes_min;
@@ -137,7 +138,7 @@ void recovery::check_header(const segment& s) const {
   if (h.secret != ours) raise_corrupt(s.path, 40, "the segment is of another journal");
 }
 
-/// Takes over what manifest and headers say.
+/// Adopts what the manifest and the headers say.
 void recovery::adopt() {
   const segment_header& first = *segments_.front().header;
   secret_ = first.secret;
@@ -147,7 +148,7 @@ void recovery::adopt() {
   while (begun_ < segments_.size() && segments_[begun_].header) ++begun_;
 }
 
-// ------------------------------------------------------------------ what the log says
+// ------------------------------------------------------------------ reading the log
 
 void recovery::read_segments(record_reader& reader) {
   for (std::size_t i = 0; i < begun_; ++i) {
@@ -192,7 +193,7 @@ std::span<const std::byte> recovery::next_frame(const segment& s, std::uint64_t 
   head = *found;
   const auto frame = window_.at(offset, head.bytes);
   if (frame.size() < head.bytes || !checksum_fits(frame, seed_)) return {};
-  // What is left of an earlier life of this place may even have the LSN that comes next.
+  // A frame left over from an earlier epoch may even have the next LSN.
   if (head.epoch < epoch_) return {};
   if (head.first_lsn != next_lsn_)
     raise_corrupt(s.path, offset,
@@ -201,8 +202,8 @@ std::span<const std::byte> recovery::next_frame(const segment& s, std::uint64_t 
   return frame;
 }
 
-/// All frames of a batch carry the same durable LSN, which is the last one before the batch. The
-/// first frame of a segment proves nothing of the segment's header: they are written together.
+/// All frames of a batch carry the same durable LSN, the last one before the batch. The first frame
+/// of a segment does not prove the segment's header, because they are written together.
 void recovery::note_proof(std::uint64_t offset, const frame_head& head) noexcept {
   proven_ = std::max(proven_, head.durable_lsn);
   if (head.durable_lsn + 1 == head.first_lsn && offset > segment_header_bytes) unproven_ = offset;
@@ -229,7 +230,7 @@ void recovery::see_records(const segment& s, std::uint64_t offset, std::span<con
     raise_corrupt(s.path, offset + cursor.offset(), "the frame holds more than its records");
 }
 
-// ------------------------------------------------------------------ where it ends
+// ------------------------------------------------------------------ the end of the log
 
 void recovery::check_end() {
   const segment& last = segments_[begun_ - 1];
@@ -272,9 +273,9 @@ bool recovery::proves_loss(const segment& s, std::uint64_t offset) {
   return frame.size() == head->bytes && checksum_fits(frame, seed_);
 }
 
-// ------------------------------------------------------------------ what is written
+// ------------------------------------------------------------------ repair
 
-/// A journal of one segment without records.
+/// Makes a journal of one segment without records.
 void recovery::create() {
   segment s{.number = 1, .path = files_.path(segment_name(1)), .header = segment_header{}};
   s.size = segment_bytes_;
@@ -304,7 +305,7 @@ void recovery::repair() {
   const segment& last = segments_[begun_ - 1];
   const auto file = files_.disk->open(last.path, open_mode::read_write);
   rewrite(*file, unproven_, end_);
-  // A file that was cut gets its size back.
+  // Restores the size of a file that was cut.
   const bool was_cut = last.size < last.header->bytes;
   write_zeros(*file, end_, was_cut ? last.header->bytes : std::min(used_end_, last.size));
   files_.sync_file(*file);
@@ -322,9 +323,8 @@ void recovery::rewrite(disk_file& file, std::uint64_t from, std::uint64_t to) {
   }
 }
 
-/// A segment that was prepared saves the time to make it, and keeps its space; but nobody knows
-/// whether its name lasts, so it gets the name again. What a crash has left of one that was begun
-/// is removed.
+/// Keeping a prepared segment saves the time to make it and keeps its space. Its name may not be
+/// durable, so it is renamed again. What a crash left of a segment that was begun is removed.
 void recovery::keep_or_remove_next() {
   for (std::size_t i = begun_; i < segments_.size(); ++i) {
     const std::string& path = segments_[i].path;

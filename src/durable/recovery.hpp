@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Opening a journal: what of the log is read, what is cut, and what is refused.
+// Opening a journal: which part of the log is read, what is cut, and what is refused.
 //
-// The log is the longest prefix of frames that are intact, in order, and whose epochs do not fall.
-// Whether the end of it is where a crash tore it or where somebody damaged it is a question of
-// evidence: an LSN was durable if
-//   - the manifest says so: an open, the begin of a segment and a clean close write it,
-//   - a later segment was begun: that is done only after everything before it was synced,
-//   - an intact frame anywhere in its segment says so: each carries what was durable when it was
-//     made, and no frame ever says so of what a crash can still take away.
-// If the first LSN that is missing was durable, the journal is corrupt; else the tail is torn.
-// A segment has its whole size, on the disk, before it has its name, so a shorter file is corrupt.
-// The one exception is the last segment that was begun, if the journal was not closed: what is left
-// of it is judged by the evidence above, as everything that a crash leaves. A file that is missing
-// although the manifest says that it was begun is corrupt as well.
+// The log is the longest prefix of frames that are intact, in order, and whose epochs do not
+// decrease. Whether its end was torn by a crash or damaged later is decided by evidence: an LSN was
+// durable if
+//   - the manifest says so: it is written by an open, the begin of a segment and a clean close,
+//   - a later segment was begun: that happens only after everything before it was synced,
+//   - an intact frame anywhere in its segment says so: each frame carries the LSN that was durable
+//     when it was made, and never that of a record that a crash can still destroy.
+// If the first missing LSN was durable, the journal is corrupt; otherwise the tail is torn. A
+// segment has its whole size on the disk before it gets its name, so a shorter file is corrupt. The
+// one exception is the last segment that was begun, if the journal was not closed: its remains are
+// judged by the evidence above. A missing file that the manifest lists as begun is corrupt as well.
 //
-// Invariants: nothing is written before the whole log was read and found to be in order. What was
-// read but is not proven to be durable is written again and synced, because after a failed sync the
-// page cache shows what the disk never got.
+// Invariants: nothing is written before the whole log was read and found to be in order. Records
+// that were read but are not proven durable are written again and synced, because after a failed
+// sync the page cache shows data that the disk never got.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +33,7 @@
 
 namespace weir::detail {
 
-/// Where an opened journal goes on.
+/// Where an opened journal continues.
 struct recovered {
   std::uint64_t epoch = 0;
   journal_secret secret{};
@@ -42,13 +41,13 @@ struct recovered {
   std::uint64_t segment = 0;
   std::uint64_t offset = 0;
   std::uint64_t capacity = 0;
-  bool next_ready = false;  // the segment after it is there, made of zeros
+  bool next_ready = false;  // the next segment exists, made of zeros
   manifest known;           // the manifest that was written
 };
 
 class recovery {
  public:
-  /// `secret` is that of the journal if there is none yet.
+  /// `secret` is used if there is no journal yet.
   recovery(const journal_files& files, std::uint64_t segment_bytes, const journal_secret& secret);
 
   recovered run(record_reader& reader);
@@ -61,10 +60,10 @@ class recovery {
     bool blank = false;                    // the header is all zeros
     std::uint64_t size = 0;                // of the file
   };
-  /// What lies behind the end of the log in a segment.
+  /// What a segment holds beyond the end of the log.
   struct remains {
-    bool proves_loss = false;    // of the first LSN that is missing
-    std::uint64_t used_end = 0;  // from here on all is zero
+    bool proves_loss = false;    // of the first missing LSN
+    std::uint64_t used_end = 0;  // everything from here on is zero
   };
 
   void find_segments();
@@ -77,7 +76,7 @@ class recovery {
 
   void read_segments(record_reader& reader);
   void read_segment(const segment& s, record_reader& reader);
-  /// The frame at an offset if it goes on the log; an empty one if the log ends here.
+  /// The frame at an offset if it continues the log; empty if the log ends here.
   std::span<const std::byte> next_frame(const segment& s, std::uint64_t offset, frame_head& head);
   void see_records(const segment& s, std::uint64_t offset, std::span<const std::byte> frame,
                    const frame_head& head, record_reader& reader);
@@ -100,19 +99,19 @@ class recovery {
   std::uint32_t seed_ = 0;
 
   std::optional<manifest> manifest_;
-  bool rebuilt_ = false;           // there should be one and is none
+  bool rebuilt_ = false;           // the manifest should exist and does not
   std::vector<segment> segments_;  // in order
-  std::size_t begun_ = 0;          // so many of them are
+  std::size_t begun_ = 0;          // how many of them are begun
 
   file_window window_;
   std::string blob_;
   std::uint64_t epoch_ = 0;     // of the last frame or header that was read
-  std::uint64_t next_lsn_ = 1;  // the first that is missing
-  std::uint64_t proven_ = 0;    // the last LSN that was durable for sure
+  std::uint64_t next_lsn_ = 1;  // the first missing LSN
+  std::uint64_t proven_ = 0;    // the last LSN that is proven durable
   std::uint64_t end_ = 0;       // of the log in its last segment
-  std::uint64_t unproven_ = 0;  // from here to the end it may not be on the disk
+  std::uint64_t unproven_ = 0;  // from here to the end the log may not be durable
   std::uint64_t used_end_ = 0;  // of the last segment
-  bool next_blank_ = false;     // all of the segment after it, which has the right size
+  bool next_blank_ = false;     // the segment after it is blank and has the right size
   bool next_ready_ = false;
 };
 

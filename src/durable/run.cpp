@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a run goes on: replay, delivery, its end.
+// How a run progresses: replay, delivery, end.
 #include "durable/run.hpp"
 
 #include <algorithm>
@@ -19,11 +19,11 @@ namespace {
 
 constexpr int strands_per_turn = 64;
 
-/// After this many turns of its strands a run that has not come to rest hears what happened anyway.
-/// Where that was is recorded, so that it is the same in a replay.
+/// A run that does not come to rest within this many turns of its strands gets its next completion
+/// anyway. The position is recorded, so that it is the same in a replay.
 constexpr std::uint64_t restless_turns_max = 10'000;
 
-/// The first line of the user's code that an exception left.
+/// The first line of user code that an exception left.
 std::string place_of(const std::exception_ptr& error) {
   for (const error_note& note : notes_of(error)) {
     if (note.kind != error_note::sort::frame || is_library_file(note.function.file_name()))
@@ -58,7 +58,7 @@ void durable_run::begin(const handler_base& code, std::string input, run_history
   live->fibers[root].id = root_fiber;
 }
 
-// A run that was cancelled before its time never begins: its record says so.
+// A run that was cancelled before its start time never begins: the cancel record says so.
 void durable_run::cancel_before_begin() {
   ring<completion>& past = live->history.completions;
   for (std::size_t i = 0; i < past.size(); ++i)
@@ -102,8 +102,8 @@ bool durable_run::deliver_next() {
   return deliver(std::move(next));
 }
 
-// A replay does it where it was done. If that was lost with the tail of the journal, nothing that
-// is left depends on the place.
+// A replay does it at the recorded position. If that record was lost with the tail of the journal,
+// nothing that is left depends on the position.
 bool durable_run::hurry() {
   const std::uint64_t turns = live->inner.steps() - live->rested_at;
   const run_history& past = live->history;
@@ -136,7 +136,7 @@ std::string durable_run::how_it_ended() const {
   return at.empty() ? text : text.append(", at or after ").append(at);
 }
 
-// Of a fiber that has ended, or was not spawned, that of the handler is told.
+// For a fiber that has ended or was not spawned, reports the position of the handler.
 std::string durable_run::where_it_is(std::uint32_t fiber_id) const {
   const auto* at = static_cast<const fiber*>(live->root.get());
   if (at->ended) return how_it_ended();
@@ -156,7 +156,7 @@ void durable_run::block_missing(std::uint64_t key, const run_history::command& l
   block(text.append(old_code));
 }
 
-// The commands that were under way are started now, in the order in which they were issued.
+// Starts the commands that were under way, in the order in which they were issued.
 bool durable_run::go_live() {
   if (!live->history.commands.empty()) {
     const auto first = std::min_element(
@@ -200,8 +200,8 @@ bool durable_run::waits_for_journal() const noexcept {
   return !live->timers.empty() || !live->issued.empty() || live->journaled_waits > 0;
 }
 
-// Recorded, so that the cleanup that follows is the same in every life. If that is deadlocked as
-// well, it is cut short.
+// The deadlock is recorded, so that the cleanup that follows is the same in every replay. If the
+// cleanup deadlocks as well, it is cut short.
 void durable_run::fail_deadlocked() {
   if (!live->deadlock.empty()) {
     if (std::exchange(live->forced, true))
@@ -220,7 +220,7 @@ void durable_run::fail_deadlocked() {
 bool durable_run::deliver(completion next) {
   live->clock = std::max(live->clock, next.at);
   live->inner.clock_moved();
-  // An awakeable may have its answer before it is made again: its id was known in an earlier life.
+  // An awakeable may be resolved before the replay makes it again: its id was known before.
   const bool answers = next.type == record_type::answer || next.type == record_type::fired;
   if (live->replaying && answers && live->history.commands.contains(next.command)) {
     block_missing(next.command, live->history.commands.at(next.command));
@@ -293,9 +293,9 @@ std::vector<scope*> durable_run::outermost_absorbs() const {
   return outermost;
 }
 
-// Those absorbed operations that are not inside another one get it; without any, the whole run.
+// The outermost absorbed operations get the cancellation; if there are none, the whole run does.
 void durable_run::deliver_cancel(const completion& what) {
-  if (live->cancelling) return;  // the same request
+  if (live->cancelling) return;  // one is under way already
   cancel_reason why(cancel_kind::user, what.answer.text);
   why.source = live->root_scope->id();
   why.when = live->inner.now();
@@ -353,7 +353,7 @@ command_answer durable_run::take_result() {
   return how;
 }
 
-// ------------------------------------------------------------------ what a run starts
+// ------------------------------------------------------------------ steps, calls and sends
 
 void durable_run::start(command_wait& w) {
   const std::uint64_t key = w.command;
@@ -363,8 +363,8 @@ void durable_run::start(command_wait& w) {
                      past == live->history.steps.end() ? run_history::step_past{} : past->second);
 }
 
-// The id follows from the command, so that it is the same when the run is replayed. What cannot be
-// started is recorded as well: `number` is the code of the error then.
+// The id follows from the command, so that it is the same in a replay. A send that is refused is
+// recorded as well: `number` is then the error code.
 std::string durable_run::send(run_request request, std::source_location site) {
   live_run::fiber_record& f = running_fiber();
   if (request.id.empty()) request.id = child_id(command_key(f.id, f.commands + 1));
@@ -380,7 +380,7 @@ std::string durable_run::send(run_request request, std::source_location site) {
     problem = "run '" + request.id + "' is one of handler '" + sent->second + "', not of '" +
               request.handler + "'; give another id";
   }
-  // During a replay it is started later, if the journal does not have it.
+  // During a replay the run is started later, if the journal does not have the send.
   const bool later = live->replaying || state == durable::run_state::blocked;
   if (refused == errc{} && !later) refused = engine_.start_sent(request, problem);
   const bool started_later = refused == errc{} && later;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One durable run: what the engine knows of it, and its world while it is in memory.
+// One durable run: what the engine knows of it, and its state while it is in memory.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ class durable_run;
 class engine_core;
 class step_job;
 
-/// Makes a loop the one of this thread for a while, in which nothing of it runs: to go into a run,
-/// and from there back to the host.
+/// RAII: makes `l` the current loop while no strand runs, to enter a run and to return from it to
+/// the host.
 class in_loop {
  public:
   explicit in_loop(loop& l) noexcept : active_(l), before_(std::exchange(current, nullptr)) {}
@@ -48,7 +48,7 @@ class in_loop {
   strand* before_;
 };
 
-/// Something that happened to a run, as its journal has it.
+/// Something that happened to a run, as recorded in its journal.
 struct completion {
   record_type type;
   std::uint64_t command = 0;
@@ -64,10 +64,10 @@ struct run_timer : timer_node {
   std::uint64_t command = 0;  // `when` is the wall time in nanoseconds
   std::uint64_t order = 0;    // among equal times: the place of its command in the journal
   bool limit = false;
-  bool started = false;  // the engine has it
+  bool started = false;  // registered with the engine
 };
 
-/// What the journal says of a run that is being replayed.
+/// What the journal has recorded of a run that is being replayed.
 struct run_history {
   struct command {
     command_kind kind;
@@ -80,15 +80,15 @@ struct run_history {
     std::int64_t failed = 0;  // attempts
     bool open = false;        // an intent without an end
   };
-  std::unordered_map<std::uint64_t, command> commands;  // that were not repeated yet
+  std::unordered_map<std::uint64_t, command> commands;  // not repeated yet
   std::unordered_map<std::uint64_t, step_past> steps;
-  ring<completion> completions;  // that were not delivered yet
-  /// By the number of a completion: after how many turns the run got it although it had not come to
-  /// rest.
+  ring<completion> completions;  // not delivered yet
+  /// By the number of a completion: the number of turns after which the run got it although it had
+  /// not come to rest.
   std::map<std::uint64_t, std::uint64_t> hurried;
 };
 
-/// Clock and chance of a run: the time of what was last delivered, numbers from its seed.
+/// Clock and random numbers of a run: the time of the last completion, numbers from its seed.
 class run_environment final : public environment {
  public:
   explicit run_environment(durable_run& run) noexcept : run_(run) {}
@@ -104,7 +104,7 @@ class run_environment final : public environment {
   durable_run& run_;
 };
 
-/// The world of a run that is in memory: its loop, its fibers and what they wait for.
+/// The state of a run in memory: its loop, its fibers and what they wait for.
 struct live_run {
   explicit live_run(durable_run& run, loop& host);
   live_run(const live_run&) = delete;
@@ -119,7 +119,7 @@ struct live_run {
     std::uint32_t id = 0;
     std::uint32_t commands = 0;
     std::uint32_t children = 0;
-    std::uint32_t numbers = 0;  // random ones
+    std::uint32_t numbers = 0;  // random numbers drawn
   };
   struct signal_box {
     ring<command_answer> kept;
@@ -137,7 +137,7 @@ struct live_run {
   std::optional<scope> root_scope;
   core_ref root;
   wall_time clock{};
-  fiber_record outside;  // what is done while no fiber runs
+  fiber_record outside;  // for commands outside of any fiber
   std::unordered_map<const fiber*, fiber_record> fibers;
   std::unordered_set<std::uint32_t> fiber_ids;
   std::map<std::uint64_t, command_wait*> issued;  // steps and calls
@@ -151,9 +151,9 @@ struct live_run {
     std::map<std::uint64_t, scope*> entered;  // in order
     std::unordered_map<const context*, std::uint64_t> order_of;
     std::uint64_t last = 0;
-    std::unordered_set<scope*> asked;  // those of them that the present cancellation went to
+    std::unordered_set<scope*> asked;  // those that the current cancellation was sent to
   };
-  std::unique_ptr<absorb_table> absorbs;  // null: there was none yet
+  std::unique_ptr<absorb_table> absorbs;  // null: none yet
   bool absorbed = false;
   reason_ref cancelling;
   std::size_t journaled_waits = 0;  // for awakeables and signals
@@ -180,7 +180,7 @@ struct live_run {
   bool forced = false;  // the cleanup after a deadlock was deadlocked, too
 };
 
-/// What to do about a run whose code does not match.
+/// Advice for a run whose code does not match.
 inline constexpr const char* old_code =
     "; nothing is lost: start the program with the code that the run was begun with";
 
@@ -189,15 +189,16 @@ inline constexpr const char* old_code =
 /// Invariants:
 /// 1. `live` exists while its frames are in memory. Its strands run only in `drive`, in which its
 ///    inner loop is the loop of the thread.
-/// 2. Completions are delivered in the order of the journal, one at a time, and what they wake is
-///    run until nothing is ready before the next one: so a replay takes the same course.
+/// 2. Completions are delivered in the order of the journal, one at a time; before the next one,
+///    what they wake runs until nothing is ready: so a replay takes the same course. Exception: a
+///    restless run (`hurried`).
 /// 3. While replaying, nothing is started and no command is appended: commands are compared with
-///    the journal. Those that it does not have were lost with its tail, or are new; they are
-///    appended when the replay has found all others again. Afterwards every command is appended
-///    when it is issued. `hurried` is appended during a replay, too, if the journal does not say
-///    after how many turns a restless run got a completion.
-/// 4. What leaves the process (the start of a step, a result) waits until `depends` is durable: the
-///    last record that says what the run was told, or when.
+///    the journal. Commands that it does not have were lost with its tail, or are new; they are
+///    appended when the replay has found all others. Afterwards every command is appended when it
+///    is issued. `hurried` is appended during a replay, too, if the journal does not say after how
+///    many turns a restless run got a completion.
+/// 4. Effects outside the process (the start of a step, a result) wait until `depends` is durable:
+///    the last record of what the run was told, or when.
 class durable_run final : public run_seam {
  public:
   enum class progress { parked, more, ended, blocked };
@@ -205,7 +206,7 @@ class durable_run final : public run_seam {
   durable_run(engine_core& engine, std::uint64_t number) : engine_(engine), number_(number) {}
   ~durable_run();
 
-  // What the engine and the recovery set.
+  // Set by the engine and the recovery.
   std::string id;
   std::string handler;
   std::string idempotency;
@@ -223,14 +224,14 @@ class durable_run final : public run_seam {
   std::uint64_t depends = 0;         // the LSN of the last record that its future depends on
   std::vector<record_place> places;  // of all records but start and end
   std::unordered_set<std::uint64_t> resolved;  // awakeables that have an answer
-  bool begun = false;  // its handler was called, in this life or an earlier one
+  bool begun = false;  // its handler was called, in this open or an earlier one
   bool cancel_asked = false;
   bool caller_asked = false;              // by the run that called it
-  int restless_turns = 0;                 // since the last life
-  bool final = false;                     // its end is durable, and everybody may know
+  int restless_turns = 0;                 // during recovery
+  bool final = false;                     // its end is durable and may be reported
   std::exception_ptr error;               // the original one, until the end is durable
   std::optional<command_answer> outcome;  // how it ended, until the end is durable
-  wait_list askers;                       // who wait for its end
+  wait_list askers;                       // waits for its end
   std::unique_ptr<live_run> live;
   std::unique_ptr<run_timer> alarm;  // wakes it while it is not in memory
   /// A call between this run and another one: that run, and the command of the caller.
@@ -241,39 +242,40 @@ class durable_run final : public run_seam {
   };
   using call_links = std::unique_ptr<std::set<call_link>>;  // null: none
   call_links callers;                                       // runs that wait for its end
-  call_links callees;  // runs whose ends it waits for; may have some that have ended
+  call_links callees;  // runs whose ends it waits for; may include ended runs
   /// It was cancelled for this reason while it was blocked: it ends as soon as its steps have, or
   /// when it is blocked again by the replay that is under way.
   std::optional<std::string> cancelled_blocked;
   bool resuming = false;    // waits for its turn to be replayed, or is being replayed
-  bool recovering = false;  // from the last life
+  bool recovering = false;  // left over from an earlier open
   bool listed = false;      // in the engine's queue of runs that have something to do
   std::optional<std::list<durable_run*>::iterator> parked_at;
 
   std::uint64_t number() const noexcept { return number_; }
   bool ended() const noexcept { return end_lsn != 0; }
 
-  /// Makes its world, and its root fiber in it. REQUIRES: not live.
+  /// Makes its in-memory state and its root fiber. REQUIRES: not live.
   void begin(const handler_base& code, std::string input, run_history history);
-  /// Goes on until nothing is ready and nothing is to be delivered, or for as long as is polite.
+  /// Continues until nothing is ready or to be delivered, or until its share of the turn is used
+  /// up.
   progress drive();
-  /// It cannot go on.
+  /// The run cannot continue.
   void block(std::string why);
-  /// Ends its world, in which no fiber is left.
+  /// Frees its in-memory state, in which no fiber is left.
   void discard();
-  /// Destroys its world: no defer, no catch, nothing is recorded.
+  /// Destroys its in-memory state: runs no defer and no catch, and records nothing.
   void evict(const char* why);
-  /// Nothing of it runs outside (steps), so it may be evicted.
+  /// No step of it is under way, so it may be evicted.
   bool may_be_evicted() const noexcept { return live != nullptr && live->jobs.empty(); }
-  /// How its root ended. REQUIRES: drive said `ended`.
+  /// How its root ended. REQUIRES: drive returned `ended`.
   command_answer take_result();
-  /// The answer to a step that ran.
+  /// Records and delivers the answer to a step or call.
   void step_ended(std::uint64_t command, command_answer answer);
-  /// The id of a run that this one starts, if nobody has given it another.
+  /// The id of a run that this one starts, unless another id was given.
   std::string child_id(std::uint64_t key) const;
-  /// What weir::step_key gives in a step.
+  /// The value of weir::step_key in a step.
   std::string step_key(std::uint64_t key) const;
-  /// errc::bad_data if it is known that the run waits for a value of another type: as awakeable
+  /// Throws errc::bad_data if the run is known to wait for a value of another type: as awakeable
   /// `command`, or as a signal.
   void require_fits_awakeable(std::uint64_t command, std::string_view value) const;
   void require_fits_signal(std::string_view name, std::string_view value) const;
@@ -297,7 +299,7 @@ class durable_run final : public run_seam {
   void enter_absorb(scope& region) override;
   void leave_absorb(scope& region, bool consumed) noexcept override;
 
-  std::uint64_t next_number();  // of its random ones
+  std::uint64_t next_number();  // random
   wall_time clock() const noexcept { return live->clock; }
   loop& host() noexcept;
 
@@ -315,23 +317,23 @@ class durable_run final : public run_seam {
   void block_missing(std::uint64_t key, const run_history::command& left);
   std::string where_it_is(std::uint32_t fiber_id) const;
   std::string how_it_ended() const;
-  /// Gives a wait its answer; if that cannot be decoded, the run is blocked and the answer false.
+  /// Gives a wait its answer. If that cannot be decoded, blocks the run and returns false.
   bool give(command_wait& w, const command_answer& answer);
-  /// A completion that a run gets now, although it does not come to rest.
+  /// Whether the run gets its next completion now, although it has not come to rest.
   bool hurry();
   bool deliver_next();
   bool matches(const run_history::command& was, command_kind kind, std::string_view name,
                std::uint64_t digest, std::uint64_t key, std::source_location site);
   bool deliver(completion next);
   void deliver_cancel(const completion& what);
-  /// The absorbed operations that are not inside another one and not cancelled yet.
+  /// The absorbed operations that are not inside another one and not yet cancelled.
   std::vector<scope*> outermost_absorbs() const;
   void cancel_before_begin();
   bool go_live();
   bool waits_for_journal() const noexcept;
   void fail_deadlocked();
   void start(command_wait& w);
-  /// Those who wait for the same as `w`; null if it waits for a step or a call.
+  /// The waits for the same object as `w`; null if it waits for a step or a call.
   wait_list* waiters_of(const command_wait& w);
   bool settle_cell(live_run::cell& cell, command_answer answer);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the records of an engine say. docs/journal-format.md lists their payloads.
+// The records of an engine. docs/journal-format.md lists their payloads.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace weir::detail {
 enum class record_type : std::uint16_t {
   run_start = 1,
   run_end = 2,
-  cancel = 3,    // of a run, asked for from outside
+  cancel = 3,    // of a run, requested from outside or by its caller
   command = 4,   // the run did something; flags: command_kind
   attempt = 5,   // of a step: it failed and will be tried again
   intent = 6,    // of a step_once: it is about to begin
@@ -24,17 +24,17 @@ enum class record_type : std::uint16_t {
   fired = 8,     // a timer
   resolved = 9,  // an awakeable; flags: command_answer::sort
   signal = 10,
-  deadlock = 11,  // nothing could go on
+  deadlock = 11,  // every fiber waited for another one
   hurried = 12,   // a completion was delivered to a run that did not come to rest
 };
 
-/// Records of other types were written by a later version: what such a run did is not known.
+/// Records of other types were written by a later version; what such a run did is unknown.
 constexpr bool is_record_type(std::uint16_t number) noexcept {
   return number >= static_cast<std::uint16_t>(record_type::run_start) &&
          number <= static_cast<std::uint16_t>(record_type::hurried);
 }
 
-/// Whether it tells the run something: those are replayed in order.
+/// Whether it delivers something to the run; such records are replayed in order.
 constexpr bool is_completion(record_type type) noexcept {
   switch (type) {
     case record_type::cancel:
@@ -54,8 +54,7 @@ constexpr bool steers(record_type type) noexcept {
   return is_completion(type) || type == record_type::hurried;
 }
 
-/// Writes the parts of a payload one after the other: numbers little-endian, texts with their
-/// length.
+/// Writes the parts of a payload in sequence: numbers little-endian, texts with their length.
 class payload_writer {
  public:
   payload_writer() { bytes_.reserve(usual_bytes); }
@@ -84,7 +83,7 @@ class payload_writer {
   std::string bytes_;
 };
 
-/// Reads them again; a payload that is too short is errc::journal_corrupt.
+/// Reads such a payload; one that is too short is errc::journal_corrupt.
 class payload_reader {
  public:
   explicit payload_reader(std::string_view bytes) noexcept : rest_(bytes) {}
@@ -153,7 +152,7 @@ constexpr std::uint32_t index_of_key(std::uint64_t key) noexcept {
   return static_cast<std::uint32_t>(key);
 }
 
-/// 64 bits of a text (FNV-1a), to notice that it has changed.
+/// 64 bits of a text (FNV-1a), to detect that it has changed.
 std::uint64_t digest_of(std::string_view text) noexcept;
 
 }  // namespace weir::detail

@@ -24,14 +24,14 @@ namespace {
 using detail::json_bytes_max;
 using detail::json_node;
 
-/// A known key was asked for by its name, so it is a name of the code; others are data.
+/// A known key was looked up by name, so the name comes from the code; other keys are data.
 enum kind : std::uint32_t { null, no, yes, number, string, key, known_key, array, object };
 
 }  // namespace
 
 namespace {
 
-/// Hears what Boost's parser finds and appends it to a document.
+/// Receives the events of Boost's parser and appends them to a document.
 class builder {
  public:
   static constexpr std::size_t max_object_size = json_bytes_max;
@@ -192,7 +192,7 @@ bool json_value::as_bool() const {
 
 namespace {
 
-/// Whether all of `text` is a `T`, then in `value`.
+/// Whether all of `text` is a `T`, which is then in `value`.
 template <class T>
 bool is_whole(std::string_view text, T& value) {
   const char* const begin = text.data();
@@ -290,7 +290,7 @@ bool json_items::know_key() noexcept {
 
 std::string_view json_items::key() const noexcept { return document_->text_of(at_ - 1); }
 
-// What templates share.
+// Shared by the templates.
 
 json_items detail::items_of_tuple(const json_value& in, std::size_t size) {
   if (!in.is_array() || in.size() != size) in.fail("an array of size " + std::to_string(size));

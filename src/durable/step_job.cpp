@@ -50,7 +50,7 @@ void step_job::cancel() {
   if (fiber_.get() == nullptr) return finish_cancelled();
   cancel_fiber(static_cast<fiber&>(*fiber_.get()),
                cancel_reason(cancel_kind::user, "the durable run does not wait for it any more"));
-  if (!begun_) finish_cancelled();  // it will never begin, so nobody else says that it has ended
+  if (!begun_) finish_cancelled();  // it never begins, so it cannot report its end
 }
 
 task<std::string> step_job::attempt() {
@@ -63,7 +63,7 @@ task<std::string> step_job::attempt() {
 
 namespace {
 
-/// Says how a step ended if its coroutine is destroyed before it could say so itself.
+/// Reports the end of a step whose coroutine is destroyed before it could do so itself.
 class step_end {
  public:
   explicit step_end(step_job& job) noexcept : job_(&job) {}
@@ -97,7 +97,7 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
     attempts.begin();
     if (!job.value_) co_await detail::into(out, call);
     if (out.is_value()) job.value_ = out.take();
-    // What was done is not done again because there is no space for its result: that waits.
+    // If there is no space for the result, it waits: the step is not repeated.
     while (job.value_) {
       const recorded how = job.record_value(out);
       if (how == recorded::yes) {
@@ -121,7 +121,7 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
   job.finish();
 }
 
-// A value that the disk refuses is a failed attempt; the next one only writes it.
+// A value that the disk refuses is a failed attempt; the next attempt only writes the value.
 step_job::recorded step_job::record_value(outcome<std::string>& out) {
   if (run_.state == durable::run_state::blocked) {
     lost();
@@ -145,7 +145,7 @@ step_job::recorded step_job::record_value(outcome<std::string>& out) {
   return recorded::yes;
 }
 
-// Its number counts; a message that cannot be written is left out.
+// The attempt counts; a message that cannot be written is omitted.
 std::uint64_t step_job::record_attempt(const std::string& message) {
   payload_writer payload;
   payload.text(message);
@@ -164,7 +164,8 @@ void step_job::finish() {
   run_.step_ended(command_, std::move(answer_));
 }
 
-// What was cancelled because the engine ends is not recorded: the next life does it again.
+// A step cut short by the end of the engine is not recorded. After the next open it runs again; a
+// step_once that was under way ends with errc::outcome_unknown.
 void step_job::cut_short() {
   if (asked_) {
     finish_cancelled();
@@ -186,7 +187,7 @@ void step_job::lost() {
   engine_.step_lost(run_);
 }
 
-// The run may forget the job with this call; its fiber, or whoever asked it to end, still holds it.
+// The run may drop its reference here; the job's fiber or the caller of cancel() still holds one.
 void step_job::leave() { run_.live->jobs.erase(command_); }
 
 }  // namespace weir::detail

@@ -13,26 +13,26 @@
 
 namespace weir::detail {
 
-/// A step under way: a fiber of the host's loop, outside of the run. The wait in the run's frame,
-/// and with it the body, lives until the journal knows how the step ended.
+/// A step under way: a fiber on the host's loop, outside of the run. The wait in the run's frame,
+/// and with it the body, lives until the journal has recorded how the step ended.
 class step_job final : public std::enable_shared_from_this<step_job>, public step_source {
  public:
   step_job(engine_core& engine, durable_run& run, command_wait& w,
            const run_history::step_past& past);
-  /// What it depends on must be on the disk before it starts.
+  /// The LSN that must be durable before it starts.
   std::uint64_t depends() const noexcept { return depends_; }
   void start(scope& in);
   /// Asks it to end.
   void cancel();
-  /// Its coroutine is gone: it was cancelled, or the journal has failed.
+  /// Its coroutine was destroyed: it was cancelled, or the journal has failed.
   void cut_short();
   std::string key() override { return run_.step_key(command_); }
 
  private:
   static task<> work(std::shared_ptr<step_job> self);
   task<std::string> attempt();
-  /// Whether the value was recorded; if there is room for it later, it may be tried again. For any
-  /// other reason `out` is the error.
+  /// Whether the value was recorded. `no_room`: try again when there is room. `failed`: `out` is
+  /// the error.
   enum class recorded { yes, no_room, failed };
   recorded record_value(outcome<std::string>& out);
   std::uint64_t record_attempt(const std::string& message);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// How many entries of long lists the engine looks at: what the tests of growth count instead of
-// time.
+// Counts the visited entries of the engine's long lists: tests of growth use it instead of time.
 #pragma once
 
 #include <cstdint>
 
 namespace weir::detail {
 
-/// Counted wherever the engine goes through a list that grows with the number of runs, waits or
-/// records. Each of these lists is to be gone through so that the sum stays linear.
+/// Incremented in the walks over lists that grow with the number of runs, waits or records and that
+/// must stay linear in sum.
 inline thread_local std::uint64_t list_visits = 0;
 
 }  // namespace weir::detail

@@ -19,7 +19,7 @@ constexpr double gradient_min = 0.5;
 
 namespace detail {
 
-/// A permit that is out: since when.
+/// A permit in use, with the time it was granted.
 struct measured_permit final : permit_source {
   explicit measured_permit(adaptive_governor& g) noexcept : of(g) {}
   void give_back(std::int64_t) override { of.released(*this); }
@@ -73,7 +73,7 @@ void adaptive_governor::released(detail::measured_permit& record) {
   give_back(1);
 }
 
-// Less than nothing: the permit was granted on the clock of a loop that has ended.
+// Negative: the permit was granted on the clock of a loop that has ended.
 void adaptive_governor::measured(duration held) noexcept {
   if (held < duration::zero()) return;
   sum_ += static_cast<double>(held.count());
@@ -94,7 +94,7 @@ void adaptive_governor::end_window() noexcept {
   long_rtt_ += (short_rtt - long_rtt_) / long_window;
   sum_ = 0;
   samples_ = 0;
-  most_out_ = active() - 1;  // the one that ended the window is on its way back
+  most_out_ = active() - 1;  // the permit that ended the window is being released
 }
 
 }  // namespace weir

@@ -123,7 +123,7 @@ void adjusting_governor::refresh() noexcept {
   adjust(now);
 }
 
-// The limit is looked at before each grant: one may be all that there is for this governor.
+// Refreshes before each grant: a part of a partitioned governor is offered one unit at a time.
 void adjusting_governor::grant_waiters() noexcept {
   refresh();
   while (!waiters_.empty() && first_weight() <= free_) {
@@ -152,7 +152,7 @@ void adjusting_governor::set_free(std::int64_t units) noexcept {
 }
 
 std::int64_t adjusting_governor::available() const noexcept {
-  const_cast<adjusting_governor*>(this)->refresh();  // what is counted stays as it is
+  const_cast<adjusting_governor*>(this)->refresh();  // logically const: brings the limit up to date
   return counting_governor::available();
 }
 

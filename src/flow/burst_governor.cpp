@@ -19,7 +19,7 @@ burst_governor::burst_governor(const burst_options& options)
   set_limit(burst_);
 }
 
-// A burst begins with the first permit after a rest: until then its end moves on.
+// A burst begins with the first permit after a rest; until then its end is moved forward.
 void burst_governor::adjust(time_point now) noexcept {
   if (active() == 0 && now >= detail::saturating_add(idle_since_, burst_for_))
     burst_until_ = detail::saturating_add(now, burst_for_);
@@ -28,18 +28,18 @@ void burst_governor::adjust(time_point now) noexcept {
 
 void burst_governor::granted(std::int64_t) noexcept { idle_since_ = time_point::max(); }
 
-// Before a waiter gets it: it does not profit from the rest that there was before this permit.
+// If this was the last permit, the rest begins now, before any waiter is granted.
 void burst_governor::give_back(std::int64_t weight) {
   if (active() == weight) idle_since_ = time();
   adjusting_governor::give_back(weight);
 }
 
 std::int64_t burst_governor::limit() const noexcept {
-  (void)available();  // looks
+  (void)available();  // refreshes the limit
   return limit_now();
 }
 
-// How long it has rested is not known on the new clock: the rest begins now.
+// The rest so far cannot be measured on the new clock: it starts again now.
 void burst_governor::clock_changed(time_point now) noexcept {
   if (active() == 0) idle_since_ = now;
   burst_until_ = time_point::min();

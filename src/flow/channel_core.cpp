@@ -18,7 +18,8 @@
 
 namespace weir::detail {
 
-/// "Not empty any more": wakes the receiver. Part of the channel; at most one is on its way.
+/// Wakes the receiver: the channel is not empty any more. Part of the channel; at most one is in
+/// flight.
 struct channel_core::call_message final : message {
   explicit call_message(channel_core& c) noexcept : channel(&c) {}
   void deliver(loop&) noexcept override {
@@ -32,15 +33,16 @@ struct channel_core::call_message final : message {
 struct channel_core::shared {
   explicit shared(channel_core& c) noexcept : call(c) {}
   call_message call;
-  door_ref receiver;  // written before `receiver_waits_` is set or locked, read locked
+  door_ref receiver;  // written under the lock or before `receiver_waits_` is set; other threads
+                      // read it under the lock
   std::mutex mutex;
-  door_ref called;         // where `call` went
-  bool call_lost = false;  // it came to a loop that was gone, and there is no other yet
+  door_ref called;         // the loop that `call` was posted to
+  bool call_lost = false;  // `call` was refused, and no new home is known yet
   send_envelope* first = nullptr;
   send_envelope* last = nullptr;
 };
 
-/// "Room again": carries the answer to a sender that waits.
+/// Wakes a waiting sender and carries the answer: accepted or refused.
 struct envelope_message final : message {
   envelope_message(send_envelope& e, door_ref h) noexcept : envelope(&e), home(std::move(h)) {}
   void deliver(loop&) noexcept override {
@@ -56,18 +58,18 @@ struct envelope_message final : message {
   door_ref home;
 };
 
-/// A plain thread that waits for the answer.
+/// A thread without a loop that waits for the answer.
 struct blocked_thread {
-  /// False if there was none in time.
+  /// False if `limit` expired first.
   bool wait_for(duration limit) {
     std::unique_lock lock(mutex);
     const auto is_here = [&] { return answered; };
-    constexpr duration longest = std::chrono::hours(24 * 365 * 100);  // a clock can count to that
+    constexpr duration longest = std::chrono::hours(24 * 365 * 100);  // fits any clock
     if (limit < longest) return told.wait_for(lock, limit, is_here);
     told.wait(lock, is_here);
     return true;
   }
-  // Told under the lock: once it is free, the thread may go on and this may be gone.
+  // Notifies under the lock: after unlocking, the woken thread may destroy this object.
   void tell() {
     const std::lock_guard lock(mutex);
     answered = true;
@@ -92,7 +94,7 @@ send_envelope::send_envelope(channel_core& to, send_wait_base& from)
 
 send_envelope::~send_envelope() { channel_->release(); }
 
-// ------------------------------------------------------------------ a sender that waits
+// ------------------------------------------------------------------ waiting senders
 
 void send_wait_base::start_waiting() noexcept {
   const channel_core::room answer = envelope_->channel_->enter(*envelope_);
@@ -114,7 +116,7 @@ void send_wait_base::answered() noexcept {
 }
 
 cancel_result send_wait_base::withdraw() noexcept {
-  if (!envelope_->channel_->leave(*envelope_)) return cancel_result::no;  // it was let in
+  if (!envelope_->channel_->leave(*envelope_)) return cancel_result::no;  // it has been answered
   waiting_ = false;
   loop::here()->expect_answer(-1);
   return cancel_result::done;
@@ -128,7 +130,7 @@ send_wait_base::~send_wait_base() {
 }
 
 void send_wait_base::describe(dump_line& line) const {
-  if (envelope_ == nullptr) return void(line.add("send to a channel"));  // not asked yet
+  if (envelope_ == nullptr) return void(line.add("send to a channel"));  // not armed yet
   envelope_->channel_->describe(line, "send to");
 }
 
@@ -142,7 +144,7 @@ void raise_send_closed(const channel_core* channel) {
   raise(errc::queue_closed, "send on an empty sender; it was moved from or never had a channel");
 }
 
-// ------------------------------------------------------------------ a thread that waits
+// ------------------------------------------------------------------ waiting threads
 
 void require_no_loop(const char* what, const char* instead) {
   if (loop::here() == nullptr) return;
@@ -151,7 +153,7 @@ void require_no_loop(const char* what, const char* instead) {
             "' would keep everything else on it from running; use " + instead);
 }
 
-// Not let in when the time is over, it leaves. If that is too late, the answer is on its way.
+// On timeout it leaves the list. If it was unlinked concurrently, the answer is on its way.
 void wait_for_room(send_envelope& e, duration limit) {
   struct owner {
     ~owner() { of.release(); }
@@ -201,7 +203,7 @@ void channel_core::raise_closed() const {
   raise(errc::queue_closed, text_of(self()) + " is closed: it takes no more values");
 }
 
-// Who was asked to call the loop before this one calls this one.
+// A wake-up owed to the previous home loop is now owed to this one.
 void channel_core::settle_home() {
   home_.settle(self(), "send through a sender", false);
   if (loop::here() == nullptr) return;
@@ -248,12 +250,12 @@ void channel_core::end_sending() noexcept {
   }
 }
 
-// ------------------------------------------------------------------ calling the receiver
+// ------------------------------------------------------------------ waking the receiver
 
 void channel_core::call_receiver() noexcept {
   if (!receiver_waits_.exchange(false, std::memory_order_seq_cst)) return;
   const loop* here = loop::here();
-  // Once the message is there, the receiver may write a new door, and the old one may go.
+  // Once the message is posted, the receiver may store a new door and drop the old one.
   door_ref there;
   {
     const std::lock_guard lock(shared_->mutex);
@@ -264,7 +266,7 @@ void channel_core::call_receiver() noexcept {
   there->post(shared_->call);
 }
 
-// The loop was gone. If the receiver lives on another one by now, that one is meant.
+// The loop had ended. If the receiver has moved to another loop, post the call there.
 void channel_core::call_refused() noexcept {
   door_ref there;
   {
@@ -316,7 +318,7 @@ void channel_core::link(send_envelope& e) noexcept {
   add_sender();
 }
 
-// The list's count of the envelope passes to whoever called.
+// The list's reference to the envelope passes to the caller.
 void channel_core::unlink(send_envelope& e) noexcept {
   e.linked_ = false;
   (e.previous_ == nullptr ? shared_->first : e.previous_->next_) = e.next_;
@@ -324,7 +326,7 @@ void channel_core::unlink(send_envelope& e) noexcept {
   if (shared_->first == nullptr) senders_wait_.store(false, std::memory_order_relaxed);
 }
 
-// The flag is set before the room is looked at again: see the third point above.
+// Sets the flag before checking for room again: see point 3 in channel_core.hpp.
 channel_core::room channel_core::enter(send_envelope& e) noexcept {
   std::unique_lock lock(shared_->mutex);
   const bool is_first = shared_->first == nullptr;
@@ -374,7 +376,7 @@ void channel_core::answer(send_envelope& e) noexcept {
     e.release();
     return drop_sender();
   }
-  const door_ref home = e.message_->home;  // the envelope may be gone before the bell has rung
+  const door_ref home = e.message_->home;  // the envelope may be destroyed before post() returns
   loop* const here = loop::here();
   retain();
   if (here != nullptr && here->serial() == home->serial()) {

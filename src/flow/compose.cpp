@@ -7,7 +7,7 @@ namespace weir::detail {
 
 namespace {
 
-/// Gives both back, whatever the release of one throws.
+/// Releases both permits, even if one release throws.
 struct release_both {
   void operator()() {
     std::exception_ptr broken;

@@ -13,9 +13,10 @@
 
 namespace weir::detail {
 
-// ------------------------------------------------------------------ the bell
+// ------------------------------------------------------------------ doorbell
 
-/// The message is a part of it: it is posted by whoever clears `waiting`, so at most once.
+/// It is also the message. Only the caller that clears `waiting` posts it, so at most one is in
+/// flight.
 struct doorbell::shared final : message {
   void deliver(loop& here) noexcept override {
     const std::shared_ptr<shared> keep = std::move(self);
@@ -31,9 +32,9 @@ struct doorbell::shared final : message {
 
   std::atomic<bool> waiting{false};
   door_ref home;                 // written before `waiting` is set
-  std::shared_ptr<shared> self;  // held by the message that is on its way
-  // The loop's.
-  bool due = false;  // it waits for a ring, or for the message
+  std::shared_ptr<shared> self;  // set while the message is in flight
+  // Used on the home loop only.
+  bool due = false;  // a ring or its message is expected
   arm_link link;
 };
 
@@ -72,7 +73,7 @@ unsigned doorbell::stand_down() noexcept {
   return 0;
 }
 
-// ------------------------------------------------------------------ the rest
+// ------------------------------------------------------------------ locks, checks and errors
 
 struct small_lock::body {
   std::mutex mutex;

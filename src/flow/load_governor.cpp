@@ -43,7 +43,7 @@ time_point load_governor::next_change() const noexcept {
 }
 
 std::int64_t load_governor::limit() const noexcept {
-  (void)available();  // looks
+  (void)available();  // refreshes the limit
   return limit_now();
 }
 

@@ -55,7 +55,7 @@ mutex::~mutex() {
 
 void mutex::settle_home() { home_.settle(self(), "use a shared_governor of capacity 1", false); }
 
-// The waiters belong to the home: waking them elsewhere would run them there.
+// Waiters belong to the home loop: waking them from another loop would run them there.
 void mutex::check_unlock() const noexcept {
   const detail::door_ref home = detail::door_table::find_serial(home_.serial());
   if (home == nullptr || detail::in_dead_world()) return;

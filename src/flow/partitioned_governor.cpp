@@ -12,12 +12,12 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t capacity_max = 0xffffffff;
-constexpr std::int64_t weight_max = 0x7fffffff;  // times a capacity, it still fits 64 bits
+constexpr std::int64_t weight_max = 0x7fffffff;  // so that weight * capacity fits in 64 bits
 constexpr const char* across_loops = "use a governor for each loop, or shared_governors";
 
 }  // namespace
 
-// ------------------------------------------------------------------ a part
+// ------------------------------------------------------------------ parts
 
 governor_part::governor_part(partitioned_governor& whole, const governor_share& share,
                              weir::name full_name, std::int64_t max_waiting)
@@ -44,7 +44,7 @@ void governor_part::give_back(std::int64_t weight) {
   whole_.grant();
 }
 
-// ------------------------------------------------------------------ the whole
+// ------------------------------------------------------------------ partitioned_governor
 
 partitioned_governor::partitioned_governor(std::int64_t capacity,
                                            std::initializer_list<governor_share> shares,
@@ -96,7 +96,8 @@ governor_part& partitioned_governor::part(std::string_view name) {
   detail::raise(errc::invalid_argument, detail::text_of(self()).append(": ").append(text));
 }
 
-// Least in proportion to its weight is below its share before anybody who is not.
+// The waiting part with the fewest units out in proportion to its weight: a part below its share
+// comes before a part that is not.
 governor_part* partitioned_governor::next_part() const noexcept {
   governor_part* best = nullptr;
   for (const auto& part : parts_) {
@@ -107,7 +108,7 @@ governor_part* partitioned_governor::next_part() const noexcept {
   return best;
 }
 
-// Everything, if nobody waits; otherwise one at a time, to the part whose turn it is.
+// All free units if no request waits; otherwise one, to the part whose turn it is.
 std::int64_t partitioned_governor::offered_to(const governor_part& part) const noexcept {
   const std::int64_t free = available();
   if (free == 0) return 0;
@@ -122,7 +123,7 @@ void partitioned_governor::grant() noexcept {
     if (next == nullptr) return;
     const std::int64_t before = out_;
     next->grant_waiters();
-    if (out_ == before) return;  // not on its loop: whoever waits is granted there
+    if (out_ == before) return;  // not on its home loop: its waiters are granted there
   }
 }
 

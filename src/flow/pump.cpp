@@ -13,8 +13,8 @@ void pump_base::start(task<> work, begun when) {
   context& owner = region::owner_of(stream_part::child, *current->top);
   fiber* worker = region::kind(owner) == region_kind::fiber ? static_cast<fiber*>(&owner) : nullptr;
   scope& in = region::scope_of(owner);
-  // Who builds a stream need not be the one who pulls it: then the scope has it. But a service goes
-  // on when the others in its scope have ended.
+  // The fiber that builds a stream need not be the one that pulls it, so the scope owns the child.
+  // A service owns it itself, because it outlives the ordinary children of its scope.
   if (when == begun::ahead && worker != nullptr && !worker->background) worker = nullptr;
   fiber* made = scope::make(std::move(work));
   made->isolated = true;

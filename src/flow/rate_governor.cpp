@@ -40,9 +40,9 @@ time_point rate_governor::refilled(std::int64_t permits) const noexcept {
   return detail::saturating_add(full_at_, duration(static_cast<std::int64_t>(after)));
 }
 
-// In the very moment in which it is full the bucket counts on from where it began: otherwise what
-// was rounded would add up. What is free is found by the same due() as the time of the alarm, so
-// that whoever is woken then is let in.
+// At the exact instant the bucket is full, the count continues from where it began; otherwise
+// rounding errors would accumulate. Free permits are computed with the same due() as the alarm's
+// time, so the waiter woken then is granted.
 void rate_governor::adjust(time_point now) noexcept {
   if (now > refilled(spent_)) {
     full_at_ = now;
@@ -56,13 +56,13 @@ void rate_governor::adjust(time_point now) noexcept {
   set_free(std::clamp<std::int64_t>(free, 0, burst_));
 }
 
-// Nothing more is free than before.
+// A release frees nothing: permits come back only with time.
 void rate_governor::give_back(std::int64_t weight) {
   set_free(limit_now() - active() - weight);
   adjusting_governor::give_back(weight);
 }
 
-// What is in the bucket stays in it.
+// The permits in the bucket are kept.
 void rate_governor::clock_changed(time_point now) noexcept {
   full_at_ = now;
   spent_ = burst_ - (limit_now() - active());

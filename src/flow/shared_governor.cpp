@@ -120,8 +120,8 @@ std::int64_t shared_queue::free() const noexcept {
   return shared_governor::free_in(of_.word().load(std::memory_order_acquire));
 }
 
-// The mark comes first: from then on nobody takes units without the lock, and whoever gives some
-// back comes here.
+// Sets `waits` first: from then on units are taken only under the lock, and every release comes
+// here.
 void shared_queue::enter(shared_wait& w) {
   auto* made = new shared_request(w, w.weight_, loop::here()->shared_door());
   fate how = fate::waiting;
@@ -181,7 +181,7 @@ void shared_queue::grant(to_do& later) noexcept {
   note_empty();
 }
 
-// A grant that is on its way to somebody who leaves goes to the next one, from here.
+// If a grant is on its way to a waiter that leaves, its units go to the next request.
 void shared_queue::leave(shared_request& r) noexcept {
   to_do later;
   {
@@ -189,7 +189,7 @@ void shared_queue::leave(shared_request& r) noexcept {
     r.wait = nullptr;
     if (r.queued) {
       unlink(r);
-      r.drop();  // the queue's share
+      r.drop();  // the queue's reference
     } else if (r.how == fate::granted) {
       of_.word().fetch_add(r.weight * shared_governor::unit, std::memory_order_release);
     }
@@ -200,7 +200,7 @@ void shared_queue::leave(shared_request& r) noexcept {
   later.run();
 }
 
-// The last release tells that it is idle, unless somebody had waited for it.
+// The last release notifies the idle listeners, unless its units go to a waiting request.
 void shared_queue::settle(std::int64_t free_then) noexcept {
   to_do later;
   {
@@ -237,13 +237,13 @@ void shared_queue::close() noexcept {
 
 void shared_queue::to_do::run() noexcept {
   while (shared_request* r = answered.first) {
-    answered.first = r->next;  // before it is sent: it may be gone then
+    answered.first = r->next;  // read before sending, which may delete it
     r->send();
   }
   if (idle != nullptr) idle->tell();
 }
 
-// ------------------------------------------------------------------ idleness and numbers
+// ------------------------------------------------------------------ idle listeners and counters
 
 void shared_queue::note_idle(to_do& later) const noexcept {
   if (listeners_ != nullptr && requests_ == 0 && free() == capacity_) later.idle = listeners_;
@@ -260,7 +260,7 @@ void shared_queue::listener_list::tell() const noexcept {
   }
 }
 
-// The list is replaced, not changed: somebody may be going through it.
+// Copy on write: another thread may be iterating over the list.
 void shared_queue::add_listener(std::unique_ptr<shared_governor::idle_listener> listener) {
   const std::lock_guard lock(mutex_);
   auto more = listeners_ == nullptr ? std::make_shared<listener_list>()
@@ -288,7 +288,7 @@ std::int64_t shared_queue::waiting() const {
 
 }  // namespace detail
 
-// ------------------------------------------------------------------ the governor
+// ------------------------------------------------------------------ shared_governor
 
 shared_governor::shared_governor(std::int64_t capacity, const governor_options& options)
     : queue_(std::make_unique<detail::shared_queue>(*this, capacity, options)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who waits for a shared governor, and how they are told.
+// Waiters of a shared governor, and how they are notified.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 
 namespace weir::detail {
 
-/// A waiter's place in the queue, then the message that tells its loop. Owned by the wait and by
-/// the queue or inbox that it is in; a wait that leaves only drops its share.
+/// A waiter's place in the queue, then the message that notifies its loop. Owned jointly by the
+/// wait and by the queue or inbox that holds it; a wait that leaves only drops its reference.
 class shared_request final : public message {
  public:
   shared_request(shared_wait& w, std::int64_t units, door_ref there) noexcept
@@ -29,24 +29,24 @@ class shared_request final : public message {
   }
 
   void deliver(loop& here) noexcept override;
-  /// The loop has ended, so the waiter has left before, and has passed on what it was granted.
+  /// The loop has ended, so the waiter has already left and returned what it was granted.
   void refuse() noexcept override { drop(); }
-  /// Tells the waiter: at once if it is of this loop.
+  /// Notifies the waiter, at once if it is on this loop.
   void send() noexcept;
   void drop() noexcept {
     if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  shared_wait* wait;  // the waiter's loop only; null when it has left
+  shared_wait* wait;  // used on the waiter's loop only; null when it has left
   const std::int64_t weight;
   const door_ref home;
-  const std::uint32_t loop_number;  // that of an inner loop is not its door's
+  const std::uint32_t loop_number;  // an inner loop's number differs from its door's
 
-  // Behind the lock of the queue.
+  // Guarded by the queue's lock.
   bool queued = false;
   shared_wait::fate how = shared_wait::fate::waiting;
   shared_request* previous = nullptr;
-  shared_request* next = nullptr;  // in the queue, or among those to be told
+  shared_request* next = nullptr;  // in the queue, or in the list of requests to answer
 
  private:
   ~shared_request() = default;
@@ -61,7 +61,7 @@ struct request_list {
   shared_request* last = nullptr;
 };
 
-/// The slow side of a shared governor: everything that needs the lock.
+/// The slow path of a shared governor: everything that needs the lock.
 class shared_queue {
  public:
   using fate = shared_wait::fate;
@@ -69,11 +69,11 @@ class shared_queue {
   shared_queue(const shared_queue&) = delete;
   shared_queue& operator=(const shared_queue&) = delete;
 
-  /// Aborts if units are out or somebody waits.
+  /// Aborts if units are out or a request waits.
   void require_unused() const;
   void enter(shared_wait& w);
   void leave(shared_request& r) noexcept;
-  /// Units have come back; `free_then` were free then.
+  /// Units have come back; `free_then` is how many were free at that moment.
   void settle(std::int64_t free_then) noexcept;
   void resize(std::int64_t capacity);
   void close() noexcept;
@@ -86,7 +86,7 @@ class shared_queue {
   object_name self() const noexcept { return {"governor", name_.view()}; }
 
  private:
-  /// Who listens, as of one moment; outlives the governor if need be.
+  /// A snapshot of the listeners; may outlive the governor.
   struct listener_list {
     std::string governor;
     std::vector<std::shared_ptr<shared_governor::idle_listener>> all;
@@ -94,7 +94,7 @@ class shared_queue {
   };
   using listeners_ref = std::shared_ptr<const listener_list>;
 
-  /// What is to be done when the lock is released: nothing of it touches the governor.
+  /// Work to do after the lock is released. None of it touches the governor.
   struct to_do {
     request_list answered;
     listeners_ref idle;

@@ -21,14 +21,14 @@ bool pull_wait::try_now() {
   return false;
 }
 
-// What is armed must be quiet before the pull ends.
+// Armed stages must be quiet before the pull ends.
 bool pull_wait::settle() noexcept {
   phase_ = phase::settled;
   if (armed_) stand_down();
   return is_quiet();
 }
 
-// One that is asked may make another one confirm, before they are counted.
+// Standing down one stage may make another confirm before they are counted.
 void pull_wait::stand_down() noexcept {
   armed_ = false;
   counting_ = true;
@@ -47,12 +47,12 @@ void pull_wait::link() {
 }
 
 void pull_wait::take_a_turn() noexcept {
-  // Without a turn of its own yet, it is just being polled, and something completed at once.
+  // No turn yet: it is being polled for the first time, and an arm completed at once.
   if (turn_ == nullptr) begin_to_wait(*current->top);
   if (!turn_->queued) loop::here()->push(*turn_);
 }
 
-// What the stages run may cancel the very strand that waits for this pull.
+// Code that the stages run may cancel the strand that waits for this pull.
 void pull_wait::poll_on_turn() {
   armed_ = polling_ = true;
   const pull answer = poll_stages();
@@ -80,7 +80,7 @@ void pull_turn::end_turn() noexcept {
   if (w.phase_ == pull_wait::phase::settled && w.leaving_ == 0) w.complete();
 }
 
-// A result stays in its stage until somebody asks; a confirmation is none.
+// A result stays in its stage until it is polled; a confirmation is not a result.
 void pull_wait::arm_completed(arm_link& link) noexcept {
   const bool leaves =
       link.state == arm_link::phase::confirming || link.state == arm_link::phase::leaving;
@@ -99,7 +99,7 @@ void pull_wait::one_less() noexcept {
   complete();
 }
 
-// A turn that is queued must not delay the withdrawal, or make it one that cannot be undone.
+// A queued turn must neither delay the withdrawal nor make it irreversible.
 void pull_wait::drop_turn() noexcept {
   turn_ = nullptr;
   own_turn().drop();
@@ -119,7 +119,7 @@ cancel_result pull_wait::withdraw() noexcept {
   return cancel_result::done;
 }
 
-// What is not quiet at once will tell, and the stages are polled again then.
+// If the stages are not quiet at once, the pull is not paused: it polls them again.
 cancel_result pull_wait::pause() noexcept {
   if (phase_ != phase::open || polling_) return cancel_result::no;
   phase_ = phase::paused;

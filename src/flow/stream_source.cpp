@@ -22,7 +22,7 @@ interval_stage::interval_stage(duration every) : every_(every) {
           "interval: a length of " + std::to_string(every.count()) + " ns is not positive");
 }
 
-// Late, it gives the latest tick that has passed; those before it are missed.
+// When late, yields the latest elapsed tick and skips the earlier ones.
 pull interval_stage::poll(std::optional<std::int64_t>& out, composite& owner) {
   if (loop::here() == nullptr) raise_nothing_wakes();
   loop& here = *loop::here();

@@ -54,18 +54,18 @@ adversary adversary::otherwise(sim::strategy how, std::uint64_t choices, sim::st
   return made;
 }
 
-// How long the run will be is not known, and must not be learnt from other runs: the horizon within
-// which ranks drop is drawn, too, with the same chance for every order of magnitude.
+// The length of the run is unknown and must not be learnt from other runs, so the horizon within
+// which ranks drop is drawn, too, with the same probability for every order of magnitude.
 void adversary::place_drops() {
   const std::uint64_t bits =
       shortest_horizon_bits + choices_.below(longest_horizon_bits - shortest_horizon_bits + 1);
-  // Below every rank that is given, above that of a strand that kept others waiting (1).
+  // Below every rank drawn in enrol(), above that of a demoted strand (1).
   for (int i = 1; i < strategy_.depth; ++i)
     drops_.push_back({1 + choices_.below(std::uint64_t{1} << bits), 0});
   std::sort(drops_.begin(), drops_.end(), [](const drop& a, const drop& b) { return a.at > b.at; });
   std::uint16_t rank = 1;
   for (drop& d : drops_) d.rank = ++rank;
-  // Which of those that dropped goes on first is a matter of chance.
+  // The order among dropped strands is random.
   for (std::size_t i = drops_.size(); i > 1; --i)
     std::swap(drops_[i - 1].rank, drops_[choices_.below(i)].rank);
 }
@@ -110,8 +110,8 @@ std::uint64_t adversary::number() {
 
 bool adversary::chance(double rate) {
   if (rate <= 0 || frozen_) return false;
-  if (rate >= 1) return true;  // no choice
-  // 53 bits are what a double holds; the same comparison on every machine.
+  if (rate >= 1) return true;  // certain: not a choice
+  // A double holds 53 bits; the comparison gives the same result on every machine.
   const bool seeded = mode_ == mode::seeded &&
                       static_cast<double>(choices_.next() >> 11) < rate * 9007199254740992.0;
   return decided(sim::trace::fault, seeded ? 1 : 0) != 0;
@@ -129,7 +129,7 @@ std::uint64_t adversary::decided(std::uint32_t options, std::uint64_t seeded) {
   return settle(options, seeded);
 }
 
-// A plan was made for a run with other choices before this one: what does not fit is the first.
+// The plan was made for a run with other earlier choices: a pick that does not fit becomes 0.
 std::uint64_t adversary::planned_pick(std::uint64_t options) noexcept {
   while (next_planned_ < plan_.size() && plan_[next_planned_].at < position_) ++next_planned_;
   if (next_planned_ == plan_.size() || plan_[next_planned_].at != position_) return 0;

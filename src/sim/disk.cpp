@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What real and simulated disks have in common: texts of errors, and loops over short transfers.
+// Shared by real and simulated disks: error texts, and loops over short transfers.
 #include <cerrno>
 #include <system_error>
 
@@ -47,7 +47,7 @@ void read_exactly(disk_file& file, std::span<std::byte> into, std::uint64_t offs
 void write_all(disk_file& file, std::span<const std::byte> from, std::uint64_t offset) {
   while (!from.empty()) {
     const std::size_t n = file.pwrite(from, offset);
-    // No disk should say so; one that does must not keep us here for ever.
+    // A zero-byte write is a disk bug: fail instead of looping.
     if (n == 0) detail::raise_disk(EIO, "pwrite", file.path(), detail::at_offset(offset));
     from = from.subspan(n);
     offset += n;

@@ -10,7 +10,7 @@ namespace weir::detail {
 namespace {
 
 constexpr std::uint64_t sector_bytes = 512;
-// One draw decides for so many sectors, so that a large write does not fill the trace.
+// One random draw covers this many sectors, so that a large write does not fill the trace.
 constexpr std::uint64_t sectors_per_draw = 32;
 
 bool all_zeros(std::span<const std::byte> bytes) noexcept {
@@ -84,7 +84,7 @@ void sparse_bytes::write_zeros(std::uint64_t offset, std::uint64_t count) {
 }
 
 void sparse_bytes::resize(std::uint64_t size) {
-  // Bytes behind the end are zeros, so that growing again needs no work.
+  // Bytes beyond the end are zeros, so that growing again needs no work.
   if (size < size_) write_zeros(size, size_ - size);
   size_ = size;
 }
@@ -137,7 +137,7 @@ void disk_content::crash(const disk_crash& how) {
                   [&](const change& c) { return how.hits(c.owner); }) ||
       std::any_of(dropped_of_.begin(), dropped_of_.end(), [&](auto o) { return how.hits(o); });
   if (!hit) return;
-  sparse_bytes after = durable_;  // each change, what a page cache would have held
+  sparse_bytes after = durable_;  // after each change: what a page cache would have held
   std::vector<change> kept;
   for (change& c : unsynced_) {
     c.apply(after);
@@ -148,7 +148,7 @@ void disk_content::crash(const disk_crash& how) {
     }
   }
   unsynced_ = std::move(kept);
-  // What a failed sync has forgotten may go at any time, whoever wrote it.
+  // Data dropped by a failed sync vanishes now, whichever owner wrote it.
   dropped_of_.clear();
   cached_ = durable_;
   for (const change& c : unsynced_) c.apply(cached_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The content of simulated files: as it is read, as it would be after a crash, and the changes in
-// between.
+// The content of simulated files: the cached bytes, the bytes that survive a crash, and the changes
+// in between.
 #pragma once
 
 #include <array>
@@ -17,22 +17,22 @@
 
 namespace weir::detail {
 
-/// One crash: whom it hits, and the lots it draws.
+/// One crash: whose data it hits, and its random draws.
 struct disk_crash {
   disk_host& host;
   const sim::disk_faults& faults;
-  std::optional<std::uint32_t> owner;  // nullopt: everybody
+  std::optional<std::uint32_t> owner;  // nullopt: all owners
 
   bool hits(std::uint32_t whose) const noexcept { return !owner || *owner == whose; }
   bool happens(double rate) const { return rate > 0 && host.chance(rate); }
 };
 
-/// A sequence of bytes in which zeros cost nothing and copies share their pages, because journals
-/// preallocate segments of zeros and every crash copies files.
+/// A byte sequence in which zeros cost nothing and copies share their pages: journals preallocate
+/// segments of zeros, and every crash copies files.
 class sparse_bytes {
  public:
   std::uint64_t size() const noexcept { return size_; }
-  /// The range must lie inside.
+  /// REQUIRES: the range is within size().
   void read(std::span<std::byte> into, std::uint64_t offset) const;
   /// Grows as needed.
   void write(std::span<const std::byte> from, std::uint64_t offset);
@@ -43,7 +43,7 @@ class sparse_bytes {
   static constexpr std::size_t page_bytes = 4096;
   using page = std::array<std::byte, page_bytes>;
 
-  /// A page that nobody else sees; made of zeros if there is none.
+  /// The page, unshared (copy on write); a page of zeros if there is none.
   page& own(std::uint64_t index);
 
   std::uint64_t size_ = 0;
@@ -54,19 +54,19 @@ class sparse_bytes {
 class disk_content {
  public:
   std::uint64_t size() const noexcept { return cached_.size(); }
-  /// Returns how many bytes there were to read.
+  /// Returns the number of bytes read.
   std::size_t read(std::span<std::byte> into, std::uint64_t offset) const;
   void write(std::uint32_t owner, std::span<const std::byte> from, std::uint64_t offset);
   void resize(std::uint32_t owner, std::uint64_t size);
   void sync();
-  /// A sync that failed: what was not synced never will be.
+  /// After a failed sync: unsynced changes are never synced.
   void drop_unsynced();
   void crash(const disk_crash& how);
 
  private:
   struct change {
     std::uint32_t owner;
-    bool resizes;          // to `offset`
+    bool resizes;          // to size `offset`
     std::uint64_t offset;  // of a write
     std::uint64_t count;
     std::vector<std::byte> bytes;  // empty if all of them are zeros
@@ -80,7 +80,7 @@ class disk_content {
   sparse_bytes cached_;
   sparse_bytes durable_;
   std::vector<change> unsynced_;
-  // Whose writes are in cached_ although a failed sync has forgotten them.
+  // Owners whose writes are still in cached_ although a failed sync dropped them.
   std::set<std::uint32_t> dropped_of_;
 };
 

@@ -29,8 +29,8 @@ void disk_names::change(std::uint32_t owner, std::vector<assignment> assignments
   unsynced_.push_back({owner, false, std::move(assignments)});
 }
 
-/// Which changes a sync of this directory is about, found from the last to the first: those in it,
-/// and those that assign a name before one of these does.
+/// The changes that a sync of this directory persists, found from the last to the first: those in
+/// it, and earlier ones that assign the same names.
 std::vector<bool> disk_names::concerned_by(node_id directory) const {
   std::vector<bool> concerned(unsynced_.size());
   std::set<disk_name> names;
@@ -57,7 +57,8 @@ bool disk_names::sync(node_id directory) {
   bool displaced = false;
   for (std::size_t i = 0; i < unsynced_.size(); ++i)
     if (concerned[i]) displaced |= persist(unsynced_[i]);
-  // What a failed sync has dropped stays to be lost, unless a later change of the name has lasted.
+  // Changes that a failed sync dropped stay in the list, to be lost in a crash, unless a later
+  // change of the same name was persisted.
   std::set<disk_name> settled;
   for (std::size_t i = unsynced_.size(); i-- > 0;) {
     auto& assignments = unsynced_[i].assignments;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The names of a simulated disk: as they are seen, as they would be after a crash, and the changes
-// in between.
+// The names of a simulated disk: as seen now, as they survive a crash, and the changes in between.
 #pragma once
 
 #include <compare>
@@ -14,7 +13,7 @@
 
 namespace weir::detail {
 
-/// A file or directory; never used again. 0 is none.
+/// A file or directory; ids are never reused. 0 is none.
 using node_id = std::uint64_t;
 inline constexpr node_id root_directory = 1;
 
@@ -25,32 +24,32 @@ struct disk_name {
   auto operator<=>(const disk_name&) const = default;
 };
 
-/// Which node each name stands for.
+/// Maps names to nodes.
 ///
 /// A change is one or two assignments that persist together. Syncing a directory persists the
-/// changes that touch it, and those earlier ones of other directories that assign the same names as
-/// they do: without these, a file renamed from one directory to another could come back.
+/// changes that touch it, and earlier changes of other directories that assign the same names:
+/// otherwise a file renamed from one directory to another could reappear.
 class disk_names {
  public:
   struct assignment {
     disk_name name;
-    node_id node;  // 0: no longer
+    node_id node;  // 0: the name is removed
   };
 
   /// 0 if there is none.
   node_id find(const disk_name& name) const;
   std::vector<std::string> list(node_id directory) const;
   void change(std::uint32_t owner, std::vector<assignment> assignments);
-  /// True if a node may have lost its last name for good.
+  /// True if a node may have lost its last name permanently.
   bool sync(node_id directory);
-  /// A sync that failed: the changes that it should have synced never will be.
+  /// After a failed sync: the changes that it covered are never synced.
   void drop_unsynced(node_id directory);
   void crash(const disk_crash& how);
 
   /// The nodes that have a name now.
   std::set<node_id> named() const;
-  /// The nodes that have a name now or might have one after a crash. Forgets names in directories
-  /// that are no longer among them.
+  /// The nodes that have a name now or may have one after a crash. Drops the names in directories
+  /// that are not among them.
   std::set<node_id> collect();
 
  private:
@@ -61,7 +60,7 @@ class disk_names {
     std::vector<assignment> assignments;
   };
 
-  /// True if the name stood for something before.
+  /// True if the name was assigned before.
   static bool assign(table& to, const assignment& a);
   std::vector<bool> concerned_by(node_id directory) const;
   bool persist(const pending& change);

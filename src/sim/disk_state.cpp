@@ -12,7 +12,7 @@ namespace weir::detail {
 
 namespace {
 
-// Like the kernel's limits; far below 2^64, so that sums of sizes do not wrap round.
+// Like the kernel's limits; far below 2^64, so that sums of sizes cannot overflow.
 constexpr std::uint64_t file_bytes_max = std::uint64_t{1} << 44;
 constexpr std::uint64_t offset_max = std::numeric_limits<std::int64_t>::max();
 
@@ -220,7 +220,7 @@ std::uint64_t disk_state::size(handle_id file, const std::string& path) const {
   return nodes_.at(handle(file, "stat", path).node).content.size();
 }
 
-/// Bytes by which files may still grow. Files that have no name any more count while they are open.
+/// Bytes by which files may still grow. Unlinked files count while they are open.
 std::uint64_t disk_state::room() const {
   if (faults_.space == std::int64_t{unbounded}) return std::numeric_limits<std::uint64_t>::max();
   std::set<node_id> present = names_.named();
@@ -277,7 +277,7 @@ void disk_state::close(handle_id file) noexcept {
 
 void disk_state::mark_unlinked(node_id id) { nodes_.at(id).unlinked = true; }
 
-/// Forgets the nodes that nobody can reach any more, now or after a crash.
+/// Frees the nodes that are unreachable now and after a crash.
 void disk_state::sweep() {
   std::set<node_id> known = names_.collect();
   for (const auto& [id, file] : files_) known.insert(file.node);

@@ -16,10 +16,10 @@
 
 namespace weir::detail {
 
-/// An open file or a held lock; never used again, so a stale one is simply unknown. 0 is none.
+/// An open file or a held lock. Ids are never reused, so a stale one is simply unknown. 0 is none.
 using handle_id = std::uint64_t;
 
-/// All that a simulated disk holds. Whoever calls has asked before whether the world is dead.
+/// All state of a simulated disk. REQUIRES for every call: dead() is false.
 class disk_state {
  public:
   explicit disk_state(disk_host& host) : host_(host) { nodes_[root_directory].directory = true; }
@@ -52,7 +52,7 @@ class disk_state {
  private:
   struct node {
     bool directory = false;
-    bool unlinked = false;  // at some time; whether it has no name at all is for sweep to say
+    bool unlinked = false;  // at some time; sweep decides whether it has any name left
     disk_content content;
   };
   struct opened {
@@ -64,7 +64,8 @@ class disk_state {
     handle_id handle;
     std::uint32_t owner;
   };
-  /// Where a path leads: the name in its directory, and what is there now. The root has no name.
+  /// The result of resolving a path: its name in its directory, and the node there now. The root
+  /// has no name.
   struct place {
     disk_name name;
     node_id node = 0;
@@ -92,7 +93,7 @@ class disk_state {
   std::map<node_id, node> nodes_;
   disk_names names_;
   std::map<handle_id, opened> files_;
-  std::map<std::string, held> locks_;  // by path and not by node: a crash may take the name away
+  std::map<std::string, held> locks_;  // by path, not by node: a crash may remove the name
 };
 
 }  // namespace weir::detail

@@ -25,7 +25,7 @@ const char* name_of(errc code) noexcept {
   }
 }
 
-/// Fills in the error that is being handled.
+/// Describes the exception being handled.
 void judge_error(run_result& r) {
   r.failed = true;
   r.message = describe(std::current_exception());
@@ -111,7 +111,7 @@ sim::options explorer::single(std::uint64_t seed) const {
   return one;
 }
 
-// Run i of every so many runs twice: the same choices must lead to the same run.
+// Repeats every `check_every`-th run: the same choices must lead to the same run.
 run_result explorer::checked(run_result first, std::int64_t i, const adversary& again) {
   if (i % options_.check_every != 0) return first;
   const run_result second = run_once(what_, single(first.trace.seed()), again, false);
@@ -193,7 +193,7 @@ void explorer::try_jobs() {
                          : "a run failed in its process; that could not be repeated in this one";
 }
 
-// The failing run is shrunk, and then repeated once more to see the tree at the moment of failure.
+// Shrinks the failing run, then repeats it once to get the tree at the moment of failure.
 void explorer::failed(run_result r, std::int64_t run) {
   report_.ok_ = false;
   report_.failures_ = 1;

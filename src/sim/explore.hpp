@@ -17,13 +17,13 @@ namespace weir::detail {
 
 using sometimes_map = std::map<std::string, bool, std::less<>>;
 
-/// How one run ended.
+/// The result of one run.
 struct run_result {
   bool failed = false;
   bool livelock = false;
   std::string kind;     // of the failure: its code or type
-  std::string what;     // what it says; kind and what make up "the same failure"
-  std::string message;  // for the report: with where it was thrown, awaited and spawned
+  std::string what;     // its text; kind and what identify "the same failure"
+  std::string message;  // for the report: includes where it was thrown, awaited and spawned
   std::string tree;     // at the moment of the failure
   sim::trace trace;
   std::int64_t steps = 0;
@@ -34,21 +34,20 @@ struct run_result {
   }
 };
 
-/// Runs the program once in a world of its own and judges it. `watch`: also keeps the tree at the
-/// moment in which an error was thrown, which costs a dump for each of them.
+/// Runs the program once in its own world and judges the result. `watch`: also keeps the tree at
+/// the moment an error was thrown, at the cost of a dump for each error.
 run_result run_once(program& what, const sim::options& options, adversary chooser, bool watch);
 
-/// All plans with at most so many preemptions, those with fewer first; made as the runs go.
+/// All plans with up to a given number of preemptions, those with fewer first, generated on demand.
 ///
 /// A run with k preemptions is extended by one more, at each later choice and with each other
-/// option, so that every plan is made exactly once. Bounded: plans that would come after the last
-/// allowed run are not kept.
+/// option, so every plan is generated exactly once. Plans beyond the last allowed run are dropped.
 class frontier {
  public:
   frontier(int preemptions, std::int64_t runs);
-  /// The next plan; empty optional when there is none.
+  /// The next plan; nullopt if there is none.
   std::optional<std::vector<preemption>> next();
-  /// What the run of that plan chose.
+  /// Reports the choices of the run of `plan`.
   void ran(const std::vector<preemption>& plan, const sim::trace& trace);
   /// True if no plan is left and none was dropped.
   bool exhausted() const noexcept { return waiting_.empty() && !dropped_; }
@@ -62,22 +61,22 @@ class frontier {
 
 std::vector<preemption> preemptions_of(const sim::trace& trace);
 
-/// Looks for a run with the same failure and fewer preemptions.
+/// Searches for a run with the same failure and fewer preemptions.
 run_result shrink(program& what, const sim::options& options, run_result failing);
 
-/// What the processes of `.jobs` found.
+/// Results of the processes of `.jobs`.
 struct jobs_findings {
   std::int64_t runs = 0;
   std::int64_t steps = 0;
   std::optional<std::int64_t> failing;  // the lowest failing run
   std::string message;                  // of that run
-  bool died = false;                    // its process did not survive it
+  bool died = false;                    // its process died in it
   sometimes_map sometimes;
 };
 class explorer;
 jobs_findings run_jobs(explorer& work, std::int64_t jobs, std::int64_t runs);
 
-/// One line on stderr, if that is a terminal and it takes more than a second.
+/// A progress line on stderr, if that is a terminal and the work takes more than a second.
 class progress {
  public:
   explicit progress(std::int64_t runs);
@@ -96,13 +95,14 @@ class progress {
   time_point next_;
 };
 
-/// What `sim::explore` does.
+/// Implements `sim::explore`.
 class explorer {
  public:
   explorer(const sim::explore_options& options, program& what);
   sim::report run();
 
-  /// Run number i, twice if it is its turn to be checked. Used by the processes of `.jobs`, too.
+  /// Run number i; runs that are due for a check are made twice. Also used by the processes of
+  /// `.jobs`.
   run_result try_run(std::int64_t i);
 
  private:

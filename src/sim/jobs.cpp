@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Runs spread over processes: process j of n makes the runs j, j + n, j + 2n, ...
 //
-// What they share is one page of counters; messages and the names of `sometimes` go through a pipe
-// at the end of each process. A process stops as soon as a lower run than its next has failed, so
-// the lowest failing run is always made, whatever the number of processes.
+// They share one page of counters; each process sends its messages and its `sometimes` names
+// through a pipe when it ends. A process stops once a run below its next one has failed, so the
+// lowest failing run is made for any number of processes.
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -38,7 +38,7 @@ struct shared_counters {
   std::atomic<std::int64_t> lowest;  // failing run
   std::atomic<std::int64_t> runs;
   std::atomic<std::int64_t> steps;
-  std::atomic<std::int64_t> current[max_jobs];  // the run that each process is making
+  std::atomic<std::int64_t> current[max_jobs];  // the run in progress in each process
 };
 
 class shared_page {
@@ -58,7 +58,7 @@ class shared_page {
   shared_counters* counters_;
 };
 
-/// Keeps the lower one.
+/// Lowers `value` to `to` if that is less.
 void lower(std::atomic<std::int64_t>& value, std::int64_t to) noexcept {
   std::int64_t seen = value.load();
   while (to < seen && !value.compare_exchange_weak(seen, to)) {
@@ -74,12 +74,12 @@ void write_all(int to, const std::string& text) noexcept {
   }
 }
 
-/// One finding: a letter, a length, the text itself (which may have line breaks).
+/// One finding: a letter, a length, the text (which may contain line breaks).
 std::string packed(char kind, const std::string& text) {
   return kind + std::to_string(text.size()) + ":" + text;
 }
 
-/// A process: makes its runs, and says at its end what it found.
+/// The body of a process: makes its runs, then reports its findings.
 [[noreturn]] void work_and_exit(explorer& work, const shared_page& shared, std::int64_t job,
                                 std::int64_t jobs, std::int64_t runs, int out) noexcept {
   std::string found;
@@ -102,8 +102,8 @@ std::string packed(char kind, const std::string& text) {
   ::_exit(0);
 }
 
-/// A process and the pipe through which it says what it found. Whatever happens to the parent, the
-/// process is ended and waited for.
+/// A process and the pipe for its findings. The destructor kills and reaps a process that has not
+/// ended.
 class child {
  public:
   child(explorer& work, const shared_page& shared, std::int64_t job, std::int64_t jobs,
@@ -135,8 +135,8 @@ class child {
   int status() const noexcept { return status_; }
   const std::string& said() const noexcept { return said_; }
 
-  /// Reads what there is, and sees whether the process has ended. Its end counts, not that of the
-  /// pipe: something that the program started may keep that open.
+  /// Reads what is available and checks whether the process has ended. The end of the pipe does not
+  /// count: a process started by the program may keep it open.
   void look() {
     if (ended_) return;
     const pid_t gone = ::waitpid(process_, &status_, WNOHANG);
@@ -165,8 +165,8 @@ std::string how_it_died(int status) {
   return "the process of this run ended with status " + std::to_string(WEXITSTATUS(status));
 }
 
-/// Reads what one process said. A process that was killed in the middle of a word is not believed
-/// from there on.
+/// Parses the findings of one process. If it was killed while writing, the incomplete rest is
+/// ignored.
 void understand(const std::string& said, jobs_findings& all, std::int64_t lowest) {
   for (std::size_t at = 0; at < said.size();) {
     const char kind = said[at];
@@ -187,7 +187,7 @@ void understand(const std::string& said, jobs_findings& all, std::int64_t lowest
   }
 }
 
-/// Waits until all processes have ended; those that died are findings, too.
+/// Waits for all processes to end; a process that died is a finding, too.
 void gather(std::list<child>& children, const shared_page& shared, jobs_findings& all,
             std::int64_t runs) {
   progress line(runs);

@@ -34,7 +34,8 @@ class descriptor {
   descriptor& operator=(const descriptor&) = delete;
   descriptor(descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   descriptor& operator=(descriptor&&) = delete;
-  // An error of close says nothing that sync had not said before, and there is nobody to tell.
+  // Errors of close() are ignored: sync() has reported every error that matters, and a destructor
+  // cannot throw.
   ~descriptor() { close(); }
   void close() noexcept {
     if (number_ >= 0) ::close(std::exchange(number_, -1));
@@ -45,7 +46,7 @@ class descriptor {
   int number_;
 };
 
-/// Calls again for as long as a signal interrupts.
+/// Retries the call while it is interrupted by a signal.
 template <class F>
 auto uninterrupted(F&& call) {
   for (;;) {
@@ -80,7 +81,7 @@ class real_file final : public disk_file {
   real_file(std::string path, descriptor opened)
       : disk_file(std::move(path)), descriptor_(std::move(opened)) {}
 
-  // An offset beyond off_t becomes negative, which the kernel refuses with EINVAL.
+  // An offset beyond off_t becomes negative, which the kernel rejects with EINVAL.
   std::size_t pread(std::span<std::byte> into, std::uint64_t offset) override {
     const ssize_t n = uninterrupted(
         [&] { return ::pread(fd(), into.data(), into.size(), static_cast<off_t>(offset)); });
@@ -127,15 +128,15 @@ class real_file final : public disk_file {
   descriptor descriptor_;
 };
 
-/// A flock belongs to the open file, which a forked child shares: closing it there leaves the lock
-/// to the parent alone, and it ends with the parent.
+/// A flock belongs to the open file description, which a forked child shares. The child closes its
+/// descriptor, so that the lock is held by the parent alone and ends with it.
 class real_lock final : public disk_lock, private detail::fork_watch {
  public:
   real_lock(std::string path, descriptor locked, const detail::no_forks& meanwhile)
       : disk_lock(std::move(path)), descriptor_(std::move(locked)) {
     watch(meanwhile);
   }
-  // A child that has just been forked may not have closed it yet; the lock ends now, for both.
+  // A child that was just forked may not have closed it yet: LOCK_UN releases the lock for both.
   ~real_lock() override {
     const detail::no_forks meanwhile;
     unwatch(meanwhile);
@@ -181,7 +182,7 @@ class posix_disk final : public disk {
  public:
   std::unique_ptr<disk_file> open(const std::string& path, open_mode mode) override {
     auto file = std::make_unique<real_file>(path, open_descriptor("open", path, open_flags(mode)));
-    // The kernel opens a directory for reading and fails later; say it where the mistake is.
+    // The kernel opens a directory for reading and fails later; report the error here.
     if (S_ISDIR(file->status().st_mode)) raise_disk(EISDIR, "open", path);
     return file;
   }
@@ -220,13 +221,13 @@ class posix_disk final : public disk {
   void sync_directory(const std::string& directory) override {
     const descriptor opened = open_descriptor("sync_directory", directory, O_RDONLY | O_DIRECTORY);
     if (uninterrupted([&] { return ::fsync(opened.number()); }) == 0) return;
-    // File systems that cannot sync a directory at all answer EINVAL; there is no better promise
-    // to be had from them.
+    // File systems that cannot sync a directory return EINVAL; nothing better is available there.
     if (errno != EINVAL) raise_disk(errno, "sync_directory", directory);
   }
 
-  // flock and not a POSIX record lock: it belongs to the open file, so a second lock in the same
-  // process is refused too, and closing another descriptor of the file does not release it.
+  // flock, not a POSIX record lock: it belongs to the open file description, so a second lock in
+  // the same process is refused, too, and closing another descriptor of the file does not release
+  // it.
   std::unique_ptr<disk_lock> lock(const std::string& path) override {
     const detail::no_forks meanwhile;
     descriptor opened = open_descriptor("lock", path, O_RDWR | O_CREAT);

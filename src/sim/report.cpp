@@ -38,7 +38,7 @@ void print_replay(std::ostream& out, const sim::trace& trace, bool livelock) {
         << (text.size() <= longest_trace_shown ? text : std::string("<the trace>"))
         << "\"), program)\n";
   if (trace.strategy().kind == sim::strategy::sort::dfs) return;
-  if (!livelock)  // a seed alone has no limit of steps
+  if (!livelock)  // a seed alone carries no step limit
     out << "  weir::sim::replay(" << trace.seed() << ", weir::sim::" << to_string(trace.strategy())
         << ", program)\n";
   out << "  WEIR_SIM_SEED=" << trace.seed() << " WEIR_SIM_RUNS=1 and the same command\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Fewer preemptions: by leaving some out, and by looking at all runs that have fewer.
+// Shrinking: removes preemptions from a failing run, then searches all runs with fewer.
 #include <algorithm>
 
 #include "sim/explore.hpp"
@@ -8,12 +8,12 @@ namespace weir::detail {
 
 namespace {
 
-constexpr std::int64_t free_steps = 3'000'000;  // what shrinking may cost, besides a few runs
+constexpr std::int64_t free_steps = 3'000'000;  // plus four times the failing run
 constexpr std::int64_t free_runs = 20'000;
-constexpr std::uint64_t other_ways = 150;  // tried to come to the same failure
-constexpr std::size_t few = 3;             // preemptions that are not worth that
+constexpr std::uint64_t other_ways = 150;  // alternative schedules to try
+constexpr std::size_t few = 3;             // preemptions; up to this many need no alternatives
 
-/// Tries plans against the failure that is to be kept; remembers the best.
+/// Tries plans that may reproduce the failure with fewer preemptions; keeps the best.
 class shrinker {
  public:
   shrinker(program& what, const sim::options& options, run_result failing)
@@ -33,7 +33,7 @@ class shrinker {
   }
 
  private:
-  /// Starts from another run, with what is left to spend.
+  /// Starts from another run, with the remaining budget.
   shrinker(const shrinker& outer, run_result other)
       : what_(outer.what_),
         options_(outer.options_),
@@ -63,7 +63,7 @@ class shrinker {
 
   bool better(std::vector<preemption> plan) { return keep_if_better(attempt(std::move(plan))); }
 
-  /// One pass over the plan, from its end: without each `chunk` of it in turn.
+  /// One pass over the plan, from its end: tries it without each `chunk` in turn.
   bool leave_out(std::size_t chunk) {
     bool any = false;
     for (std::size_t end = plan_.size(); end > 0 && may_go_on();) {
@@ -85,8 +85,8 @@ class shrinker {
     }
   }
 
-  /// A run found by chance has preemptions everywhere, and leaving out one moves all later ones.
-  /// Priorities that hardly change may come to the same failure with fewer.
+  /// A random run has preemptions everywhere, and removing one moves all later ones. pct, whose
+  /// priorities change rarely, may reach the same failure with fewer.
   void look_elsewhere() {
     for (std::uint64_t i = 0; i < other_ways && may_go_on(); ++i) {
       const int depth = 1 + static_cast<int>(i % 3);
@@ -105,7 +105,8 @@ class shrinker {
     }
   }
 
-  /// What is left may be stuck: every run with fewer preemptions, as long as the budget lasts.
+  /// The plan may be a local minimum: tries every run with fewer preemptions while the budget
+  /// lasts.
   void look_below() {
     if (plan_.size() < 2) return;
     frontier plans(static_cast<int>(plan_.size()) - 1, runs_left_);
@@ -116,7 +117,7 @@ class shrinker {
       if (!r.failed) {
         plans.ran(*plan, r.trace);
       } else if (keep_if_better(std::move(r))) {
-        return;  // those with fewer came before
+        return;  // plans are tried in order of size, so none is smaller
       }
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The public face of a simulated disk. Each call asks first whether the caller lives in a dead
+// The public interface of a simulated disk. Each call first checks whether the caller is in a dead
 // world, where it must neither throw nor change anything.
 #include <weir/sim_disk.hpp>
 
@@ -64,7 +64,7 @@ class simulated_lock final : public disk_lock {
 };
 
 void require_rate(std::string_view name, double rate) {
-  if (rate >= 0 && rate <= 1) return;  // neither is true of NaN
+  if (rate >= 0 && rate <= 1) return;  // both comparisons are false for NaN
   detail::raise(errc::invalid_argument, "disk_faults: ." + std::string(name) + " is " +
                                             std::to_string(rate) + "; a rate is from 0 to 1");
 }
@@ -92,7 +92,6 @@ void simulated_disk::fail_next_sync() {
   if (!state_->dead()) state_->fail_next_sync();
 }
 
-// A crash is what makes a world dead, so these two do not ask.
 void simulated_disk::crash() {
   if (!state_->dead()) state_->crash(std::nullopt);
 }

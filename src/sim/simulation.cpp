@@ -15,7 +15,7 @@ namespace weir::detail {
 
 namespace {
 
-/// Nothing that is ready waits longer than this many steps (unless very much is ready).
+/// No ready item waits longer than this many steps, unless a great many are ready.
 constexpr std::int64_t patience_steps = 1000;
 constexpr std::string_view main_name = "main";
 
@@ -105,7 +105,7 @@ void simulation::crash(std::string_view name) {
   if (in_dead_world()) return;
   hosted_loop* victim = find(name);
   for (hosted_loop& h : loops_)
-    if (victim == nullptr && h.name() == name) return;  // it is crashing at this moment
+    if (victim == nullptr && h.name() == name) return;  // it is already crashing
   if (victim == nullptr)
     raise(errc::invalid_argument, "world: there is no loop " + quoted(name) + " to crash");
   if (victim == main_)
@@ -165,7 +165,7 @@ void simulation::drive() {
 
 std::size_t simulation::pick() {
   const auto many = static_cast<std::int64_t>(ready_.size());
-  // Those who wait equally long are taken one after the other, so the first is taken earlier.
+  // Items that became ready together are taken one after the other, so the first is taken earlier.
   if (steps_ - ready_.front().since >= std::max(patience_steps - many, 4 * many)) {
     adversary_.demote(ready_);
     return 0;
@@ -263,8 +263,8 @@ void simulation::fail(errc code, std::string message, std::string tree) {
   if (code != errc::always_violated) adversary_.freeze(true);
 }
 
-// Nothing is ready and no timer is armed. First the program is asked to end; what still waits then
-// waits for an answer that nobody can give.
+// Nothing is ready and no timer is armed. First the program is cancelled; operations that still
+// wait then are abandoned, because nothing can complete them.
 void simulation::stuck() {
   if (std::exchange(deadlocked_, true)) {
     const active_loop active(main_->here());
@@ -283,12 +283,12 @@ void simulation::stuck() {
   collect(*main_);
 }
 
-// The run ends like a crash.
+// The run ends like a crash of the main loop.
 void simulation::give_up() { evict(*std::exchange(main_, nullptr)); }
 
 void simulation::look_for_leaks() {
   std::string found;
-  std::vector<std::uint32_t> leaking;  // serial numbers: the end of one may crash another
+  std::vector<std::uint32_t> leaking;  // serial numbers: evicting one loop may crash another
   for (hosted_loop& h : loops_) {
     const door& d = h.here().own_door();
     const std::int64_t own_fibers = h.tree.ended() ? 0 : 1;  // a named loop's root
@@ -337,7 +337,7 @@ void simulation::always_violated(std::string_view name) {
   const std::string message = "always " + quoted(name) + " does not hold";
   const std::string tree = dump_all();
   fail(errc::always_violated, message, tree);
-  // A destructor that runs because of an exception or a cancellation must not throw.
+  // A destructor that runs during unwinding or cancellation must not throw.
   const bool unwinding =
       std::uncaught_exceptions() > 0 || (current != nullptr && current->destroying);
   if (!unwinding) throw sim::failure(errc::always_violated, message + "\n" + tree);

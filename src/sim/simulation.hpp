@@ -37,28 +37,28 @@ struct hosted_loop {
   }
 
   session tree;
-  std::shared_ptr<served_loop> served;  // told when it has ended
+  std::shared_ptr<served_loop> served;  // notified when the loop has ended
   std::uint16_t rank = 0;               // of its inbox, see adversary
   bool inbox_listed = false;            // its inbox is in the ready list
-  bool asleep = false;  // its inbox says so: only the bell makes it look, as a real one
+  bool asleep = false;  // its inbox is asleep: as with a real loop, only the doorbell wakes it
 };
 
-/// Why a run failed, if it was not for an error of the program.
+/// Why a run failed, other than by an error of the program.
 struct sim_verdict {
   errc code{};
   std::string message;
   std::string tree;
 };
 
-/// A world: its loops, its clock, its adversary, its disk. It is the environment of all its loops
-/// and drives them: step by step, one loop at a time, on one thread.
+/// A world: its loops, clock, adversary and disk. It is the environment of all its loops and drives
+/// them step by step, one loop at a time, on one thread.
 ///
 /// Invariants:
-/// 1. What could happen next is in `ready_`: strands in the order in which they were pushed, and
-///    for each loop with messages one item that stands for its inbox (one delivery each).
-/// 2. Time moves only when `ready_` is empty, to the earliest timer of all loops.
-/// 3. After a deadlock, livelock or leak no choice is made any more: the rest goes in order and is
-///    not recorded. After a false `always` the run goes on as before.
+/// 1. The possible next steps are in `ready_`: strands in the order in which they were pushed, and
+///    one item for the inbox of each loop that has messages (one delivery each).
+/// 2. Time advances only when `ready_` is empty, to the earliest timer of all loops.
+/// 3. After a deadlock, livelock or leak no more choices are made: the rest runs in order and is
+///    not recorded. After a violated `always` the run continues normally.
 class simulation final : public environment, private disk_host {
  public:
   simulation(const sim::options& options, adversary chooser);
@@ -82,7 +82,8 @@ class simulation final : public environment, private disk_host {
   const void* clock() const noexcept override { return this; }
   bool simulated() const noexcept override { return true; }
 
-  /// Runs `root` to its end on a loop of its own. Throws verdicts and what a trace does not fit.
+  /// Runs `root` to its end on its own loop. Throws verdicts, trace mismatches, and the first error
+  /// that left a posted function.
   void run(fiber& root, std::source_location site);
   loop_ref named_loop(std::string_view name);
   void crash(std::string_view name);
@@ -94,7 +95,7 @@ class simulation final : public environment, private disk_host {
 
   // For explore.
 
-  /// Keeps the trace, and the tree at the moment in which the last error was thrown.
+  /// Records the trace. watch_errors() keeps the tree at the moment the last error was thrown.
   void record() { adversary_.write_down(true); }
   void watch_errors() noexcept { watches_errors_ = true; }
   sim::trace take_trace() { return adversary_.take_trace(options_.max_steps); }
@@ -132,12 +133,12 @@ class simulation final : public environment, private disk_host {
   adversary adversary_;
   std::int16_t budget_;
   time_point now_{};
-  duration wall_shift_{};  // how far the wall clock was set
+  duration wall_shift_{};  // total adjustment of the wall clock
   std::optional<double> cpu_pressure_;
   std::int64_t steps_ = 0;
   sim::simulated_disk disk_;  // outlives the files that the loops have open
   std::list<hosted_loop> loops_;
-  hosted_loop* main_ = nullptr;    // of the present run
+  hosted_loop* main_ = nullptr;    // of the current run
   std::int64_t steps_before_ = 0;  // of earlier runs
   bool deadlocked_ = false;        // the program was asked to end
   ready_list ready_;
@@ -149,7 +150,7 @@ class simulation final : public environment, private disk_host {
   std::string error_tree_;
 };
 
-/// Makes a world of a simulation that is set up in another way than by options.
+/// Makes a world from a simulation that was not set up by sim::options.
 struct world_maker {
   static sim::world of(std::unique_ptr<simulation> core) { return {std::move(core), nullptr}; }
 };

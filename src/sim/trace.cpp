@@ -14,7 +14,7 @@ namespace weir::sim {
 namespace {
 
 constexpr std::string_view head = "weir-trace 1 ";
-constexpr std::uint64_t longest = 100'000'000;  // choices that a text may stand for
+constexpr std::uint64_t longest = 100'000'000;  // most choices that a text expands to
 
 void append_hex(std::string& out, std::uint64_t value) {
   char digits[16];
@@ -30,7 +30,7 @@ void append_run(std::string& out, const trace::choice& first, std::size_t count)
   }
 }
 
-/// Reads a text from left to right and says where it is wrong.
+/// Parses a text from left to right and reports where it is wrong.
 class reader {
  public:
   explicit reader(std::string_view text) noexcept : text_(text) {}
