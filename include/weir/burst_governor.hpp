@@ -13,7 +13,7 @@ struct burst_options {
   weir::name name{};
   std::int64_t steady = 1;  ///< permits at once, 1 or more
   std::int64_t burst = 1;   ///< permits at once in a burst, `steady` or more
-  duration burst_for{};  ///< length of a burst, and of the idle time before it
+  duration burst_for{};     ///< length of a burst, and of the idle time before it
   std::int64_t max_waiting = unbounded;
 };
 
