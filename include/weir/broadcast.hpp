@@ -54,7 +54,7 @@ struct subscriber_base {
   bool lagged = false;            // disconnected: the next call throws
   bool told = false;              // the end or the error was delivered
   std::uint64_t next;             // the number of the item that it sees next
-  std::uint64_t missed = 0;       // right before the last one returned
+  std::uint64_t missed = 0;       // items missed right before the last one returned
   std::uint64_t missed_next = 0;  // drop_newest: items missed right before the next one
   std::uint64_t missed_total = 0;
   subscriber_base* before = nullptr;

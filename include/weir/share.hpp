@@ -22,10 +22,10 @@ enum class when : std::uint8_t { first_subscriber, now, no_subscribers, never };
 
 struct share_options {
   std::int64_t capacity = 64;
-  weir::overflow overflow = weir::overflow::wait;  ///< of a subscribe() without options
+  weir::overflow overflow = weir::overflow::wait;  ///< default of subscribe()
   when start = when::first_subscriber;
   when stop = when::no_subscribers;
-  std::int64_t replay = 0;  ///< of a subscribe() without options
+  std::int64_t replay = 0;  ///< default of subscribe()
 };
 
 namespace detail {

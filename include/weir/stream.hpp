@@ -343,8 +343,7 @@ class pipeline {
     std::optional<value_type> unread;  // found by a pull that was then cancelled
     std::unique_ptr<detail::task_leaf> closer;
     detail::pull_wait* closed_by = nullptr;      // the close() that is running
-    std::vector<detail::arm_link*> close_waits;  // each close() that waits for a pull or another
-                                                 // close()
+    std::vector<detail::arm_link*> close_waits;  // each close() waiting for a pull or close()
     detail::turn_slot turn;                      // of the pull that is pending
   };
   rare& extra() {

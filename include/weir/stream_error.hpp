@@ -284,7 +284,7 @@ struct detail::stage_type<retry_stream<F>> {
 
 /// `stream | finally(fn)`: `fn`, plain or a task, runs once when the stream ends, fails or is
 /// closed, after everything upstream; not if nothing was ever pulled. A task is awaited by `next`,
-/// `close` and sinks; if the stream is destroyed without `close`, it does not run: event
+/// `close` and sinks; if the stream is destroyed early without `close`, it does not run: event
 /// `cleanup_skipped`.
 template <detail::any_pipeline P, class F>
 auto operator|(P&& source, finally<F> last) {

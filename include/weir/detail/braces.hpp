@@ -18,7 +18,7 @@ inline constexpr bool destroyed_twice =
     false;
 #endif
 
-/// Made of a `T`, but not of braces.
+/// Constructible from a `T`, but not from braces.
 template <class T>
 class no_braces {
  public:

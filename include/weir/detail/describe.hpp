@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How WEIR_DESCRIBE lists members, and how they are found again.
+// How WEIR_DESCRIBE lists members, and how the list is found.
 #pragma once
 
 #include <type_traits>

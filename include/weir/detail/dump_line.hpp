@@ -7,7 +7,8 @@
 
 namespace weir::detail {
 
-/// Where a wait says what it is. A thin shell over a string, so that headers need no streams.
+/// The text that a wait writes about itself in a dump. A thin wrapper of a string, so that headers
+/// need no streams.
 class dump_line {
  public:
   explicit dump_line(std::string& text) noexcept : text_(&text) {}
