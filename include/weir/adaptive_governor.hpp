@@ -28,8 +28,8 @@ struct measured_permit;
 /// window and long_rtt an exponential mean of the windows before (weight 1/32):
 ///   gradient = clamp(long_rtt / short_rtt, 0.5, 1)
 ///   limit'   = limit x gradient, plus sqrt(limit) only at gradient 1, at most limit x 1.5
-/// between `min` and `max`. A window in which fewer than limit / 2 permits were held at any time
-/// changes nothing: it says nothing about the limit.
+/// between `min` and `max`. A window in which the peak of held permits was below limit / 2 does not
+/// change the limit: it says nothing about it.
 ///
 /// The time is measured from when the holder receives its permit until the release, however the
 /// work ended; its record comes from a free list of the governor. Threads, order and cancellation:

@@ -76,8 +76,9 @@ class agent_ref {
     }
   }
 
-  /// Waits for room in the mailbox if its overflow policy is `wait`; otherwise a full mailbox is
-  /// errc::mailbox_full. If the agent has ended, it throws what `call` would throw.
+  /// If the mailbox is full, the overflow policy decides: `wait` waits for room, `drop_oldest`
+  /// makes room; otherwise errc::mailbox_full. If the agent has ended, it throws what `call` would
+  /// throw.
   template <class F, class... A>
   auto send(F handler, A&&... args) const {
     if constexpr (detail::check_handler<T, F, A...>()) {

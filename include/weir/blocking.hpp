@@ -21,7 +21,7 @@
 
 namespace weir {
 
-/// Option of `blocking`: a cancelled caller continues without the result.
+/// Option of `blocking`: a cancelled caller does not wait for the result.
 struct may_abandon_t {
   explicit may_abandon_t() = default;
 };

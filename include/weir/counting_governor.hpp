@@ -77,7 +77,7 @@ class counting_governor : private detail::permit_source {
   /// Waits for `weight` units; for more than the capacity, until a resize allows it.
   /// errc::governor_closed after close(), errc::governor_full beyond max_waiting.
   detail::pending<detail::acquire_wait> acquire(std::int64_t weight = 1);
-  /// Never waits.
+  /// Never waits; empty if the units cannot be granted at once.
   std::optional<permit> try_acquire(std::int64_t weight = 1);
   /// As acquire, for at most `d`: timeout_error.
   template <class Rep, class Period>

@@ -95,7 +95,7 @@ class error : public std::system_error {
   const char* what() const noexcept override;
 
  private:
-  // system_error appends the category's message; weir's texts are complete sentences of their own.
+  // system_error appends the category's message; weir's texts are already complete.
   std::shared_ptr<const std::string> text_;
 };
 

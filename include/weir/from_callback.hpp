@@ -109,7 +109,7 @@ class callback_core {
     }
     bell.ring();
   }
-  /// The stream is gone: destroys its items. Emitters may outlive it.
+  /// The stream ends: destroys its items. Emitters may outlive it.
   void discard() noexcept {
     end(nullptr);
     items old;

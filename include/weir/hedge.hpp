@@ -59,7 +59,7 @@ class hedge_wait : public simple_wait<hedge_wait>, public deadline_node {
   hedge_core* core_;
 };
 
-/// The attempts of one run. Each is a fiber in a region of its own; the first value decides.
+/// The attempts of one run. Each is a fiber in its own region; the first value decides.
 ///
 /// Invariant: losers are cancelled from an attempt only while the waiting strand is parked
 /// (`parked_`), because cancelling the region would also end a strand that is about to wait.

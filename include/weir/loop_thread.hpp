@@ -62,7 +62,7 @@ class thread_handle {
 
 }  // namespace detail
 
-/// A thread with a loop of its own, for `on`, `spawn_on` and `post`.
+/// A thread with its own loop, for `on`, `spawn_on` and `post`.
 ///
 /// Created with a scope, it is a background child of it: it ends, with everything that runs on it,
 /// when the scope pops it, and destroying the handle changes nothing. Created without a scope,

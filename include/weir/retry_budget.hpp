@@ -22,11 +22,11 @@ class budget_core;
 ///
 /// Ensures: a further attempt is granted only if the attempts granted within the last `window`,
 /// including this one, are at most `ratio` x first attempts + `min_per_second` x `window`. First
-/// attempts are never charged. A denial gives the original error and the event `budget_denied`.
-/// Threads: any; one object is shared by any number of policies (`.budget = &b`), which keep its
-/// shared part alive, so it may be destroyed before them. Costs: one short lock per first and per
-/// further attempt. A durable run may use only a budget that it created itself, outside of steps,
-/// and only that run may use it: errc::not_journaled.
+/// attempts are never charged. After a denial the result is the original error; event
+/// `budget_denied`. Threads: any; one object is shared by any number of policies (`.budget = &b`),
+/// which keep its shared part alive, so it may be destroyed before them. Costs: one short lock per
+/// first and per further attempt. A durable run may use only a budget that it created itself,
+/// outside of steps, and only that run may use it: errc::not_journaled.
 class retry_budget {
  public:
   /// Bad options: errc::invalid_argument.

@@ -70,7 +70,7 @@ struct polite_service {
 /// What a scope remembers of its failures.
 struct failures {
   std::vector<std::exception_ptr> raised;      // in completion order
-  std::vector<std::exception_ptr> suppressed;  // too late to be raised
+  std::vector<std::exception_ptr> suppressed;  // errors that are not raised
   std::vector<std::exception_ptr> cleanup;     // of defers
   bool has_cause = false;  // an error in `raised` was replaced by that of a supervisor's run
 };
@@ -153,7 +153,8 @@ class scope : public context {
   void cancel(const char* text) { cancel(std::string_view(text == nullptr ? "" : text)); }
   void cancel() { cancel(cancel_reason()); }
 
-  /// Waits until no ordinary child is left and closes the scope; errors: see docs/reference.
+  /// Waits until no ordinary child is left and closes the scope; errors: see
+  /// docs/reference/core.md.
   detail::pending<detail::join_wait> join();
   /// Waits until no ordinary child is left, leaves the scope open, never throws a child's error.
   detail::pending<detail::join_wait> idle();

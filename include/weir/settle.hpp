@@ -14,7 +14,7 @@ namespace weir {
 
 namespace detail {
 
-/// A region without rules of its own.
+/// A region without special rules.
 struct plain_region : scope {
   using scope::scope;
   bool may_start(outcome_base&) const noexcept { return true; }

@@ -98,7 +98,7 @@ class shared_governor final : private detail::permit_source {
       refuse_weight(weight);
     return detail::pending<detail::shared_wait>({this, weight});
   }
-  /// Never waits; any thread.
+  /// Never waits; empty if the units cannot be granted at once. Any thread.
   std::optional<permit> try_acquire(std::int64_t weight = 1) {
     if (weight < 1) [[unlikely]]
       refuse_weight(weight);

@@ -77,9 +77,9 @@ class world {
   /// The loop of that name; created if there is none or it was crashed.
   loop_ref loop(std::string_view name);
   /// Ends a loop as if its process had died: its frames are destroyed (kind `evicted`), calls of
-  /// weir by their destructors have no effect, and none of its code runs any more, no defer, no
-  /// catch. Messages in flight to it are refused, its unsynced writes are lost, its locks are
-  /// released. The running loop and "main" cannot be crashed: errc::invalid_argument.
+  /// weir by their destructors have no effect, and no other code of it runs, no defer, no catch.
+  /// Messages in flight to it are refused, its unsynced writes are lost, its locks are released.
+  /// The running loop and "main" cannot be crashed: errc::invalid_argument.
   void crash(std::string_view name);
   /// The CPU pressure that load_governor reads, in per cent; initially none.
   void set_cpu_pressure(std::optional<double> percent) noexcept;

@@ -44,7 +44,7 @@ class adjusting_governor : private counting_governor {
   /// Waits for a permit, first come, first served. errc::governor_closed after close(),
   /// errc::governor_full beyond max_waiting.
   pending<adjusted_wait> acquire() { return acquire_units(1); }
-  /// Never waits.
+  /// Never waits; empty if no permit can be granted at once.
   std::optional<permit> try_acquire() { return try_acquire_units(1); }
   /// As acquire, for at most `d`: timeout_error.
   template <class Rep, class Period>

@@ -155,9 +155,7 @@ struct generator_base : special_strand, context {
   void leave() noexcept {
     strand& consumer = *consumer_;
     current = &consumer;
-    if (budget < consumer.budget)
-      consumer.budget = budget;  // the consumer may have been cancelled
-                                 // meanwhile
+    if (budget < consumer.budget) consumer.budget = budget;  // it may have been cancelled meanwhile
     if (phase_ != phase::yielded) [[unlikely]]
       stopped_short();
   }

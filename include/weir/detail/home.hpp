@@ -16,7 +16,7 @@ struct object_name {
 
 /// The loop that an object belongs to: the one it was created in, or, if it was created outside,
 /// the first that uses it. If its loop has ended, the object binds to the next loop that uses it;
-/// use on another loop before that is errc::wrong_loop.
+/// use on another loop while its loop runs is errc::wrong_loop.
 ///
 /// The one home check of queues, locks and governors.
 class home {

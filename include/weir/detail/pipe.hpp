@@ -126,7 +126,8 @@ class pipeline : public policy_of<pipeline<First, Second>> {
 
 // Found through the bases of every policy.
 
-/// Applies a policy. A callable gives a callable; a task or wait gives an operation that runs once.
+/// Applies a policy. A callable becomes a callable; a task or wait becomes an operation that runs
+/// once.
 template <operation Op, any_policy P>
 auto operator|(Op&& op, P&& policy) {
   return apply_policy(std::forward<P>(policy), std::forward<Op>(op));

@@ -4,13 +4,14 @@
 // A stage is a plain class, fused with the stages above it by templates. It has a `value_type` and
 //   pull poll(std::optional<value_type>& out, composite& owner)   asks for the next value, without
 //       waiting. `out` is empty before, and filled iff the answer is `value`. If the answer is
-//       `pending`, everything that it waits for tells `owner` when polling again makes sense; what
-//       was armed by an earlier poll stays so. It may throw, which ends the stream.
-//   unsigned stand_down()        the pull ends or is given up (`owner` says which): withdraws what
-//       is armed, and nothing is lost by that; how many of them will still tell `owner` that they
-//       are quiet, or in flight (see generator_base). Nothing refers to `owner` afterwards.
-//   void shut(closing& c)        it ends for good, innermost first; whatever must be awaited for
-//       that goes to `c`, and owns what it uses. Called at most once, when nothing is armed.
+//       `pending`, everything that it waits for notifies `owner` to poll again; parts that an
+//       earlier poll armed stay armed. It may throw, which ends the stream.
+//   unsigned stand_down()        the pull ends or is given up (`owner` says which): withdraws the
+//       armed parts without loss. Returns how many of them will still notify `owner` that they are
+//       quiet, or in flight (see generator_base). Nothing refers to `owner` after that.
+//   void shut(closing& c)        closes it permanently, innermost first; tasks that must be awaited
+//       for that are added to `c`, and own what they use. Called at most once, when nothing is
+//       armed.
 //   void describe(dump_line&) const   what it waits for.
 //   static constexpr bool leaves_pending   whether it may answer `value` or `end` or throw while a
 //       part of it is armed; such parts are made quiet before the pull ends.
