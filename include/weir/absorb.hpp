@@ -18,7 +18,7 @@ struct absorb_region final : plain_region {
   absorb_region& operator=(const absorb_region&) = delete;
   ~absorb_region();
   void enter();
-  /// What is left to do about the cancellation depends on how the operation ended.
+  /// Decides, by how the operation ended, whether the cancellation is consumed.
   verdict judge(outcome_base& out);
 
  private:

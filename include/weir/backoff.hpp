@@ -29,7 +29,7 @@ struct backoff {
 
 namespace detail {
 
-/// What a sequence of delays depends on.
+/// The parameters of a delay sequence.
 struct delay_rules {
   duration base;
   double factor;

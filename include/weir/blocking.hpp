@@ -37,7 +37,7 @@ struct drop_blocking {
   void operator()(blocking_job* job) const noexcept;
 };
 
-/// One call: what its caller and its thread share. One allocation.
+/// One call: the state shared by its caller and its thread. One allocation.
 ///
 /// Invariants:
 /// 1. The thread or caller that removes it from the pool's queue decides whether it runs.
@@ -98,7 +98,7 @@ class blocking_job_of final : public blocking_job {
   outcome<T> out_;
 };
 
-/// The part of the wait that does not depend on its type.
+/// The type-independent part of the wait.
 class blocking_wait_base : public wait {
  public:
   struct args {

@@ -75,7 +75,7 @@ void lose_reader(bool& reads) noexcept;
 [[noreturn]] void raise_emitter_full();
 void describe_broadcast(dump_line& line, const char* what);
 
-/// What a broadcast and its subscriptions share, on one loop.
+/// The state shared by a broadcast and its subscriptions, on one loop.
 ///
 /// Invariants:
 /// 1. Items are numbered from 0; `ring_` holds the last `capacity` of them, those before `end_`.
@@ -348,7 +348,7 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
  private:
   friend class broadcast_core<T>;
   bool has_item() const noexcept { return !of_->lagged && of_->core->unread(*of_) > 0; }
-  /// An emitter needs the room that this makes.
+  /// Takes the item early because an emitter needs the room.
   void take_early() noexcept {
     of_->woken = nullptr;
     taken_ = of_->core->take(*of_);

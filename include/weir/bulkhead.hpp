@@ -73,7 +73,7 @@ struct governed_coroutine {
   }
 };
 
-/// What bulkhead and rate_limit have in common; they differ in name and use.
+/// The common part of bulkhead and rate_limit, which differ in name and use.
 template <class Self, class G>
 class governed_policy : public policy_of<Self> {
  public:

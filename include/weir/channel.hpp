@@ -235,7 +235,7 @@ class channel_state final : public channel_core {
     } while (!consumers().empty() && !will_be_called());
     this->serving_ = false;
   }
-  // Sequentially consistent: see the third point of channel_core.hpp.
+  // Sequentially consistent: see point 3 of channel_core.hpp.
   bool has_something() const noexcept override {
     return at(next_).turn.load(std::memory_order_seq_cst) >> 1 == next_ + 1 || has_ended(next_);
   }
@@ -306,7 +306,7 @@ class send_wait : public send_wait_base {
     const channel_core::room answer = channel_->put(std::move(value()));
     if (answer == channel_core::room::yes) return true;
     if (answer == channel_core::room::closed) return refuse();
-    // Here and not in `arm`, which must not throw: the value's move may.
+    // Here and not in `arm`, which must not throw: moving the value may throw.
     if (envelope() == nullptr) keep(new send_envelope_of<T>(*channel_, *this, std::move(value_)));
     return false;
   }

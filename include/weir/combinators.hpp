@@ -23,7 +23,7 @@ namespace weir {
 
 namespace detail {
 
-/// The wait that stands for an input of type `A` (with its value category).
+/// The wait that represents an input of type `A` (with its value category).
 template <rule R, class A>
 struct arm_for {
   using type = take_wait<result_t<A>>;  // a child of the combinator

@@ -103,8 +103,8 @@ struct defer_entry final : entry {
 
 /// The environment of a running operation: the innermost cancel region.
 ///
-/// Handed to every operation that takes a `weir::context&`; `weir::this_context()` gives the one
-/// of the running code. Threads: home loop only. It dies with its operation.
+/// Passed to every operation that takes a `weir::context&`; `weir::this_context()` returns that of
+/// the running code. Threads: home loop only. It ends with its operation.
 class context {
  public:
   context(const context&) = delete;
@@ -162,7 +162,7 @@ context& this_context();
 
 namespace detail {
 
-/// What `weir::unwinding()` answers.
+/// The result of `weir::unwinding()`.
 const cancel_reason* unwinding_reason() noexcept;
 
 }  // namespace detail

@@ -78,8 +78,8 @@ class timed_wait : public arms_wait {
   }
   bool try_now() { return poll(); }
   void arm() noexcept { arm_rest(); }
-  // Past limits are noticed before the operation is started; an outer limit goes before an inner
-  // one.
+  // Past limits are noticed before the operation is started; an outer limit takes precedence over
+  // an inner one.
   bool poll() override {
     limit_.begin();
     // A remote operation learns its deadline.

@@ -156,7 +156,7 @@ class engine {
   /// Answers an awakeable: true if it was the first answer, and the run has not ended. Durable on
   /// return. An id that is not from this journal: errc::unknown_awakeable. A value of another type
   /// than the run waits for: errc::bad_data, and nothing changes; if the run is not in memory, the
-  /// type is not known, and a wrong one blocks the run when it is replayed.
+  /// type is not known, and a value of a wrong type blocks the run when it is replayed.
   template <class V>
   task<bool> resolve(std::string_view awakeable_id, const V& value,
                      std::source_location site = std::source_location::current()) {
@@ -190,7 +190,7 @@ class engine {
 
   std::optional<run_info> get(std::string_view id,
                               std::source_location site = std::source_location::current()) const;
-  /// Runs in start order.
+  /// The runs, in start order.
   std::vector<run_info> list(list_options options = {},
                              std::source_location site = std::source_location::current()) const;
   /// Cancels a run; recorded before it takes effect. A blocked run ends at once as cancelled; its

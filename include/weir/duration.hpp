@@ -16,7 +16,7 @@ using time_point = std::chrono::time_point<std::chrono::steady_clock, duration>;
 /// A point on the wall clock of a loop.
 using wall_time = std::chrono::sys_time<duration>;
 
-/// Says "no limit" where a limit is taken. 0 never means infinite.
+/// Means "no limit" where a limit is expected. 0 never means infinite.
 struct unbounded_t {
   template <std::integral Count>
   constexpr operator Count() const noexcept {

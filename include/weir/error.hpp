@@ -168,7 +168,7 @@ class error_group : public error {
   }
 
  protected:
-  /// A group of another kind; `heading` stands before the errors in `what()`.
+  /// A group of another kind; `heading` precedes the errors in `what()`.
   error_group(errc code, std::string heading, std::vector<std::exception_ptr> errors);
 
  private:

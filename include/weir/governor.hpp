@@ -126,7 +126,7 @@ class [[nodiscard]] permit {
   std::uint32_t home_ = 0;  // the loop that must do the release; 0: give_back on any thread
 };
 
-/// Something that grants permits.
+/// A type that grants permits.
 template <class G>
 concept governor = requires(G& g) {
   { g.acquire() } -> detail::operation;

@@ -20,7 +20,7 @@ namespace weir {
 
 struct hedge_options {
   duration after = std::chrono::milliseconds(50);
-  std::int64_t max = 2;  ///< attempts in all, 1 to 1000
+  std::int64_t max = 2;  ///< attempts in total, 1 to 1000
   double quantile = 0;   ///< of the times to a value, used instead of `after`; 0: unused
   std::int64_t min_samples = 100;
   retry_budget* budget = nullptr;
@@ -101,7 +101,7 @@ class hedge_core {
   time_point next_at_ = time_point::max();
   bool due_ = false;      // the delay is over
   bool failed_ = false;   // an attempt failed since the last one was started
-  bool denied_ = false;   // the budget said no: it is not asked again
+  bool denied_ = false;   // the budget denied: it is not asked again
   bool decided_ = false;  // there is a value
 };
 

@@ -11,8 +11,8 @@
 namespace weir {
 
 /// Runs `op` on another loop, as a remote child of the caller: its value or error comes back; the
-/// caller's cancellation, deadline and locals go with it. The caller waits until the other side
-/// has ended, also when it is cancelled itself.
+/// caller's cancellation, deadline and locals go with it. The caller waits until the other side has
+/// ended, even when the caller is cancelled.
 ///
 /// The caller's loop enforces the deadline: it cancels the operation when it is due. On the other
 /// loop `context::deadline()` returns it, if both loops have the same clock.

@@ -22,7 +22,7 @@ namespace detail {
 // `error` and `cancelled` own a problem.
 enum class outcome_state : std::uint8_t { pending, value, taken, error, cancelled };
 
-/// Errors that did not become the outcome, kept beside it.
+/// Errors that did not become the outcome, kept with it.
 struct outcome_notes {
   std::vector<std::exception_ptr> suppressed;
   std::vector<std::exception_ptr> cleanup;

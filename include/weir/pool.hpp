@@ -43,7 +43,7 @@ struct job_value<Job> {
 template <class Job>
 using job_value_t = typename job_value<std::remove_cvref_t<Job>>::type;
 
-/// A job as a remote operation; errc::empty_job for a null pointer or an empty std::function.
+/// A job as a remote operation; null for a null pointer or an empty std::function.
 template <pool_jobs Job>
 remote_ref make_job(Job&& job) {
   using plain = std::decay_t<Job>;

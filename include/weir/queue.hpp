@@ -202,7 +202,7 @@ class queue : private detail::queue_base {
   explicit queue(std::int64_t capacity, queue_options options = {})
       : queue_base(capacity, options) {}
   ~queue() {
-    closed_ = discarded_ = true;  // for the destructors of what is left
+    closed_ = discarded_ = true;  // for the destructors of the remaining values
   }
 
   /// Empty if accepted, else errc::queue_full or queue_closed, and `v` is untouched.

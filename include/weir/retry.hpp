@@ -81,8 +81,8 @@ class retry_run {
   /// `made` attempts failed in an earlier life.
   void go_on_after(std::int64_t made);
   void begin_attempt();
-  /// How long to wait before the next attempt; negative: `out` is the result. An error of the
-  /// predicate becomes the result.
+  /// The delay before the next attempt; negative: `out` is the result. An error of the predicate
+  /// becomes the result.
   duration after_failure(outcome_base& out, retry_question ask, void* predicate);
 
  private:
@@ -96,7 +96,7 @@ class retry_run {
   delay_sequence delays_;
   std::int64_t attempt_ = 0;
   std::int64_t told_ = 0;          // the largest product reported for this run
-  const frame* listed_ = nullptr;  // where retries inside look for this one
+  const frame* listed_ = nullptr;  // where nested retries find this one
   bool has_frame_ = true;
 };
 

@@ -22,7 +22,7 @@
 
 namespace weir {
 
-/// What a failing child (or body) does to the others.
+/// Failure policy: what a failing child (or body) does to the others.
 enum class failure : std::uint8_t {
   cancel_siblings,  ///< the first failure cancels the rest; the scope fails
   wait_for_all,     ///< nothing is cancelled; the scope fails at the end
@@ -67,7 +67,7 @@ struct polite_service {
   ~polite_service() = default;
 };
 
-/// What a scope remembers of its failures.
+/// The failures of a scope.
 struct failures {
   std::vector<std::exception_ptr> raised;      // in completion order
   std::vector<std::exception_ptr> suppressed;  // errors that are not raised

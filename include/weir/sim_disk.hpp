@@ -31,7 +31,7 @@ class disk_host {
   disk_host(const disk_host&) = delete;
   disk_host& operator=(const disk_host&) = delete;
 
-  /// True with this probability; asked only for rates above 0.
+  /// True with this probability; called only for rates above 0.
   virtual bool chance(double rate) = 0;
   /// A random number from 0 to n - 1.
   virtual std::uint64_t below(std::uint64_t n) = 0;

@@ -40,7 +40,7 @@ class value_wait : public start_wait {
   std::optional<stored_t<U>> value;
 };
 
-/// The part of `started<U>` that does not depend on its type.
+/// The type-independent part of `started<U>`.
 class started_base {
  public:
   void bind(fiber& child) noexcept { child_ = &child; }

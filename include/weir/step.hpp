@@ -124,7 +124,7 @@ class step_attempts {
     if (made > 0) run_.go_on_after(made);
   }
   void begin() { run_.begin_attempt(); }
-  /// How long to wait before the next attempt; negative: `out` is the result.
+  /// The delay before the next attempt; negative: `out` is the result.
   duration after_failure(outcome_base& out);
 
  private:

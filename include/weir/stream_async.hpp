@@ -420,9 +420,9 @@ auto map_async_unordered(G&& g, F fn) {
   return detail::stage_op<detail::map_unordered_stage, detail::permits_t<G>, F>(
       detail::permits_from(std::forward<G>(g)), std::move(fn));
 }
-/// Pulls ahead of the consumer, as far as there are permits. `prepopulate`: starts at once, as a
-/// child of the scope around the running code or of the service that runs it (outside a fiber:
-/// errc::no_current_fiber), not with the first pull.
+/// Pulls ahead of the consumer while there are permits. `prepopulate`: starts at once instead of at
+/// the first pull, as a child of the enclosing scope or of the service that runs the code (outside
+/// a fiber: errc::no_current_fiber).
 template <detail::permits G>
 auto buffered(G&& g, bool prepopulate = false) {
   return detail::stage_op<detail::buffered_stage, detail::permits_t<G>, bool>(

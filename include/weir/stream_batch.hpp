@@ -238,7 +238,7 @@ class timeout_each_stage : public stage_over<S> {
     if (timer_.poll(owner)) raise_item_timeout(limit_);
     return answer;
   }
-  // The limit is for one pull: the next one begins with a new timer.
+  // The limit applies to one pull: the next pull starts a new timer.
   unsigned stand_down() noexcept {
     (void)timer_.stand_down();
     timer_.drop();

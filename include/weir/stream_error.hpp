@@ -222,7 +222,7 @@ class finally_stage {
     leaf_.reset();
     return true;
   }
-  // The function outlives its task, also if the stage does not.
+  // The function outlives its task, even if the stage does not.
   static task<> run_kept(entry_ptr, task<> rest) { co_await std::move(rest); }
   static task<> run_later(entry_ptr cleanup) {
     outcome<void> how;

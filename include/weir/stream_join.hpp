@@ -143,7 +143,7 @@ void describe_part(dump_line& line, const char*& before, const Part& one) {
   before = ", ";
 }
 
-/// Calls `fn` for each stream of a tuple, in order, until it answers false.
+/// Calls `fn` for each stream of a tuple, in order, until it returns false.
 template <class Tuple, class F>
 bool each_of(Tuple& streams, F&& fn) {
   return std::apply([&](auto&... one) { return (fn(one) && ...); }, streams);

@@ -226,8 +226,8 @@ class supervisor_face {
   child_counts count_children() const;
 
   /// Starts a stopped child, and returns when it has started; throws its error if that fails.
-  /// Errors, also of the next two: errc::no_such_child, child_running, child_restarting,
-  /// not_running.
+  /// Errors: errc::no_such_child and not_running, also of the next two; child_running and
+  /// child_restarting, also of delete_child.
   task<> restart_child(std::string_view name);
   /// Stops a child and keeps what is needed to restart it, unless it is temporary or the strategy
   /// is dynamic. Returns when it has ended, or is a zombie. If the child is an ancestor of the

@@ -65,7 +65,7 @@ class suspend_state final : public suspend_core {
   std::optional<stored_t<T>> value;
 };
 
-/// The part of a suspend that does not depend on its types.
+/// The type-independent part of a suspend.
 class suspend_wait_base : public wait {
  public:
   bool poll() override { return false; }

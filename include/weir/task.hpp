@@ -110,7 +110,7 @@ template <class T>
 struct promise : promise_base {
   task<T> get_return_object(std::source_location here = std::source_location::current()) noexcept;
   void unhandled_exception() noexcept {
-    static_cast<outcome<T>*>(out)->drop_value();  // a destructor may throw after co_return
+    static_cast<outcome<T>*>(out)->drop_value();  // a local's destructor may throw after co_return
     frame_failed(*this);
   }
   template <class U = T>

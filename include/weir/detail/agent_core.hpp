@@ -269,7 +269,7 @@ class agent_core : public polite_service {
   /// Records why it refuses messages from now on: its supervisor gave up. Null: clears that. Any
   /// thread, but one at a time.
   void blame(const std::shared_ptr<takedown>& why) noexcept;
-  /// The error of a message to an agent that has ended.
+  /// The error, with this code, of a message that is not handled.
   std::exception_ptr problem(errc code) const;
   errc ended_code() const noexcept {
     return gate_.load(std::memory_order_relaxed) == gate::crashed ? errc::agent_crashed

@@ -19,7 +19,7 @@
 
 namespace weir {
 
-/// Stands for `void` where a value is needed.
+/// Represents `void` where a value is needed.
 struct unit {
   friend bool operator==(unit, unit) = default;
 };

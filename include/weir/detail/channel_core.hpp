@@ -76,12 +76,12 @@ class send_envelope {
   std::unique_ptr<blocked_thread> thread_;     // instead of a wait and its message
   bool refused_ = false;                       // the answer; written before it is sent
   std::exception_ptr error_;                   // its value could not be moved
-  bool linked_ = false;                        // the rest: behind the channel's lock
+  bool linked_ = false;                        // this and the following: under the channel's lock
   send_envelope* previous_ = nullptr;
   send_envelope* next_ = nullptr;
 };
 
-/// The part of a waiting send that does not depend on its type.
+/// The type-independent part of a waiting send.
 class send_wait_base : public wait {
  public:
   cancel_result withdraw() noexcept override;

@@ -6,7 +6,7 @@
 
 namespace weir::detail {
 
-/// Stands for a type, so that the description of a base is not taken for that of a derived class.
+/// A tag for a type, so that the description of a base is not used for a derived class.
 template <class T>
 struct described_tag {};
 

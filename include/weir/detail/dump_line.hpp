@@ -20,7 +20,7 @@ class dump_line {
     text_->append(std::to_string(number));
     return *this;
   }
-  /// A name in quotes, with a blank before it; nothing if it is empty.
+  /// Adds a name in quotes after a blank; nothing if it is empty.
   dump_line& add_name(std::string_view name) {
     if (!name.empty()) text_->append(" '").append(name).append("'");
     return *this;

@@ -76,7 +76,7 @@ struct special_strand : strand {
 /// The running strand of this thread; null outside fibers.
 inline constinit thread_local strand* current = nullptr;
 
-/// The serial number of the loop of this thread; 0 outside `run`.
+/// The serial number of the loop that runs on this thread; 0 outside loops.
 inline constinit thread_local std::uint32_t loop_serial = 0;
 /// A crash destroys frames on this thread: messages that their destructors send are discarded.
 inline constinit thread_local bool crashing = false;
@@ -152,7 +152,7 @@ inline bool start_child(frame& me, outcome_base& out) {
   return enter_child(s, me, child);
 }
 
-/// The end of a coroutine: control goes back to the awaiting frame, by return or by the turn.
+/// The end of a coroutine: control returns to the awaiting frame, directly or by the strand's turn.
 struct final_await {
   bool await_ready() const noexcept { return false; }
   template <class Promise>

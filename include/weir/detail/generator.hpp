@@ -104,7 +104,7 @@ struct generator_base : special_strand, context {
     if (last_generator_frame.holds(&root)) memory_ = last_generator_frame;
   }
 
-  /// Called by the coroutine on its way to its consumer.
+  /// Called by the coroutine before control returns to its consumer.
   void yield() noexcept {
     phase_ = phase::yielded;
     leaf = nullptr;

@@ -42,8 +42,8 @@ class signal_leaf {
 ///
 /// The child is hidden (it does not count in size()) and isolated (its errors go only to the
 /// stream), and progresses without polling. It is a service of the child that first pulls the
-/// stream, or a child of the scope whose body does; that owner cancels it at the latest, and joins
-/// it. Destroying the stage cancels it.
+/// stream, or a child of the scope whose body does; that owner joins it, and cancels it at the
+/// latest when it ends. Destroying the stage cancels it.
 class pump_base {
  public:
   pump_base() = default;

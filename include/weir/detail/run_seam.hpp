@@ -80,7 +80,7 @@ class run_seam {
   /// Arms a timer, as a command of the running fiber; `limit`: it is a deadline_node.
   virtual void arm_timer(timer_node& node, std::uint64_t when, bool limit) noexcept = 0;
   virtual void cancel_timer(timer_node& node) noexcept = 0;
-  /// The coroutine of the handler is about to start; its errors name this place.
+  /// The coroutine of the handler is about to start; errors of the run name this place.
   virtual void handler_begins(std::source_location function) noexcept = 0;
 
   // For what handlers call.
@@ -118,7 +118,7 @@ class run_seam {
 bool is_library_file(std::string_view file) noexcept;
 /// The file and line of the user's code where a strand is, or of the last await before that.
 std::string place_in(const strand& s);
-/// The same of the running code.
+/// The same for the running code.
 std::string running_place();
 /// The run of the running code, null outside of runs. Inside a step: errc::inside_step.
 run_seam* run_outside_step(const char* what);

@@ -65,7 +65,7 @@ class stage_over {
   S source_;
 };
 
-/// A stage at the bottom that never waits.
+/// A source stage that never waits.
 class ready_stage {
  public:
   static constexpr bool leaves_pending = false;

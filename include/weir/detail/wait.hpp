@@ -133,8 +133,8 @@ class composite : public wait {
 
 /// Parks `s` on `w`, which is about to be armed. False if the strand must not park and unwinds.
 bool prepare_park(strand& s, wait& w);
-/// errc::not_journaled if a durable run is about to wait for something that would not be the same
-/// when it is replayed.
+/// errc::not_journaled if a durable run is about to wait for something that a replay could not
+/// reproduce.
 void require_fits_run(const wait& w);
 /// As prepare_park, for a wait that cancellation does not end.
 void park_quietly(strand& s, wait& w);
