@@ -65,8 +65,9 @@ class agent_ref {
   agent_ref& operator=(const agent_ref&) noexcept = default;
   ~agent_ref() = default;
 
-  /// Fire and forget: never waits; throws only what copying the arguments throws. Starts a new
-  /// chain of calls. A handler that throws crashes the agent.
+  /// Fire and forget: never waits; reports a full mailbox or an ended agent by its result. Throws
+  /// what copying the arguments throws; a null handler is errc::empty_job. Starts a new chain of
+  /// calls. A handler that throws crashes the agent.
   template <class F, class... A>
   sent cast(F handler, A&&... args) const {
     if constexpr (detail::check_handler<T, F, A...>()) {

@@ -60,7 +60,8 @@ class cancel_token {
   detail::state_list states_;
 };
 
-/// Fires tokens. Copies share one state; a token whose last source is destroyed never fires.
+/// Fires tokens. Copies share one state; a token that has not fired when its last source is
+/// destroyed never fires.
 class cancel_source {
  public:
   cancel_source();

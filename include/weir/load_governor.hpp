@@ -20,9 +20,10 @@ struct load_options {
 /// 1, while the machine's CPU pressure (Linux PSI, `some avg10`) is above `max_pressure`, and grows
 /// by 1 while it is not.
 ///
-/// The pressure is read through the loop's environment at most once a second, and only on a request
-/// or release, or while a request waits. Where the system has no PSI the limit is always `max`.
-/// Threads, order and cancellation: as counting_governor. Bad options: errc::invalid_argument.
+/// The pressure is read through the loop's environment at most once a second, and only when the
+/// governor is used (acquire, release, `limit`, `available`) or a request waits. Where the system
+/// has no PSI the limit is always `max`. Threads, order and cancellation: as counting_governor. Bad
+/// options: errc::invalid_argument.
 class load_governor final : public detail::adjusting_governor {
  public:
   explicit load_governor(const load_options& options);

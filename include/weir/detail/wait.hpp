@@ -69,8 +69,8 @@ class wait {
   virtual bool pausable() const noexcept { return true; }
   /// Withdraws it without a cancellation, to be restarted later. REQUIRES: pausable().
   virtual cancel_result pause() noexcept { return withdraw(); }
-  /// Whether it is queued with other waits and would lose its place by a withdrawal: such a wait is
-  /// withdrawn only on cancellation.
+  /// Whether it is queued with other waits and would lose its place by a withdrawal: a pull that
+  /// ends with a result does not pause such a wait.
   virtual bool in_line() const noexcept { return false; }
   /// It answered `later` and the grace has expired: end the awaited operation now.
   virtual void grace_over() noexcept {}
