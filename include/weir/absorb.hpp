@@ -10,14 +10,15 @@ namespace weir {
 
 namespace detail {
 
-/// Known to its run while it is entered, so that a cancellation of the run goes there.
+/// Registered with its run while it is entered, so that a cancellation of the run is delivered
+/// here.
 struct absorb_region final : plain_region {
   absorb_region();
   absorb_region(const absorb_region&) = delete;
   absorb_region& operator=(const absorb_region&) = delete;
   ~absorb_region();
   void enter();
-  /// What is left to do about the cancellation depends on how the operation ended.
+  /// Decides, by how the operation ended, whether the cancellation is consumed.
   verdict judge(outcome_base& out);
 
  private:
@@ -43,11 +44,11 @@ struct absorb_coroutine {
 
 }  // namespace detail
 
-/// How `op` ended, as a value, also if it ended because the run was cancelled: then the request is
-/// consumed and the run goes on uncancelled; a second cancel is a new event. While a fiber of the
-/// run is inside `absorb`, a cancel goes to the outermost absorbed operations only; if none of them
-/// ends by it, the run's root scope is cancelled. A cancel that comes while an earlier one is still
-/// being absorbed is the same request. Outside of a durable run it is `settle`.
+/// Returns how `op` ended as a value, even if it ended because the run was cancelled: then the
+/// request is consumed and the run continues uncancelled; a second cancel is a new event. While a
+/// fiber of the run is inside `absorb`, a cancel goes only to the outermost absorbed operations; if
+/// it ends none of them, the run's root scope is cancelled. A cancel that arrives while an earlier
+/// one is still being absorbed is the same request. Outside a durable run it is `settle`.
 template <detail::operation Op>
 task<outcome<detail::result_t<Op>>> absorb(Op&& op) {
   using plain = detail::held_t<Op>;

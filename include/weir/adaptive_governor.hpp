@@ -21,26 +21,26 @@ namespace detail {
 struct measured_permit;
 }
 
-/// Grants up to limit() permits at once, and finds the limit by how long permits are held: it
-/// grows while that time stays what it was, and shrinks when it rises.
+/// Grants up to limit() permits at once, and adapts the limit to how long permits are held: it
+/// grows while that time is stable and shrinks when it rises.
 ///
 /// A *window* is max(10, 2 x limit) releases. At its end, with short_rtt the mean time of the
 /// window and long_rtt an exponential mean of the windows before (weight 1/32):
 ///   gradient = clamp(long_rtt / short_rtt, 0.5, 1)
 ///   limit'   = limit x gradient, plus sqrt(limit) only at gradient 1, at most limit x 1.5
-/// between `min` and `max`. Nothing changes in a window in which never as many as limit / 2 were
-/// out: it says nothing about the limit.
+/// between `min` and `max`. A window in which the peak of held permits was below limit / 2 does not
+/// change the limit: it says nothing about it.
 ///
-/// The time is measured from the moment in which the holder gets its permit to its release, by a
-/// record from a free list of the governor; however the work ended, its time counts.
-/// Threads, order and cancellation: as counting_governor; a permit that is released after the home
-/// loop has ended is not measured. Bad options: errc::invalid_argument.
+/// The time is measured from when the holder receives its permit until the release, however the
+/// work ended; its record comes from a free list of the governor. Threads, order and cancellation:
+/// as counting_governor; a permit that is released after the home loop has ended is not measured.
+/// Bad options: errc::invalid_argument.
 class adaptive_governor final : public detail::adjusting_governor {
  public:
   explicit adaptive_governor(const adaptive_options& options = {});
   ~adaptive_governor() override;
 
-  /// How many may be out at once.
+  /// The number of permits that may be held at once.
   std::int64_t limit() const noexcept { return limit_now(); }
 
  private:
@@ -60,8 +60,8 @@ class adaptive_governor final : public detail::adjusting_governor {
   double long_rtt_ = -1;  // in nanoseconds; negative: no window has ended yet
   double sum_ = 0;
   std::int64_t samples_ = 0;
-  std::int64_t most_out_ = 0;                  // at once, in this window
-  detail::measured_permit* unused_ = nullptr;  // records of permits that came back
+  std::int64_t most_out_ = 0;                  // most permits held at once in this window
+  detail::measured_permit* unused_ = nullptr;  // records of released permits
 };
 
 }  // namespace weir

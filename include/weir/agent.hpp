@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Agents: objects with a mailbox. Their members are their state, their member functions are the
-// messages they understand.
+// Agents: objects with a mailbox. Their members are their state, their member functions the
+// messages they handle.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +23,22 @@ namespace weir {
 
 struct agent_options {
   weir::name name{};
-  std::int64_t capacity = unbounded;  ///< of the mailbox; the message being handled does not count
+  std::int64_t capacity = unbounded;  ///< of the mailbox, without the message being handled
   weir::overflow overflow =
       weir::overflow::reject;  ///< wait, reject, drop_oldest, drop_newest, stop
-  loop_ref on{};               ///< where it lives; unset: on this loop
+  loop_ref on{};               ///< the loop it runs on; unset: this loop
   weir::on_error on_error = weir::on_error::reply;
   mailbox on_restart = mailbox::drop;
   std::source_location site = std::source_location::current();
 };
 
-/// What `cast_after` and `cast_every` give. Dropping it changes nothing. Any thread.
+/// Returned by `cast_after` and `cast_every`. Destroying it does not cancel the timer. Any thread.
 class timer_handle {
  public:
   timer_handle() noexcept = default;
   explicit timer_handle(detail::counted_ref<detail::agent_timer> timer) noexcept
       : timer_(std::move(timer)) {}
-  /// Nothing is cast from now on; what is in the mailbox stays there.
+  /// Stops further casts; messages already in the mailbox stay there.
   void cancel() {
     detail::require_no_run("timer_handle");
     if (timer_) timer_->cancel();
@@ -48,15 +48,15 @@ class timer_handle {
   detail::counted_ref<detail::agent_timer> timer_;
 };
 
-/// Names an agent, through all its lives. Copyable, usable on any thread, safe after the agent and
-/// its loop have ended.
+/// Refers to an agent across restarts. Copyable, usable on any thread, safe after the agent and its
+/// loop have ended.
 ///
 /// A message is a member function of `T` and its arguments, which are converted to the parameters'
-/// decayed types when it is sent. Messages of one sender are handled in the order in which they
-/// were sent, one at a time; a handler that returns a task is awaited before the next message.
-/// Costs: a cast on the agent's own loop is a message from a free list and no atomic operation (one
-/// if the mailbox is bounded); from elsewhere it is one push into the inbox of the agent's loop.
-/// In a durable run, outside of steps, agents cannot be made or used: errc::not_journaled.
+/// decayed types when it is sent. Messages of one sender are handled in the order sent, one at a
+/// time; a handler that returns a task is awaited before the next message. Costs: a cast on the
+/// agent's own loop is a message from a free list and no atomic operation (one if the mailbox is
+/// bounded); from elsewhere it is one push into the inbox of the agent's loop. In a durable run,
+/// outside of steps, agents cannot be created or used: errc::not_journaled.
 template <class T>
 class agent_ref {
  public:
@@ -65,8 +65,9 @@ class agent_ref {
   agent_ref& operator=(const agent_ref&) noexcept = default;
   ~agent_ref() = default;
 
-  /// Sends and forgets: never waits; throws only what copying the arguments throws. Starts a new
-  /// chain of calls. A handler that throws crashes the agent.
+  /// Fire and forget: never waits; reports a full mailbox or an ended agent by its result. Throws
+  /// what copying the arguments throws; a null handler is errc::empty_job. Starts a new chain of
+  /// calls. A handler that throws crashes the agent.
   template <class F, class... A>
   sent cast(F handler, A&&... args) const {
     if constexpr (detail::check_handler<T, F, A...>()) {
@@ -76,8 +77,9 @@ class agent_ref {
     }
   }
 
-  /// Waits for room in the mailbox if its overflow is `wait`; otherwise errc::mailbox_full if there
-  /// is none. To an agent that has ended: what `call` would throw.
+  /// If the mailbox is full, the overflow policy decides: `wait` waits for room, `drop_oldest`
+  /// makes room; otherwise errc::mailbox_full. If the agent has ended, it throws what `call` would
+  /// throw.
   template <class F, class... A>
   auto send(F handler, A&&... args) const {
     if constexpr (detail::check_handler<T, F, A...>()) {
@@ -88,10 +90,10 @@ class agent_ref {
     }
   }
 
-  /// Sends when it is awaited, and waits for what the handler gives or throws. There is exactly one
-  /// answer; if it is not the handler's, it is an agent_error: agent_stopped, agent_restarted,
+  /// Sends when it is awaited, and waits for what the handler returns or throws. There is exactly
+  /// one answer; if it is not the handler's, it is an agent_error: agent_stopped, agent_restarted,
   /// agent_crashed, mailbox_full, loop_gone, or call_cycle if the agent waits for the caller.
-  /// Cancels: a call that is still queued is skipped; one that is being handled runs to its end,
+  /// Cancels: a call that is still queued is skipped; a call that is being handled runs to its end,
   /// and its answer is dropped (event `late_reply`). The agent is not cancelled.
   template <class F, class... A>
   auto call(F handler, A&&... args) const {
@@ -103,7 +105,7 @@ class agent_ref {
     }
   }
 
-  /// Casts after `d`, into the life that is alive now; dropped if that has ended, or if there is
+  /// Casts after `d` to the agent's current life; dropped if that has ended by then, or if there is
   /// none.
   template <class F, class... A>
   timer_handle cast_after(duration d, F handler, A&&... args) const {
@@ -114,7 +116,8 @@ class agent_ref {
       return {};
     }
   }
-  /// Casts every `d`, first after `d`, on a grid; what is missed is skipped. Copies the arguments.
+  /// Casts every `d`, first after `d`, on a fixed grid; missed casts are skipped. Copies the
+  /// arguments.
   template <class F, class... A>
   timer_handle cast_every(duration d, F handler, A&&... args) const {
     if constexpr (detail::check_handler<T, F, A...>()) {
@@ -126,13 +129,13 @@ class agent_ref {
     }
   }
 
-  /// Asks the agent to end once it has handled what is queued, and returns at once. The future ends
-  /// with this life and never fails; awaiting one's own in a handler is errc::call_cycle. A
-  /// permanent child of a supervisor is started again.
+  /// Asks the agent to stop after it has handled the queued messages, and returns at once. The
+  /// future completes with this life and never fails; a handler that awaits its own agent's future
+  /// gets errc::call_cycle. A supervisor restarts a permanent child.
   future<void> stop() const { return reach()->stop(); }
-  /// Waits for the end for good. Never throws.
+  /// Waits for permanent termination. Never throws.
   [[nodiscard]] auto join() const { return detail::pending<detail::join_agent_wait>({reach()}); }
-  /// Waits for the end for good and tells how it was; also afterwards.
+  /// Waits for permanent termination and returns how it ended; may be called after it ended.
   [[nodiscard]] auto monitor() const { return detail::pending<detail::monitor_wait>({reach()}); }
   agent_info info() const { return reach()->info(); }
   std::string_view name() const noexcept { return agent_->name(); }
@@ -160,10 +163,10 @@ class agent_ref {
 namespace detail {
 
 agent_setup setup_of(const agent_options& options);
-/// Begins the life, or the lives, of an agent that `s` owns as a service.
+/// Starts an agent, or the agents of a pool, as a service of `s`.
 void begin_in(scope& s, agent_core& agent, std::source_location site);
-/// The agent whose constructor, handler or destructor runs; errc::no_current_agent if there is
-/// none, or one of another type.
+/// The agent whose constructor, handler or destructor runs; errc::no_current_agent if there is none
+/// or it has another type.
 agent_core& current_agent(const void* type);
 
 template <class T, class... A>
@@ -174,11 +177,11 @@ agent_ref<T> make_agent(agent_setup&& setup, A&&... args) {
 
 }  // namespace detail
 
-/// Makes an agent, owned by `s`: a service that is asked to stop, as by `stop()`, when the scope
-/// pops it, and cancelled (kind scope_ended) when the grace is over. It is alive from now on; `T`
-/// is constructed from `args` on the agent's loop, as its first act. If the first parameter of the
-/// constructor is a `scope&`, it gets the scope of this life, which is ended before the object is
-/// destroyed. A crash is a failure of `s`.
+/// Creates an agent owned by `s`: a service that is asked to stop, as by `stop()`, when the scope
+/// pops it, and is cancelled (kind scope_ended) when the grace expires. It accepts messages at
+/// once; `T` is constructed from `args` on the agent's loop before the first message. If the first
+/// parameter of the constructor is a `scope&`, it gets the scope of this life, which ends before
+/// the object is destroyed. A crash is a failure of `s`.
 template <class T, class... A>
 agent_ref<T> spawn_agent(scope& s, agent_options options, A&&... args) {
   s.require_open("spawn_agent");

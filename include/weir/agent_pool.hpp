@@ -10,17 +10,18 @@ namespace weir {
 
 namespace detail {
 
-/// The setup of `n` equal agents with one mailbox; errc::invalid_argument if `n` is not positive.
+/// The setup of `n` identical agents with one mailbox; errc::invalid_argument if `n` is not
+/// positive.
 agent_setup pool_setup(const agent_options& options, std::int64_t n);
 
 }  // namespace detail
 
-/// Several equal agents that take their messages from one mailbox: a ref to all of them.
+/// A pool of identical agents with one mailbox: a ref to all of them.
 ///
-/// Messages are begun in the order in which they were sent, up to `n` at a time. Each agent has an
-/// object of its own, made of copies of `args`. Owned by `s` as one that `spawn_agent` makes; a
-/// crash of any of them is a failure of `s`. In a handler, `self<T>()` is the whole pool. A call of
-/// the pool from its own handlers is errc::call_cycle only if all of them wait for each other.
+/// Messages are started in the order sent, up to `n` at a time. Each agent has its own object,
+/// constructed from copies of `args`. `s` owns them as if made by `spawn_agent`; a crash of any of
+/// them is a failure of `s`. In a handler, `self<T>()` is the whole pool. A handler's call to its
+/// own pool is errc::call_cycle only if all of the pool's agents wait for each other.
 template <class T>
 class agent_pool : public agent_ref<T> {
  public:

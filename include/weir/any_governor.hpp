@@ -18,8 +18,8 @@
 namespace weir {
 
 /// Any governor behind one type. Refers to the governor, which must outlive it and its permits;
-/// `any_governor(3)` has a counting governor of its own, which all copies share and which dies with
-/// the last of them. Copyable. Threads: as the governor. Costs: a frame for each acquire.
+/// `any_governor(3)` has its own counting governor, which all copies share and the last one
+/// destroys. Copyable. Threads: as the governor. Costs: a frame for each acquire.
 class any_governor {
  public:
   template <governor G>
@@ -85,7 +85,7 @@ class any_governor {
 
 namespace detail {
 
-/// As governed, with a counting governor of its own that all copies share.
+/// As governed, with its own counting governor that all copies share.
 template <class F>
 class self_governed {
  public:
@@ -109,7 +109,7 @@ class self_governed {
 
 }  // namespace detail
 
-/// As wrap(g, fn), with a counting governor of its own: at most `limit` calls run at once.
+/// As wrap(g, fn), with its own counting governor: at most `limit` calls run at once.
 template <std::integral N, class F>
 auto wrap(N limit, F&& fn) {
   return detail::self_governed<std::decay_t<F>>(

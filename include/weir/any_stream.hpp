@@ -17,7 +17,7 @@ namespace weir {
 
 namespace detail {
 
-/// A stream whose type is not known.
+/// A stream with its type erased.
 template <class T>
 class erased_stream {
  public:
@@ -46,8 +46,7 @@ class erased_stream_of final : public erased_stream<value_of<S>> {
   weir::pipeline<S> stream_;
 };
 
-/// Streams of one type, one after the other. Putting one in front or behind is O(1), and does not
-/// nest.
+/// Streams of one type, one after the other. Adding one at either end is O(1) and does not nest.
 template <class T>
 class any_stage {
  public:
@@ -66,7 +65,7 @@ class any_stage {
     return pull::end;
   }
   unsigned stand_down() noexcept { return parts_.empty() ? 0 : parts_.front()->stand_down(); }
-  // They stay: what goes to `c` may refer to them.
+  // The streams stay alive: what is added to `c` may refer to them.
   void shut(closing& c) {
     for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i]->shut(c);
   }
@@ -97,7 +96,7 @@ struct stage_type<any_stream<T>> {
 
 }  // namespace detail
 
-/// A stream of any kind, for boundaries where the type of a pipeline must not show. One virtual
+/// A type-erased stream, for interfaces that must not expose the type of a pipeline. One virtual
 /// call for each item. `concat` and `start_with` on it do not nest.
 template <class T>
 class any_stream : public pipeline<detail::any_stage<T>> {
@@ -119,7 +118,7 @@ any_stream<T> operator|(any_stream<T>&& source, detail::stage_op<detail::start_w
   return any_stream<T>(std::move(stage));
 }
 
-/// Behind an any_stream, anything of its type: not nested.
+/// Concatenates to an any_stream without nesting.
 template <class T, detail::any_pipeline... P>
 any_stream<T> concat(any_stream<T>&& first, P&&... rest) {
   detail::any_stage<T> stage = std::move(first).release();

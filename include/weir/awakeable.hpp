@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a durable run waits for that others answer: awakeables, signals; and its own promises.
+// What a durable run can wait for: awakeables and signals, completed from outside, and its own
+// promises.
 #pragma once
 
 #include <optional>
@@ -15,13 +16,12 @@
 
 namespace weir {
 
-/// A question to the world outside: hand out `id()`, and somebody answers it by
+/// A promise that is completed from outside the run: hand out `id()`; the receiver calls
 /// `engine::resolve(id, value)` or `engine::reject(id, message)`.
 ///
-/// Ensures: the id is the same when the run is replayed; the first answer counts, also one that
-/// comes before the wait. A rejection raises weir::terminal_error.
-/// Requires: made and awaited by fibers of a durable run, outside of steps; elsewhere
-/// errc::not_durable, errc::inside_step.
+/// Ensures: the id is the same when the run is replayed; the first answer counts, even if it
+/// arrives before the wait. A rejection raises weir::terminal_error. Requires: created and awaited
+/// by fibers of a durable run, outside of steps; elsewhere errc::not_durable, errc::inside_step.
 template <class T>
 class awakeable {
  public:
@@ -32,7 +32,7 @@ class awakeable {
         name_(name) {}
 
   const std::string& id() const noexcept { return made_.id; }
-  /// Any number of times.
+  /// May be awaited any number of times.
   [[nodiscard]] detail::pending<detail::answer_wait<T>> wait(
       std::source_location site = std::source_location::current()) const {
     detail::run_seam& here = detail::require_run("awakeable");
@@ -49,8 +49,8 @@ class awakeable {
   std::string name_;
 };
 
-/// What others tell a run by `engine::signal(run_id, name, value)`. Signals of one name are kept in
-/// the order of their arrival, and each wait takes one.
+/// Receives the values sent to a run by `engine::signal(run_id, name, value)`. Signals of one name
+/// are kept in order of arrival, and each wait takes one.
 template <class T>
 class signal {
  public:
@@ -67,7 +67,7 @@ class signal {
   std::string name_;
 };
 
-/// A value that a fiber of the run sets once and any of its fibers may wait for, by name.
+/// A named value that one fiber of the run sets once and any of its fibers may wait for.
 template <class T>
 class promise {
  public:
@@ -80,7 +80,7 @@ class promise {
     setup.name = name_;
     return detail::pending<detail::answer_wait<T>>(std::move(setup));
   }
-  /// The value, if there is one. A rejected promise raises its weir::terminal_error.
+  /// The value, if it is set. A rejected promise throws its weir::terminal_error.
   std::optional<detail::stored_t<T>> peek() const {
     const detail::command_answer* found = detail::require_run("promise").peek_promise(name_);
     if (found == nullptr) return std::nullopt;
@@ -91,7 +91,7 @@ class promise {
       return detail::decode<T>(found->text);
     }
   }
-  /// True if it was the first to settle it.
+  /// True if this call settled the promise.
   template <class U = T>
   task<bool> resolve(const U& value,
                      std::source_location site = std::source_location::current()) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How long to wait before trying again: what retry and supervise have in common.
+// Back-off: the delays between attempts, for retry and supervise.
 #pragma once
 
 #include <chrono>
@@ -9,16 +9,16 @@
 
 namespace weir {
 
-/// How chance spreads a delay `d`, so that many who failed together do not come back together.
+/// How a delay `d` is randomised, so that callers that failed together do not retry together.
 enum class jitter : std::uint8_t {
-  full,          ///< anywhere in [0, d)
-  equal,         ///< anywhere in [d / 2, d)
-  decorrelated,  ///< anywhere in [base, 3 x the last one), at most the ceiling
+  full,          ///< uniform in [0, d)
+  equal,         ///< uniform in [d / 2, d)
+  decorrelated,  ///< uniform in [base, 3 x the last delay), at most the ceiling
   none,          ///< d
 };
 
-/// The delays before restarts: `base`, then `factor` times the last one, up to `ceiling`. A life of
-/// at least `reset_after` starts again at `base`.
+/// The delays before restarts: `base`, then `factor` times the last one, up to `ceiling`. After a
+/// life of at least `reset_after` it starts again at `base`.
 struct backoff {
   duration base{};
   double factor = 2;
@@ -29,7 +29,7 @@ struct backoff {
 
 namespace detail {
 
-/// What a sequence of delays depends on.
+/// The parameters of a delay sequence.
 struct delay_rules {
   duration base;
   double factor;
@@ -39,17 +39,17 @@ struct delay_rules {
   void check(const char* policy) const;
 };
 
-/// The delays of one run, one after the other. Saturates at the ceiling, whatever the factor.
+/// The successive delays of one run. Saturates at the ceiling for every factor.
 class delay_sequence {
  public:
-  /// The next one; with jitter it draws from the loop's random numbers.
+  /// The next delay; jitter draws from the loop's random numbers.
   duration next(const delay_rules& rules);
   void restart() noexcept { begun_ = false; }
-  /// Begins as after `n` delays.
+  /// Skips the first `n` delays.
   void skip(const delay_rules& rules, std::int64_t n);
 
  private:
-  double planned_ns_ = 0;  // the last delay before chance and ceiling
+  double planned_ns_ = 0;  // the last delay before jitter and ceiling
   duration last_{};
   bool begun_ = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Plain functions that block, on threads of their own.
+// Runs blocking functions on threads of a pool.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 
 namespace weir {
 
-/// For `blocking`: whoever waits may go on without the result.
+/// Option of `blocking`: a cancelled caller does not wait for the result.
 struct may_abandon_t {
   explicit may_abandon_t() = default;
 };
@@ -32,18 +32,18 @@ namespace detail {
 struct blocking_parts;
 class blocking_job;
 
-/// Gives back a reference to a call.
+/// Releases a reference to a call.
 struct drop_blocking {
   void operator()(blocking_job* job) const noexcept;
 };
 
-/// One call: what its caller and its thread share. One allocation.
+/// One call: the state shared by its caller and its thread. One allocation.
 ///
 /// Invariants:
-/// 1. Whoever removes it from the queue of the pool (a thread, or the caller) decides: run, or not.
+/// 1. The thread or caller that removes it from the pool's queue decides whether it runs.
 /// 2. Function and result belong to the thread while it runs, then to the caller, unless the caller
-///    has abandoned it: then they end with the thread.
-/// 3. The caller's wait is touched on the caller's loop only.
+///    has abandoned it: then the thread destroys them.
+/// 3. The caller's wait is used on the caller's loop only.
 class blocking_job {
  public:
   blocking_job(const blocking_job&) = delete;
@@ -53,7 +53,7 @@ class blocking_job {
   void release() noexcept {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
-  /// Calls the function and destroys it; its value or error is in the result.
+  /// Calls the function, stores its value or error in the result, and destroys it.
   void run() noexcept;
   virtual outcome_base& result() noexcept = 0;
   blocking_parts& parts() noexcept;
@@ -98,7 +98,7 @@ class blocking_job_of final : public blocking_job {
   outcome<T> out_;
 };
 
-/// The part of the wait that does not depend on its type.
+/// The type-independent part of the wait.
 class blocking_wait_base : public wait {
  public:
   struct args {
@@ -114,7 +114,7 @@ class blocking_wait_base : public wait {
   bool pausable() const noexcept override { return false; }
   void describe(dump_line& line) const override;
   bool failed() const noexcept { return !job_->result().is_value(); }
-  /// The result is there.
+  /// Called when the result has arrived.
   void arrived() noexcept;
 
  protected:
@@ -151,7 +151,7 @@ inline constexpr bool is_plain_function =
 template <class F, class... Args>
 concept blocking_function = requires(F& fn, Args&... args) { fn(std::move(args)...); };
 
-/// What the function gives; explains what a function for `blocking` must not give.
+/// The function's result type; static_asserts reject what `blocking` does not support.
 template <class F, class... Args>
 auto blocking_result() {
   using value = decltype(std::declval<F&>()(std::declval<Args>()...));
@@ -175,15 +175,15 @@ auto make_blocking(bool may_be_abandoned, F&& fn, Args&&... args) {
 
 }  // namespace detail
 
-/// Runs `fn()`, which may block, on a thread of the process's blocking pool and gives its value or
-/// throws its error. `fn` may capture by reference: its caller waits for it.
+/// Runs `fn()`, which may block, on a thread of the process-wide blocking pool and returns its
+/// value or throws its error. `fn` may capture by reference: its caller waits for it.
 ///
 /// At most 64 run at once; further callers wait in order. Threads end after some seconds without
-/// work. Cancels: a call that still waits for its thread is removed at once; one that runs is
-/// waited for, and cancellation takes the caller at its next await.
-/// Threads: `fn` runs and is destroyed on the other thread, where all signals are blocked; its
-/// result is moved across. In a simulation it runs on the one thread, as a step of its own.
-/// Errors: errc::empty_job; std::system_error if the system has no thread for it.
+/// work. Cancels: a call that still waits for a thread is removed at once; a running call is waited
+/// for, and the caller is unwound at its next await. Threads: `fn` runs and is destroyed on the
+/// other thread, where all signals are blocked; its result is moved across. In a simulation it runs
+/// on the simulation's thread, as a separate step. Errors: errc::empty_job; std::system_error if
+/// the system has no thread for it.
 template <class F>
 auto blocking(F&& fn) {
   using function = std::decay_t<F>;
@@ -193,9 +193,9 @@ auto blocking(F&& fn) {
   return detail::make_blocking(false, std::forward<F>(fn));
 }
 
-/// The same for a function that owns everything it uses: a cancelled caller goes on at once, the
-/// thread finishes by itself, its result is dropped and counted (event `blocking_abandoned`). Its
-/// thread does not count against the limit any more, and `run` does not wait for it.
+/// The same for a function that owns everything it uses: a cancelled caller is unwound at once, the
+/// thread finishes the call, and the result is dropped and counted (event `blocking_abandoned`).
+/// From then on the thread does not count against the limit, and `run` does not wait for it.
 template <class F, class... Args>
 auto blocking(may_abandon_t, F&& fn, Args&&... args) {
   using function = std::decay_t<F>;

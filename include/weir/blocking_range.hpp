@@ -12,7 +12,7 @@ namespace weir {
 
 namespace detail {
 
-/// Lends a strand to streams that are pulled outside of any loop.
+/// Provides a strand for streams that are pulled outside any loop.
 class loopless_pull : public composite {
  public:
   bool poll() override { return false; }
@@ -35,7 +35,7 @@ class loopless_pull : public composite {
    private:
     strand* outer_;
   };
-  /// Ends the program if a part of the stream cannot be made quiet at once.
+  /// Throws errc::would_deadlock; ends the program if part of the stream cannot be stopped at once.
   [[noreturn]] static void raise_pending(bool quiet);
 
  private:
@@ -97,8 +97,8 @@ class stream_range : loopless_pull {
 
 }  // namespace detail
 
-/// A stream that never waits as a range for `for` and std::ranges, without a loop. Where it would
-/// have to wait: errc::would_deadlock.
+/// A stream that never waits, as a range for `for` and std::ranges, without a loop. If the stream
+/// has to wait: errc::would_deadlock.
 template <detail::any_pipeline P>
 auto blocking_range(P&& stream) {
   return detail::stream_range<detail::stage_of<P>>(detail::stage_from(std::forward<P>(stream)));

@@ -26,16 +26,16 @@ class broadcast;
 template <class T>
 class subscription;
 
-/// What try_emit answers.
+/// The result of try_emit.
 enum class emit_result : std::uint8_t {
-  delivered,  ///< every subscriber has it, or will have
-  dropped,    ///< somebody missed it, or an older item
-  refused,    ///< a `wait` or `fail_emitter` subscriber has no room; nobody got it
+  delivered,  ///< buffered for every subscriber
+  dropped,    ///< a subscriber missed it, or an older item
+  refused,    ///< a `wait` or `fail_emitter` subscriber has no room; no subscriber got it
 };
 
 struct subscribe_options {
   weir::overflow overflow = weir::overflow::wait;
-  std::int64_t replay = 0;  ///< begins so many items back, if they are still there
+  std::int64_t replay = 0;  ///< starts this many items back, if they are still kept
 };
 
 namespace detail {
@@ -47,20 +47,20 @@ class emit_wait;
 template <class T>
 class subscription_wait;
 
-/// The parts of a broadcast and of a subscriber that do not depend on the type.
+/// The type-independent part of a subscriber.
 struct subscriber_base {
   subscriber_base(overflow how, std::uint64_t first) noexcept : policy(how), next(first) {}
   overflow policy;
   bool lagged = false;            // disconnected: the next call throws
   bool told = false;              // the end or the error was delivered
   std::uint64_t next;             // the number of the item that it sees next
-  std::uint64_t missed = 0;       // right before the last one returned
-  std::uint64_t missed_next = 0;  // drop_newest: right before the next one
+  std::uint64_t missed = 0;       // items missed right before the last one returned
+  std::uint64_t missed_next = 0;  // drop_newest: items missed right before the next one
   std::uint64_t missed_total = 0;
   subscriber_base* before = nullptr;
   subscriber_base* after = nullptr;
   wait_list waiting;
-  bool* reader = nullptr;  // of the next() that is pending, or was woken and has not run yet
+  bool* reader = nullptr;  // flag of the next() that is pending, or was woken and has not run yet
   wait* woken = nullptr;   // that next(), if it may still take its item
 };
 
@@ -68,25 +68,25 @@ std::int64_t require_capacity(std::int64_t capacity, const char* what);
 void require_subscribe_options(const subscribe_options& options);
 void require_broadcast_error(const std::exception_ptr& error);
 void settle_broadcast_home(home& h);
-/// Its subscription goes away: aborts, unless the world is dead.
+/// The subscription is destroyed while it is read: aborts, unless a crash destroys it.
 void lose_reader(bool& reads) noexcept;
 [[noreturn]] void raise_lagged();
 [[noreturn]] void raise_emit_closed();
 [[noreturn]] void raise_emitter_full();
 void describe_broadcast(dump_line& line, const char* what);
 
-/// What a broadcast and its subscriptions share, on one loop.
+/// The state shared by a broadcast and its subscriptions, on one loop.
 ///
 /// Invariants:
 /// 1. Items are numbered from 0; `ring_` holds the last `capacity` of them, those before `end_`.
 /// 2. Every subscriber but a `drop_newest` one reads from the ring; what it has not read and the
-///    ring has lost is counted as missed, exactly. A `drop_newest` one has a window of its own.
-/// 3. Somebody waits for an item only if there is none for him; an emitter waits only if a `wait`
+///    ring has lost is counted as missed, exactly. A `drop_newest` subscriber has its own window.
+/// 3. A subscriber waits only if there is no item for it; an emitter waits only if a `wait`
 ///    subscriber is `capacity` items behind. Emitters are served in order.
 /// 4. A woken subscriber takes its item when it runs, or before that if an emitter needs the room
-///    (it may be another part of the same composite wait); what it took and did not give to its
-///    caller comes back to the subscriber.
-/// 5. An item is destroyed when nothing is half done: its destructor may use the broadcast.
+///    (it may be another part of the same composite wait); an item that it took and did not deliver
+///    is returned to the subscriber.
+/// 5. Items are destroyed only in a consistent state: their destructors may use the broadcast.
 template <class T>
 class broadcast_core {
  public:
@@ -96,7 +96,7 @@ class broadcast_core {
   broadcast_core& operator=(const broadcast_core&) = delete;
   ~broadcast_core() { emitters_.require_empty({"broadcast", {}}); }
 
-  /// No subscriber is left: as long as the broadcast is there, destructors may use it.
+  /// No subscriber is left. Item destructors may still use the broadcast here.
   void drop_items() noexcept { ring_.clear(); }
   void check() {
     if (!home_.is_here()) [[unlikely]]
@@ -128,7 +128,8 @@ class broadcast_core {
   /// Opens `g` when the last subscriber leaves.
   void tell_when_empty(gate* g) noexcept { tell_empty_ = g; }
 
-  /// Gives an item to everybody, or to nobody: `refused`. `oldest` is what falls out for that.
+  /// Gives an item to every subscriber, or to none: `refused`. `oldest` receives the item that it
+  /// displaces.
   template <class U>
   emit_result put(U&& value, cell_ref<T>& oldest) {
     if (somebody_is_full()) return emit_result::refused;
@@ -141,7 +142,7 @@ class broadcast_core {
       dropped = !arrives(static_cast<subscriber<T>&>(*b)) || dropped;
     return dropped ? emit_result::dropped : emit_result::delivered;
   }
-  /// Whether a subscriber who wants that would fail the emitter.
+  /// Whether a `fail_emitter` subscriber would fail the emitter.
   bool fails_emitter() noexcept {
     for (subscriber_base* b = first_; b != nullptr; b = b->after)
       if (b->policy == overflow::fail_emitter && is_full(*b)) return true;
@@ -176,7 +177,7 @@ class broadcast_core {
     const std::uint64_t buffered = s.policy == overflow::drop_newest ? s.window.size() : behind(s);
     return buffered + (s.returned.item ? 1 : 0);
   }
-  /// Whether `next` has something to say: an item, the end, an error.
+  /// Whether `next` can complete: with an item, the end or an error.
   bool has_news(const subscriber<T>& s) const noexcept {
     return closed_ || s.lagged || unread(s) > 0;
   }
@@ -195,8 +196,8 @@ class broadcast_core {
   }
   /// `s` has taken an item.
   void made_room(const subscriber<T>& s) noexcept {
-    // An emitter waits for those who are full, and asking all of them is O(subscribers): only who
-    // has just made room asks.
+    // Checking whether all subscribers have room is O(subscribers): do it only when one that was
+    // full has just made room.
     if (s.policy == overflow::wait && !emitters_.empty() && behind(s) + 1 == capacity_) admit();
   }
   std::uint64_t missed_total(const subscriber<T>& s) const noexcept {
@@ -208,7 +209,8 @@ class broadcast_core {
  private:
   using kept = typename subscriber<T>::kept;
   std::uint64_t oldest() const noexcept { return end_ - ring_.size(); }
-  /// What a subscriber without a window can still see, if it has not read everything.
+  /// The first item that a subscriber without a window can still read, if it has not read
+  /// everything.
   std::uint64_t first_kept(const subscriber_base& b) const noexcept {
     return b.policy == overflow::conflate ? end_ - 1 : oldest();
   }
@@ -222,7 +224,7 @@ class broadcast_core {
         return true;
     return false;
   }
-  /// Whether there is no room, also if who was woken takes its item now.
+  /// Whether there is no room even after a woken reader takes its item.
   bool is_full(subscriber_base& b) noexcept {
     if (behind(b) < capacity_) return false;
     if (b.woken == nullptr) return true;
@@ -277,7 +279,7 @@ class subscriber : public subscriber_base {
   struct kept {
     kept(cell_ref<T> c, std::uint64_t m) noexcept : item(std::move(c)), missed(m) {}
     cell_ref<T> item;
-    std::uint64_t missed;  // right before it
+    std::uint64_t missed;  // items missed right before it
   };
   subscriber(std::shared_ptr<broadcast_core<T>> of, const subscribe_options& options)
       : subscriber_base(options.overflow, 0), core(std::move(of)) {
@@ -290,7 +292,7 @@ class subscriber : public subscriber_base {
   }
   std::shared_ptr<broadcast_core<T>> core;
   ring<kept> window;       // of a drop_newest subscriber
-  taken_item<T> returned;  // by a next() that took it and did not give it to its caller
+  taken_item<T> returned;  // taken by a next() that did not deliver it
 };
 
 /// Waits for the next item of a subscription.
@@ -306,7 +308,7 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
   ~subscription_wait() {
     if (reads_) leave();
   }
-  // A second reader would take what the first was woken for, who would then see an end.
+  // A second reader would take the item that the first was woken for, which would then see an end.
   bool try_now() noexcept {
     busy_ = of_->reader != nullptr;
     if (busy_ || !of_->core->has_news(*of_)) return busy_;
@@ -346,7 +348,7 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
  private:
   friend class broadcast_core<T>;
   bool has_item() const noexcept { return !of_->lagged && of_->core->unread(*of_) > 0; }
-  /// An emitter needs the room that this makes.
+  /// Takes the item early because an emitter needs the room.
   void take_early() noexcept {
     of_->woken = nullptr;
     taken_ = of_->core->take(*of_);
@@ -368,8 +370,8 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
     return std::nullopt;
   }
   subscriber<T>* of_;
-  taken_item<T> taken_;  // out of the broadcast, not yet given to the caller
-  bool reads_ = false;   // it is the reader of its subscriber
+  taken_item<T> taken_;  // taken from the broadcast, not yet delivered
+  bool reads_ = false;   // this wait is the reader of its subscriber
   bool busy_ = false;
 };
 
@@ -390,7 +392,7 @@ class emit_wait : public simple_wait<emit_wait<T>, linked_wait> {
     return core_->emitters().empty() && try_put(oldest);
   }
   void arm() noexcept {
-    // Another arm of the same composite wait may have ended it, or made room.
+    // Another arm of the same composite wait may have closed the broadcast, or made room.
     if (core_->closed()) return refuse(fate::closed), this->complete();
     core_->emitters().push_back(*this);
     core_->admit();
@@ -428,8 +430,8 @@ class emit_wait : public simple_wait<emit_wait<T>, linked_wait> {
 
 }  // namespace detail
 
-/// The place of one subscriber of a broadcast. Movable; leaving (destroying it) unsubscribes at
-/// once. Destroying it while a fiber waits for an item aborts.
+/// A subscription to a broadcast. Movable; destroying it unsubscribes at once. Destroying it while
+/// a fiber waits for an item aborts.
 template <class T>
 class subscription {
  public:
@@ -437,17 +439,18 @@ class subscription {
   subscription& operator=(subscription&&) noexcept = default;
 
   /// The next item; empty after close() and the buffered items. After fail(e): throws `e` there,
-  /// once. errc::lagged for a `disconnect` subscriber that was too slow. One at a time
-  /// (errc::stream_busy): each consumer has a subscription of its own.
+  /// once. errc::lagged for a `disconnect` subscriber that was too slow. One reader at a time
+  /// (errc::stream_busy): each consumer needs its own subscription.
   [[nodiscard]] auto next() {
     self_->core->check();
     return detail::pending<detail::subscription_wait<T>>({self_.get()});
   }
   /// How many items were dropped right before the last one returned.
   std::uint64_t missed() const noexcept { return self_->missed; }
-  /// How many were dropped in all.
+  /// How many items were dropped in total.
   std::uint64_t missed_total() const noexcept { return self_->core->missed_total(*self_); }
-  /// What `next` gives, as a stream. The subscription must outlive it; a temporary one goes along.
+  /// The items of `next` as a stream. The subscription must outlive it; a temporary one is moved
+  /// into the stream.
   [[nodiscard]] auto stream() & {
     return detail::make_pipeline(
         detail::wait_stage<T, detail::subscription_wait<T>>({self_.get()}));
@@ -467,14 +470,14 @@ class subscription {
 };
 
 /// One producer side, any number of subscribers; each sees every item from its subscription on, or
-/// is told how many it missed.
+/// learns how many it missed.
 ///
 /// Each subscriber may be up to `capacity` items behind; then its policy decides: `wait` makes the
 /// emitter wait, drop_oldest, drop_newest and conflate (latest only) drop, `disconnect` ends the
-/// subscriber, `fail_emitter` fails the emitter. Without subscribers nothing waits. Items are
+/// subscriber, `fail_emitter` fails the emitter. Without subscribers no emitter waits. Items are
 /// shared, not copied, until they are taken: at most capacity x (subscribers + 1) are alive.
-/// Destructors of items may use the broadcast.
-/// Threads: home loop only (errc::wrong_loop). A capacity below 1: errc::invalid_argument.
+/// Destructors of items may use the broadcast. Threads: home loop only (errc::wrong_loop). A
+/// capacity below 1: errc::invalid_argument.
 template <class T>
 class broadcast {
   static_assert(std::is_copy_constructible_v<T>,
@@ -506,7 +509,7 @@ class broadcast {
     detail::cell_ref<T> oldest;
     return core_->put(std::move(v), oldest);
   }
-  /// errc::invalid_argument for a policy that is none of those above.
+  /// errc::invalid_argument for a policy that is not listed above.
   [[nodiscard]] subscription<T> subscribe(subscribe_options options = {}) {
     core_->check();
     detail::require_subscribe_options(options);
@@ -537,7 +540,7 @@ class broadcast {
   std::shared_ptr<detail::broadcast_core<T>> core_;
 };
 
-/// A broadcast whose subscribers begin with the last `n` items, without gap or duplicate, also
+/// A broadcast whose subscribers start with the last `n` items, without gap or duplicate, even
 /// after it was closed.
 template <class T>
 class replay : public broadcast<T> {
@@ -552,8 +555,8 @@ class replay : public broadcast<T> {
   std::int64_t n_;
 };
 
-/// A value that changes. A subscriber sees the present value, then changes; a slow one only the
-/// latest. Setting an equal value is no change. Home loop only.
+/// An observable value. A subscriber sees the current value, then changes; a slow subscriber sees
+/// only the latest. Setting an equal value is not a change. Home loop only.
 template <class T>
 class state : private broadcast<T> {
  public:

@@ -25,10 +25,10 @@ namespace detail {
 std::shared_ptr<counting_governor> own_governor(std::int64_t limit, const char* policy);
 /// The governor refused the call: event `rejected`.
 void tell_refused(const std::exception_ptr& error, std::string_view governor, const char* policy);
-/// Gives a permit back; the error that the operation has then, if that fails.
+/// Releases a permit; if that fails, returns the error that the operation then has.
 std::exception_ptr release_permit(permit& held, const outcome_base& out);
 
-/// The governor of a policy: somebody else's, or its own, which all its copies share.
+/// The governor of a policy: the caller's, or its own, which all copies of the policy share.
 template <class G>
 class governor_user {
  public:
@@ -73,7 +73,7 @@ struct governed_coroutine {
   }
 };
 
-/// What bulkhead and rate_limit have in common; they differ in name and use.
+/// The common part of bulkhead and rate_limit, which differ in name and use.
 template <class Self, class G>
 class governed_policy : public policy_of<Self> {
  public:
@@ -91,11 +91,11 @@ class governed_policy : public policy_of<Self> {
 
 }  // namespace detail
 
-/// `op | bulkhead(g)` or `op | bulkhead(n)`: each run holds a permit of the governor, so that at
-/// most so many run at once; the others wait, first come, first served. A refusal (the governor is
-/// full or closed) is its error and the event `rejected`. `bulkhead(n)` makes a counting governor
-/// of its own that everything the policy is applied to shares; home loop only (errc::wrong_loop).
-/// `n < 1`: errc::invalid_argument. A governor that is given must outlive the operations.
+/// `op | bulkhead(g)` or `op | bulkhead(n)`: each run holds a permit of the governor, which bounds
+/// how many run at once; the others wait, first come, first served. A refusal (the governor is full
+/// or closed) is its error and the event `rejected`. `bulkhead(n)` creates its own counting
+/// governor, shared by all operations that the policy is applied to; home loop only
+/// (errc::wrong_loop). `n < 1`: errc::invalid_argument. `g` must outlive the operations.
 template <class G>
 class bulkhead : public detail::governed_policy<bulkhead<G>, G> {
  public:
@@ -119,10 +119,9 @@ struct rate_of;
 
 }  // namespace detail
 
-/// `op | rate_limit(g)`: as bulkhead; meant for governors that grant so many permits in so much
-/// time. `op | rate_limit(n, per)`, such as `rate_limit(5, 1s)`, makes a rate_governor of its own:
-/// n at once, and from then on n in each `per`, evenly. Neither may be 0 or less:
-/// errc::invalid_argument.
+/// `op | rate_limit(g)`: as bulkhead; meant for governors that limit a rate. `op | rate_limit(n,
+/// per)`, such as `rate_limit(5, 1s)`, creates its own rate_governor: n at once, then n in each
+/// `per`, evenly spaced. Neither may be 0 or less: errc::invalid_argument.
 template <class G>
 class rate_limit : public detail::governed_policy<rate_limit<G>, G> {
  public:

@@ -13,19 +13,19 @@ struct burst_options {
   weir::name name{};
   std::int64_t steady = 1;  ///< permits at once, 1 or more
   std::int64_t burst = 1;   ///< permits at once in a burst, `steady` or more
-  duration burst_for{};  ///< how long a burst may last, and how long nothing must be active first
+  duration burst_for{};     ///< length of a burst, and of the idle time before it
   std::int64_t max_waiting = unbounded;
 };
 
 /// Grants up to `burst` permits at once for `burst_for` after nothing was active for `burst_for`,
-/// then up to `steady`. It starts rested. What is out when a burst ends stays out.
+/// then up to `steady`. It starts ready for a burst. Permits held when a burst ends stay valid.
 ///
 /// Threads, order and cancellation: as counting_governor. Bad options: errc::invalid_argument.
 class burst_governor final : public detail::adjusting_governor {
  public:
   explicit burst_governor(const burst_options& options);
 
-  /// How many may be out at once, as of now.
+  /// The number of permits that may be held at once, as of now.
   std::int64_t limit() const noexcept;
 
  private:

@@ -67,7 +67,8 @@ class reason_ref {
   const cancel_reason* get() const noexcept;
   const cancel_reason& operator*() const noexcept { return *get(); }
   const cancel_reason* operator->() const noexcept { return get(); }
-  /// Gives up the reference without dropping it (used to destroy long chains without recursion).
+  /// Releases ownership without dropping the reference (used to destroy long chains without
+  /// recursion).
   reason_record* detach() noexcept { return std::exchange(record_, nullptr); }
 
  private:
@@ -79,19 +80,19 @@ reason_ref make_reason(cancel_reason reason);
 reason_ref nested_reason(const reason_ref& outer, scope_id here, std::string_view name,
                          time_point when);
 
-/// What the other side of a remote call is told: kind `remote`, with the caller's reason (if it has
-/// one) as the next link. The time is that of its own loop, see `heard_at`.
+/// The reason sent to the other side of a remote call: kind `remote`, with the caller's reason (if
+/// it has one) as the next link. The receiving loop sets the time, see `heard_at`.
 reason_ref remote_reason(const reason_ref& outer);
-/// The same reason as a loop hears it that may have a clock of its own.
+/// The same reason with the time of the receiving loop, whose clock may differ.
 reason_ref heard_at(const reason_ref& told, time_point when);
 
 }  // namespace detail
 
 /// Why something was cancelled, and through which scopes the request came.
 ///
-/// A plain value: copy it, keep it, compare its parts. `message` is the text given by whoever
-/// asked; `source` the scope that was asked first, `when` the loop's time, `cause` the error behind
-/// a `sibling_failed`.
+/// A plain value: copy it, keep it, compare its parts. `message` is the text of the request;
+/// `source` the scope that was cancelled first, `when` the loop's time, `cause` the error behind a
+/// `sibling_failed`.
 class cancel_reason {
  public:
   cancel_reason() = default;
@@ -102,7 +103,7 @@ class cancel_reason {
   scope_id source = 0;
   time_point when{};
   std::exception_ptr cause;
-  std::string scope_name;  ///< of `source`, as far as it has one
+  std::string scope_name;  ///< of `source`; empty if it has none
 
   /// Every link from the origin (front) to this one (back).
   std::vector<cancel_reason> chain() const;

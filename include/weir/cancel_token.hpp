@@ -41,9 +41,9 @@ struct token_region final : plain_region {
 
 }  // namespace detail
 
-/// Tells whether, and why, something shall stop. Copyable; any thread; safe after every loop ended.
-/// A durable run may use only what comes of a source that it made itself, outside of steps, and
-/// nobody else may use that: errc::not_journaled.
+/// Carries a cancellation request and its reason. Copyable; any thread; safe after every loop has
+/// ended. A durable run may use only tokens of a source that it created itself, outside of steps,
+/// and only that run may use them: errc::not_journaled.
 class cancel_token {
  public:
   /// Never fires.
@@ -60,7 +60,8 @@ class cancel_token {
   detail::state_list states_;
 };
 
-/// The other end of a token. Copies share; a token whose last source is gone never fires.
+/// Fires tokens. Copies share one state; a token that has not fired when its last source is
+/// destroyed never fires.
 class cancel_source {
  public:
   cancel_source();
@@ -85,7 +86,8 @@ class cancel_source {
 cancel_token link(std::stop_token stop);
 
 /// Runs `op` until the token fires: then `op` is cancelled and joined, and cancelled_error with the
-/// token's reason comes out (`settle` of it is cancelled). Already fired: `op` never starts.
+/// token's reason is thrown (`settle` of it gives cancelled). If the token has already fired, `op`
+/// never starts.
 template <detail::operation Op>
 auto with_token(const cancel_token& token, Op&& op) {
   using plain = detail::held_t<Op>;

@@ -28,15 +28,15 @@ class sender;
 template <class T>
 class receiver;
 
-/// What `try_send` answers: accepted, full, or closed. Equal to the error code that it converts to:
-/// none, errc::queue_full, errc::queue_closed. It is no bool, because "not accepted" is no answer
-/// for somebody who wants to try again: a closed channel never has room. `!result` is accepted().
+/// The result of `try_send`: accepted, full, or closed. Equal to the error code that it converts
+/// to: none, errc::queue_full, errc::queue_closed. It is not a bool, because a caller that retries
+/// must tell "full" from "closed", which never has room again. `!result` is accepted().
 class [[nodiscard]] send_result {
  public:
   bool accepted() const noexcept { return is_ == what::accepted; }
-  /// There was no room; later there may be.
+  /// There was no room; a retry may succeed.
   bool full() const noexcept { return is_ == what::full; }
-  /// Nothing is accepted any more.
+  /// The channel is closed; no retry can succeed.
   bool closed() const noexcept { return is_ == what::closed; }
   bool operator!() const noexcept { return accepted(); }
   std::error_code code() const noexcept {
@@ -86,8 +86,8 @@ class send_envelope_of final : public send_envelope {
   T value;
 };
 
-/// The ring of a channel and those who wait for its values. The slot of position p is p modulo the
-/// number of slots; its turn says whether the value of that very position is in it.
+/// The ring of a channel and the waits for its values. The slot of position p is p modulo the
+/// number of slots; its `turn` says whether it holds the value of that position.
 template <class T>
 class channel_state final : public channel_core {
  public:
@@ -123,13 +123,13 @@ class channel_state final : public channel_core {
     returned_.push_front(std::move(value));
     serve();
   }
-  /// The receiver is gone: what is left for it goes with it.
+  /// The receiver is destroyed: destroys the remaining values.
   void drop_receiver() noexcept {
     check_end();
     end_sending();
     returned_.clear();
-    // Somebody may have a position and not its value in it yet: that is a matter of a move. Who
-    // takes longer leaves it to the end of the channel.
+    // A sender may have reserved a position and not stored its value yet, which takes one move. A
+    // value that takes longer is destroyed with the channel.
     for (int patience = 10'000; next_ != end_position() && patience > 0;) {
       if (!has_value()) {
         --patience;
@@ -158,8 +158,8 @@ class channel_state final : public channel_core {
     slot& s = at(position);
     if ((s.turn.load(std::memory_order_relaxed) & 1U) == 0) s.value.~T();
   }
-  /// Behind the oldest value. Its destructor may use the channel; its slot, and what is taken
-  /// meanwhile, is given to senders when that has ended.
+  /// Moves past the oldest value. Its destructor may use the channel; senders get its slot, and
+  /// those emptied meanwhile, when the destructor has returned.
   void move_on() noexcept {
     const bool outermost = !std::exchange(moving_on_, true);
     leave_slot(next_++);
@@ -194,8 +194,8 @@ class channel_state final : public channel_core {
   }
 
   enum class origin : std::uint8_t { nowhere, returned, slot, end };
-  /// Gives the oldest value, or the end. What is left of the value stays where it was until
-  /// forget(), because its destructor may use the channel.
+  /// Delivers the oldest value, or the end. The moved-from value stays in its slot until forget(),
+  /// because its destructor may use the channel.
   origin give(receive_wait<T>& w) {
     if (!returned_.empty()) {
       w.value_.emplace(std::move(returned_.front()));
@@ -235,7 +235,7 @@ class channel_state final : public channel_core {
     } while (!consumers().empty() && !will_be_called());
     this->serving_ = false;
   }
-  // Sequentially consistent: see the third point of channel_core.hpp.
+  // Sequentially consistent: see point 3 of channel_core.hpp.
   bool has_something() const noexcept override {
     return at(next_).turn.load(std::memory_order_seq_cst) >> 1 == next_ + 1 || has_ended(next_);
   }
@@ -243,7 +243,7 @@ class channel_state final : public channel_core {
   std::unique_ptr<slot[]> slots_;
   std::uint64_t next_ = 0;  // the position of the value that is taken next
   bool moving_on_ = false;  // a value is being destroyed in its slot
-  ring<T> returned_;        // given to somebody who did not take it
+  ring<T> returned_;        // delivered to a receiver that did not take it
 };
 
 /// Waits for a value of a channel.
@@ -255,7 +255,7 @@ class receive_wait : public simple_wait<receive_wait<T>, linked_wait> {
   };
   using result = std::optional<T>;
 
-  // Made where it is awaited, which need not be where `next` was called.
+  // Constructed where it is awaited, which may differ from where `next` was called.
   explicit receive_wait(args&& a) : channel_(a.from) {
     if (!channel_->is_home()) [[unlikely]]
       require_receiver(channel_);
@@ -306,7 +306,7 @@ class send_wait : public send_wait_base {
     const channel_core::room answer = channel_->put(std::move(value()));
     if (answer == channel_core::room::yes) return true;
     if (answer == channel_core::room::closed) return refuse();
-    // Here and not in `arm`, which must not throw: the value's move may.
+    // Here and not in `arm`, which must not throw: moving the value may throw.
     if (envelope() == nullptr) keep(new send_envelope_of<T>(*channel_, *this, std::move(value_)));
     return false;
   }
@@ -331,10 +331,10 @@ std::pair<sender<T>, receiver<T>> make_channel(std::int64_t capacity,
 
 }  // namespace detail
 
-/// The end of a channel that values go into. Copyable; usable on any thread.
+/// The sending end of a channel. Copyable; usable on any thread.
 ///
-/// A channel ends when its last sender is gone or one of them closes it: what is buffered still
-/// arrives. A moved-from sender does not count, and sends nothing (errc::queue_closed).
+/// A channel ends when its last sender is destroyed or one of them closes it; buffered values still
+/// arrive. A moved-from sender does not count, and sends nothing (errc::queue_closed).
 template <class T>
 class sender {
  public:
@@ -351,29 +351,29 @@ class sender {
     if (state_ != nullptr) state_->drop_sender();
   }
 
-  /// Accepted, full or closed; if it is not accepted, `v` is untouched. Any thread. To try again
-  /// while it is full: `while (tx.try_send(v).full()) ...`.
+  /// Never waits. If the value is not accepted, `v` is untouched. Any thread. To retry while it is
+  /// full: `while (tx.try_send(v).full()) ...`.
   send_result try_send(T&& v) const { return put(std::move(v)); }
   send_result try_send(const T& v) const
     requires std::is_copy_constructible_v<T>
   {
     return put(v);
   }
-  /// Waits for room, behind all who wait already, and keeps the thread for that. Only where no loop
-  /// runs: on the thread of a loop it is errc::would_deadlock, and `co_await send(v)` is meant.
-  /// errc::queue_closed, also while it waits.
+  /// Blocks the thread until there is room, behind all earlier waiters. On the thread of a running
+  /// loop: errc::would_deadlock; use `co_await send(v)` there. errc::queue_closed, also while it
+  /// waits.
   void send_blocking(T v) const { block(std::move(v), duration::max()); }
-  /// The same for at most `limit`: then timeout_error, and `v` is not sent.
+  /// The same, for at most `limit`; then it throws timeout_error and `v` is not sent.
   template <class Rep, class Period>
   void send_blocking(T v, std::chrono::duration<Rep, Period> limit) const {
     block(std::move(v), detail::saturating_cast(limit));
   }
-  /// Waits for room, behind all who wait already; inside any loop. errc::queue_closed, also while
-  /// it waits. The sender must live until the operation is started.
+  /// Waits for room, behind all earlier waiters; inside any loop. errc::queue_closed, also while it
+  /// waits. The sender must live until the operation is started.
   [[nodiscard]] auto send(detail::awaited_argument<T> v) const {
     return detail::pending<detail::send_wait<T>>({state_, std::move(v)});
   }
-  /// For all senders: nothing more is accepted; what is buffered still arrives.
+  /// Closes the channel for all senders; buffered values still arrive.
   void close() const {
     if (!closed()) state_->end_sending();
   }
@@ -407,11 +407,12 @@ class sender {
   detail::channel_state<T>* state_ = nullptr;
 };
 
-/// The end of a channel that values come out of. Movable; lives on the loop that made it (made
-/// outside a loop: on the first that uses it; elsewhere: errc::wrong_loop).
+/// The receiving end of a channel. Movable; bound to the loop that created it (created outside a
+/// loop: to the first that uses it; elsewhere: errc::wrong_loop).
 ///
-/// When it is gone, senders get errc::queue_closed and what was buffered is destroyed. Destroying
-/// it while fibers wait aborts with their names. Destructors of values may use it, and senders.
+/// When it is destroyed, senders get errc::queue_closed and buffered values are destroyed.
+/// Destroying it while fibers wait aborts with their names. Destructors of values may use it and
+/// its senders.
 template <class T>
 class receiver {
  public:
@@ -425,24 +426,24 @@ class receiver {
     if (state_ != nullptr) state_->drop_receiver();
   }
 
-  /// Waits for a value; empty when the channel has ended and nothing is left. Many fibers may wait;
-  /// they are served in order.
+  /// Waits for a value; empty when the channel has ended and no value is left. Several fibers may
+  /// wait; they are served in order.
   [[nodiscard]] auto next() {
     require();
     return detail::pending<detail::receive_wait<T>>({state_});
   }
-  /// What `next` could give at once.
+  /// A value that `next` would return without waiting, if there is one.
   [[nodiscard]] std::optional<T> try_next() {
     require();
     detail::receive_wait<T> now({state_});
     if (!now.try_now()) return std::nullopt;
     return now.take();
   }
-  /// What `next` gives, as a stream. The receiver must outlive it; a temporary one goes along. In
-  /// weir/stream_source.hpp.
+  /// The values of `next` as a stream. The receiver must outlive it; a temporary one is moved into
+  /// the stream. In weir/stream_source.hpp.
   [[nodiscard]] auto stream() &;
   [[nodiscard]] auto stream() &&;
-  /// Nothing more is accepted; what is buffered can still be taken.
+  /// Closes the channel; buffered values can still be taken.
   void close() {
     require();
     state_->end_sending();
@@ -469,7 +470,7 @@ std::pair<sender<T>, receiver<T>> detail::make_channel(std::int64_t capacity,
 
 /// A queue across threads: any number of senders on any threads, one receiver on one loop. Holds at
 /// most `capacity` values, 1 or more (else errc::invalid_argument). Values of one sender arrive in
-/// order; whoever waits for room is served first come, first served.
+/// order; waiting senders are served first come, first served.
 ///
 /// Costs: the ring is allocated at once. A send or a receive is a few atomic operations; a message
 /// between loops is sent only when the other side sleeps. In a durable run, outside of steps:

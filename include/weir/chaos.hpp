@@ -15,7 +15,7 @@ namespace weir {
 struct chaos_options {
   double fault_rate = 0;    ///< 0: never, 1: always
   duration latency{};       ///< added before the operation
-  double latency_rate = 0;  ///< how often
+  double latency_rate = 0;  ///< probability of the latency
 };
 
 /// A fault that `chaos` injected.
@@ -48,7 +48,7 @@ struct chaos_coroutine {
   }
 };
 
-/// What weir::chaos gives.
+/// The policy made by weir::chaos.
 class chaos_policy : public policy_of<chaos_policy> {
  public:
   explicit chaos_policy(const chaos_options& options) : options_(options) {
@@ -68,11 +68,12 @@ class chaos_policy : public policy_of<chaos_policy> {
 
 }  // namespace detail
 
-/// `op | chaos({...})`: sometimes late, sometimes a chaos_error instead of running `op`.
+/// `op | chaos({...})`: fault injection: sometimes delays `op`, sometimes throws a chaos_error
+/// instead of running it.
 ///
-/// Drawn from the loop's random numbers, so that a simulation repeats it. The latency is a wait
-/// like any other: it ends at once on cancellation and counts in the time limits outside. Event:
-/// `fault`. Rates outside 0 to 1 or a negative latency: errc::invalid_argument.
+/// Drawn from the loop's random numbers, so that a simulation repeats it. The latency is an
+/// ordinary wait: cancellation ends it at once, and outer time limits include it. Event: `fault`.
+/// Rates outside 0 to 1 or a negative latency: errc::invalid_argument.
 inline detail::chaos_policy chaos(chaos_options options = {}) {
   return detail::chaos_policy(options);
 }

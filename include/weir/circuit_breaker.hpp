@@ -25,13 +25,13 @@ struct circuit_breaker_options {
   duration open_for = std::chrono::seconds(5);
   std::int64_t probes = 1;
   double slow_ratio = 1.0;
-  duration slow_call = unbounded;  ///< a call that takes at least this long is slow
+  duration slow_call = unbounded;  ///< calls that take at least this long are slow
 };
 
 enum class circuit_state : std::uint8_t {
   closed,     ///< calls pass
   open,       ///< calls are rejected, until the first one after `open_for`
-  half_open,  ///< some calls pass, to try
+  half_open,  ///< `probes` calls pass, as a test
   isolated,   ///< calls are rejected until reset()
 };
 
@@ -39,8 +39,8 @@ enum class circuit_state : std::uint8_t {
 class circuit_open_error : public error {
  public:
   circuit_open_error(const std::string& what, duration retry_after);
-  /// The time left until a call may be tried; 0 while it is being tried, `unbounded` if the
-  /// breaker is isolated.
+  /// The time left until a probe is admitted; 0 while probes run, `unbounded` if the breaker is
+  /// isolated.
   duration retry_after() const noexcept { return retry_after_; }
 
  private:
@@ -51,8 +51,8 @@ namespace detail {
 
 class breaker_core;
 
-/// One call through a breaker. Dropped without a result, it counts as nothing and gives a probe's
-/// place back.
+/// One call through a breaker. If it is destroyed without a result, it is not counted and frees its
+/// place as a probe.
 class breaker_call {
  public:
   explicit breaker_call(breaker_core& core) noexcept : core_(core) {}
@@ -61,7 +61,7 @@ class breaker_call {
   ~breaker_call() {
     if (open_) forget();
   }
-  /// False: rejected, `out` says so.
+  /// False: rejected, and `out` holds the error.
   bool admitted(outcome_base& out);
   void ended(const outcome_base& out);
 
@@ -90,18 +90,19 @@ struct breaker_coroutine {
 
 }  // namespace detail
 
-/// Stops calling what fails: `op | breaker(cb)`, shared by any number of operations.
+/// Stops calling a failing service: `op | breaker(cb)`, shared by any number of operations.
 ///
-/// Closed: calls pass; when of at least `minimum_calls` calls within the last `window` a share of
-/// `failure_ratio` failed, or of `slow_ratio` took `slow_call` or longer, it opens. Open: calls are
-/// rejected (circuit_open_error) until the first one after `open_for`, which is a probe. Half open:
-/// `probes` calls pass; it is decided by the same ratios when they ended, or earlier once certain,
-/// and then closes with an empty window or opens again. Calls that were cancelled count as nothing
-/// and give a probe's place back; results of calls that began in an earlier state count as nothing.
-/// Threads: any; operations keep its shared part, so it may go before they do. Time is that of the
-/// calling loop. Events: `opened`, `half_opened`, `closed`, `isolated`, `rejected`. Costs: two
-/// short locks per call. Bad options: errc::invalid_argument. A durable run may use only one that
-/// it made itself, outside of steps, and nobody else may use that: errc::not_journaled.
+/// Closed: calls pass; it opens when there were at least `minimum_calls` calls within the last
+/// `window` and a share of `failure_ratio` failed or of `slow_ratio` took `slow_call` or longer.
+/// Open: calls are rejected (circuit_open_error) until the first one after `open_for`, which is a
+/// probe. Half open: `probes` calls pass; when they have ended, or earlier if the result is
+/// certain, the same ratios decide whether it closes with an empty window or opens again. Cancelled
+/// calls are not counted and free their place as a probe; calls that began in an earlier state are
+/// not counted. Threads: any; operations keep its shared part alive, so it may be destroyed before
+/// them. Time is that of the calling loop. Events: `opened`, `half_opened`, `closed`, `isolated`,
+/// `rejected`. Costs: two short locks per call. Bad options: errc::invalid_argument. A durable run
+/// may use only a breaker that it created itself, outside of steps, and only that run may use it:
+/// errc::not_journaled.
 class circuit_breaker {
  public:
   explicit circuit_breaker(circuit_breaker_options options = {});

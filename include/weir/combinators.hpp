@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // all, race, any, all_settled, select: several operations as one.
 //
-// Given operations they own them: losers are cancelled and joined before the result is delivered.
-// Given futures they only observe. Given waits alone they start no fiber and allocate nothing: all
-// hang on one composite wait, so an item, permit or lock is delivered or still in its source.
+// Operations are owned: losers are cancelled and joined before the result is delivered. Futures are
+// only observed. Waits alone start no fiber and allocate nothing: they form one composite wait, so
+// an item, permit or lock is either delivered or still in its source.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace weir {
 
 namespace detail {
 
-/// The wait that stands for an input of type `A` (with its value category).
+/// The wait that represents an input of type `A` (with its value category).
 template <rule R, class A>
 struct arm_for {
   using type = take_wait<result_t<A>>;  // a child of the combinator
@@ -46,10 +46,10 @@ template <class A>
 inline constexpr bool needs_fiber =
     !is_pending<std::remove_cvref_t<A>> && !is_future<std::remove_cvref_t<A>>;
 
-/// Where the running coroutine is awaited: what stands for the spawn of its children.
+/// Where the running coroutine is awaited; reported as the spawn site of its children.
 std::source_location caller_site() noexcept;
 
-/// What the coroutine of a combinator keeps of an input: futures are only observed.
+/// How the coroutine of a combinator stores an input: futures are only observed.
 template <class A>
 using arm_input = std::conditional_t<is_future<std::remove_cvref_t<A>>, core_ref, std::decay_t<A>>;
 
@@ -62,7 +62,7 @@ decltype(auto) as_input(A&& a) {
   }
 }
 
-/// Before anything is started: an empty callable must not leave the others running.
+/// Checked before anything is started: an empty callable must not leave the others running.
 template <class A>
 void require_callable(const A& a) {
   if constexpr (is_task<A>) {
@@ -72,7 +72,7 @@ void require_callable(const A& a) {
   }
 }
 
-/// The children that a combinator started, to tell which of them finished in vain.
+/// The children that a combinator started, to count those whose result is not used.
 class arm_children {
  public:
   explicit arm_children(scope& s) noexcept : scope_(&s) {}
@@ -88,9 +88,9 @@ class arm_children {
   quiet_wait_op<join_wait> joined() const {
     return quiet_wait_op<join_wait>({scope_, join_wait::use::end});
   }
-  /// What to report for the error that decided: see region::cause_of.
+  /// The error to report for the one that decided: see region::cause_of.
   std::exception_ptr cause_of(const std::exception_ptr& error);
-  /// Counts results that nobody will see: values, and errors behind the reported one.
+  /// Counts results that are discarded: values, and errors after the reported one.
   void count_unseen();
 
  private:
@@ -98,7 +98,7 @@ class arm_children {
   std::vector<core_ref> children_;
 };
 
-/// What the wait of an input is made from; futures come as they are or as their core.
+/// The constructor argument of an input's wait; futures are passed as they are or as their core.
 template <class A>
 decltype(auto) observed_args(A&& a) {
   using plain = std::remove_cvref_t<A>;
@@ -144,7 +144,7 @@ class pack_inputs {
   std::tuple<arm_input<As>...> inputs_;
 };
 
-/// Runs inputs of which some are tasks or callables: those become fibers in a scope of their own.
+/// Runs inputs that include tasks or callables: those become fibers in a separate scope.
 template <rule R, class Inputs>
 task<typename Inputs::wait_type::result> run_children(Inputs inputs) {
   using wait_type = typename Inputs::wait_type;
@@ -230,7 +230,7 @@ auto combine_range(Range&& range) {
     using inputs = range_inputs<R, std::remove_cvref_t<Range>>;
     return run_children<R, inputs>(inputs(std::in_place, std::forward<Range>(range)));
   } else {
-    // Waits and futures hang on one composite wait. An rvalue range of futures is taken.
+    // Waits and futures form one composite wait. An rvalue range of futures is moved from.
     using input = std::conditional_t<std::is_lvalue_reference_v<Range>, element&, element>;
     using wait_type = range_wait<R, typename arm_for<R == rule::all ? rule::race : R, input>::type>;
     typename wait_type::args args;
@@ -274,7 +274,7 @@ inline task<unit> race() {
   co_return unit{};
 }
 
-/// The first value; an error_group in input order if there is none.
+/// The first value; if all fail, an error_group in input order.
 template <detail::combinable... As>
   requires(sizeof...(As) > 0)
 auto any(As&&... as) {
@@ -289,7 +289,7 @@ inline task<unit> any() {
   co_return unit{};
 }
 
-/// How each of them ended, as a tuple of outcomes; cancels nobody.
+/// How each of them ended, as a tuple of outcomes; cancels nothing.
 template <detail::combinable... As>
   requires(sizeof...(As) > 0)
 auto all_settled(As&&... as) {

@@ -16,17 +16,16 @@ namespace weir {
 
 namespace detail {
 
-/// One permit that gives both back, the second first.
+/// One permit that releases both, the second first.
 permit both_permits(permit first, permit second);
 
 }  // namespace detail
 
-/// Grants a permit when both governors have: it holds the first one's while it waits for the
-/// second one's. Refers to both, which must outlive it. If both fail to take theirs back:
-/// error_group. Threads: as the two governors. Costs: a frame for each acquire, and an allocation
-/// for each permit.
+/// Grants a permit when both governors have granted theirs: it holds the first while it waits for
+/// the second. Refers to both, which must outlive it. If both releases fail: error_group. Threads:
+/// as the two governors. Costs: a frame for each acquire, and an allocation for each permit.
 ///
-/// Two compositions of the same governors in opposite order can deadlock, as locks can.
+/// Composing the same governors in opposite orders can deadlock, like locks.
 template <governor First, governor Second>
 class composed_governor {
  public:
@@ -35,7 +34,7 @@ class composed_governor {
       : first_(std::move(first)), second_(std::move(second)) {}
 
   task<permit> acquire() const { return acquire_both(first_.governor(), second_.governor()); }
-  /// Both at once or none.
+  /// Acquires both without waiting, or neither.
   std::optional<permit> try_acquire() const {
     std::optional<permit> first = first_.governor().try_acquire();
     if (!first) return std::nullopt;
@@ -73,7 +72,7 @@ template <governor First, governor Second>
 composed_governor<First, Second> compose(First& first, Second& second) noexcept {
   return {detail::governor_user<First>(first), detail::governor_user<Second>(second)};
 }
-/// With a counting governor of its own as the second one.
+/// With its own counting governor as the second.
 template <governor First, std::integral N>
 composed_governor<First, counting_governor> compose(First& first, N limit) {
   using own = detail::governor_user<counting_governor>;

@@ -30,13 +30,13 @@ enum class region_kind : std::uint8_t {
   fiber,    // a child, up to its end
   scope,    // the body and the children of with_scope, and the root
   arms,     // the children of a combinator
-  settle,   // settle, finally: a plain region of its own
+  settle,   // settle, finally: a plain region
   timeout,  // with_timeout, with_deadline
   token,    // with_token
   local,    // with_local
   shield,   // shield: outer cancellation stops here
   cleanup,  // a running defer: shielded too
-  stream,   // a generator, inside the region of whoever pulls it
+  stream,   // a generator, inside the region of its consumer
 };
 
 /// Something that a context owns until it ends: a defer, a service, a std::stop_source.
@@ -52,13 +52,13 @@ struct entry {
   static void operator delete(void* memory, std::size_t bytes) noexcept {
     deallocate_frame(memory, bytes);
   }
-  /// Starts a defer: a task to be awaited, or an empty one if it ran to its end.
+  /// Runs a defer: returns a task to be awaited, or an empty task if it has finished.
   virtual task<> run(const outcome_view&) { return task<>(nullptr); }
   /// The service, of an entry of kind `background`.
   virtual fiber* service() noexcept { return nullptr; }
-  /// How that service is asked to end; null: it is cancelled.
+  /// How that service is asked to stop; null: it is cancelled.
   virtual polite_service* polite() noexcept { return nullptr; }
-  /// It is in no stack any more.
+  /// Called when it has left the stack.
   virtual void discard() noexcept { delete this; }
 
   entry* below = nullptr;
@@ -101,26 +101,26 @@ struct defer_entry final : entry {
 
 }  // namespace detail
 
-/// What a running operation can ask about its surroundings: the innermost cancel region.
+/// The environment of a running operation: the innermost cancel region.
 ///
-/// Handed to every operation that takes a `weir::context&`; `weir::this_context()` gives the one
-/// of the running code. Threads: home loop only. It dies with its operation.
+/// Passed to every operation that takes a `weir::context&`; `weir::this_context()` returns that of
+/// the running code. Threads: home loop only. It ends with its operation.
 class context {
  public:
   context(const context&) = delete;
   context& operator=(const context&) = delete;
 
-  /// True once this operation was asked to stop; it is unwound at its next await.
+  /// True once cancellation of this operation was requested; it is unwound at its next await.
   bool cancel_requested() const noexcept { return static_cast<bool>(reason_); }
-  /// Why it was asked to stop; null if it was not.
+  /// Why it was cancelled; null if it was not.
   const cancel_reason* reason() const noexcept { return reason_.get(); }
-  /// The earliest deadline of all enclosing ones, up to a shield; empty without any.
+  /// The earliest enclosing deadline, up to a shield; empty if there is none.
   std::optional<time_point> deadline() const noexcept;
   /// The id of the scope that this operation belongs to.
   weir::scope_id scope_id() const noexcept;
   /// The name of the fiber or scope.
   std::string_view name() const noexcept;
-  /// A std token that is told to stop in the loop's turn after a cancellation.
+  /// A std::stop_token; stop is requested in the loop's turn after a cancellation.
   std::stop_token stop_token();
 
   /// Runs `fn` when this operation ends, on every exit: last registered first, after its children
@@ -153,7 +153,7 @@ class context {
   detail::region_kind kind_;
   bool entered_ : 1 = false;
   bool shield_ : 1 = false;   // outer cancellation does not pass
-  bool forced_ : 1 = false;   // grace is over: shields inside do not hold any more
+  bool forced_ : 1 = false;   // grace expired: shields inside no longer apply
   bool lenient_ : 1 = false;  // cancelled only where it would park
 };
 
@@ -162,14 +162,14 @@ context& this_context();
 
 namespace detail {
 
-/// What `weir::unwinding()` answers.
+/// The result of `weir::unwinding()`.
 const cancel_reason* unwinding_reason() noexcept;
 
 }  // namespace detail
 
 /// Non-null inside destructors that run because the fiber is being cancelled: its reason.
-/// (`std::uncaught_exceptions()` is 0 there.) In a generator that is destroyed before its end: the
-/// reason of its consumer, or kind `abandoned`.
+/// (`std::uncaught_exceptions()` is 0 there.) In a generator that is destroyed early: the reason of
+/// its consumer, or kind `abandoned`.
 inline const cancel_reason* unwinding() noexcept { return detail::unwinding_reason(); }
 
 }  // namespace weir

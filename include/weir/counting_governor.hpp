@@ -65,19 +65,19 @@ class acquire_wait : public simple_wait<acquire_wait, linked_wait> {
 /// Grants up to `capacity` units at once, strictly first come, first served: no newcomer overtakes
 /// a waiter, not even a lighter one; a release hands over directly.
 ///
-/// Threads: home loop only (the loop it is made in, else the first that uses it); permits may be
-/// released anywhere. Cancels: a waiter leaves in O(1) and takes nothing. Destroying it with
-/// permits out, or while fibers wait, aborts with its name.
+/// Threads: home loop only (the loop it was created in, else the first that uses it); permits may
+/// be released on any thread. Cancels: a waiter leaves in O(1) and takes nothing. Destroying it
+/// while permits are held or fibers wait aborts with its name.
 class counting_governor : private detail::permit_source {
  public:
   /// 0 <= capacity < 2^32, else errc::invalid_argument; 0 waits until resized.
   explicit counting_governor(std::int64_t capacity, governor_options options = {});
   virtual ~counting_governor();
 
-  /// Waits for `weight` units (more than the capacity: for a resize). errc::governor_closed after
-  /// close(), errc::governor_full beyond max_waiting.
+  /// Waits for `weight` units; for more than the capacity, until a resize allows it.
+  /// errc::governor_closed after close(), errc::governor_full beyond max_waiting.
   detail::pending<detail::acquire_wait> acquire(std::int64_t weight = 1);
-  /// At once or not at all.
+  /// Never waits; empty if the units cannot be granted at once.
   std::optional<permit> try_acquire(std::int64_t weight = 1);
   /// As acquire, for at most `d`: timeout_error.
   template <class Rep, class Period>
@@ -85,22 +85,22 @@ class counting_governor : private detail::permit_source {
     return with_timeout(d, acquire(weight));
   }
 
-  /// Growing hands out what is new; shrinking revokes nothing.
+  /// Growing grants the new units to waiters; shrinking revokes nothing.
   void resize(std::int64_t capacity);
-  /// Everybody who waits, and everybody later, gets errc::governor_closed.
+  /// All present and later acquires fail with errc::governor_closed.
   void close();
-  /// Calls `fn` each time nothing is active and nobody waits.
+  /// Calls `fn` each time it becomes idle: no permit is held and no acquire waits.
   template <class F>
   void on_idle(F&& fn) {
     add_listener(std::make_unique<idle_function<std::decay_t<F>>>(std::forward<F>(fn)));
   }
 
   std::int64_t capacity() const noexcept { return capacity_; }
-  /// Units that could be granted now, if nobody waited.
+  /// Units that are free, not counting claims of waiters.
   std::int64_t available() const noexcept { return free_ > 0 ? free_ : 0; }
-  /// Units that are out.
+  /// Units that are held.
   std::int64_t active() const noexcept { return capacity_ - free_; }
-  /// Units that are waited for.
+  /// Units that waiters have requested.
   std::int64_t waiting() const noexcept { return waiting_; }
   std::string_view name() const noexcept { return name_.view(); }
 
@@ -140,15 +140,15 @@ class counting_governor : private detail::permit_source {
   void settle_home(bool needs_loop) { home_.settle(self(), "use a shared_governor", needs_loop); }
   [[noreturn]] void refuse_weight(std::int64_t weight) const;
   void add_listener(std::unique_ptr<idle_listener> listener);
-  /// Grants what there is to those who have waited longest. The one thing that governors with a
-  /// limit of their own do in another way: they look at the limit first.
+  /// Grants free units to the longest waiters. Overridden by governors with a changing limit, which
+  /// check the limit first.
   virtual void grant_waiters() noexcept;
   void grant_first() noexcept;
   void unlink(detail::acquire_wait& w) noexcept;
   void tell_idle() noexcept;
   void require_capacity(std::int64_t capacity) const;
 
-  /// Whether giving back is more than counting.
+  /// Updates whether a release needs more than counting.
   void note_interest() noexcept {
     only_counts_ = !adjusts_ && waiters_.empty() && listeners_.empty();
   }
@@ -186,7 +186,7 @@ inline permit detail::acquire_wait::take() {
 
 inline detail::acquire_wait::~acquire_wait() {
   if (fate_ == fate::granted) [[unlikely]]
-    governor_->give_back(weight_);  // granted, but nobody took it
+    governor_->give_back(weight_);  // granted, but not taken
 }
 
 inline detail::pending<detail::acquire_wait> counting_governor::acquire(std::int64_t weight) {

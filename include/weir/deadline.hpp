@@ -32,7 +32,8 @@ struct timeout_region final : limited_region {
 };
 
 std::exception_ptr timeout_of(const time_limit& limit);
-/// The operation ended after its limit: with a value, or with an error that wins over it.
+/// Event: the operation ended after its limit, with a value or with an error that wins over the
+/// timeout.
 void emit_late(const time_limit& limit, bool failed);
 
 /// The other arm of with_timeout over a wait.
@@ -41,7 +42,7 @@ class limit_wait : public simple_wait<limit_wait>, public deadline_node {
   using args = time_limit;
   using result = void;
   explicit limit_wait(time_limit&& limit) noexcept : limit_(limit) {}
-  /// Fixes the point in time and the place among equal ones.
+  /// Fixes the point in time and the order among equal ones.
   void begin() noexcept;
   time_point at() const noexcept { return at_; }
   bool passed() const noexcept;
@@ -60,7 +61,7 @@ class limit_wait : public simple_wait<limit_wait>, public deadline_node {
   bool fixed_ = false;
 };
 
-/// A wait under a time limit: both hang on one composite wait, nothing is allocated.
+/// A wait under a time limit: both form one composite wait, nothing is allocated.
 template <class W>
 class timed_wait : public arms_wait {
  public:
@@ -77,11 +78,11 @@ class timed_wait : public arms_wait {
   }
   bool try_now() { return poll(); }
   void arm() noexcept { arm_rest(); }
-  // Past limits are noticed before the operation is started; an outer limit goes before an inner
-  // one.
+  // Past limits are noticed before the operation is started; an outer limit takes precedence over
+  // an inner one.
   bool poll() override {
     limit_.begin();
-    // What runs elsewhere is told until when.
+    // A remote operation learns its deadline.
     if constexpr (requires { inner_.limit_to(limit_.at()); }) inner_.limit_to(limit_.at());
     return limit_.passed() && !refused() ? give_up() : try_arms();
   }
@@ -96,7 +97,7 @@ class timed_wait : public arms_wait {
 
  protected:
   const W& inner() const noexcept { return inner_; }
-  // What runs elsewhere may have ended with a value or an error while it was asked to stop.
+  // A remote operation may have ended with a value or an error while it was being cancelled.
   bool has_result() const noexcept {
     if (links_[0].state == arm_link::phase::completed) return true;
     if constexpr (requires { inner_.ended_by_itself(); }) return inner_.ended_by_itself();
@@ -104,7 +105,7 @@ class timed_wait : public arms_wait {
   }
 
  private:
-  // Whether it is refused whatever the limit is.
+  // Whether the operation is refused regardless of the limit.
   bool refused() {
     if constexpr (requires { inner_.is_refused(); }) return inner_.is_refused();
     return false;
@@ -138,9 +139,9 @@ auto limited(time_limit limit, Op&& op) {
 
 }  // namespace detail
 
-/// Runs `op` under a time limit. What happened is what is reported: ended by this limit ->
-/// timeout_error, after `op` is joined; a value although the limit had passed -> the value (event
-/// `late`); an error while being cancelled -> that error. `d <= 0`: timeout_error without starting.
+/// Runs `op` under a time limit. The result is what happened: ended by this limit -> timeout_error,
+/// after `op` is joined; a value after the limit had passed -> the value (event `late`); an error
+/// while being cancelled -> that error. `d <= 0`: timeout_error without starting.
 template <class Rep, class Period, detail::operation Op>
 auto with_timeout(std::chrono::duration<Rep, Period> d, Op&& op) {
   return detail::limited({detail::saturating_cast(d), {}, false}, std::forward<Op>(op));

@@ -7,8 +7,8 @@
 namespace weir {
 
 /// Prints the tree of scopes and fibers of every loop of the process: name, state, what each waits
-/// on, where, and the chain of awaiting tasks. Any thread; a loop's part is made by its own thread,
-/// which is waited for at most one second.
+/// on, where, and the chain of awaiting tasks. Any thread; each loop's thread prints its own part,
+/// and dump waits for it for at most one second.
 void dump(std::ostream& out);
 
 /// What is alive in the process.

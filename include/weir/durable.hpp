@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Durable execution: coroutines that survive the death of their process, on an embedded journal.
+// Durable execution: coroutines that survive a crash of their process, on an embedded journal.
 #pragma once
 
 #include <cstdint>
@@ -31,25 +31,25 @@ class engine_core;
 
 namespace durable {
 
-/// Whether what is acknowledged is on the disk, or only on its way there.
+/// `always`: acknowledged operations are on the disk; `never_for_tests`: without fsync.
 enum class sync : std::uint8_t { always, never_for_tests };
 
 struct engine_options {
-  std::string_view path{};        ///< the directory of the journal; made if there is none
-  std::int64_t max_resume = 256;  ///< how many runs are replayed at the same time
+  std::string_view path{};        ///< the directory of the journal; created if missing
+  std::int64_t max_resume = 256;  ///< runs that are replayed at the same time
   duration retention = std::chrono::hours(24 * 7);
   durable::sync sync = durable::sync::always;
   std::int64_t segment_bytes = std::int64_t{64} << 20;  ///< at least 64 KiB
   weir::disk* disk = nullptr;                           ///< null: the machine's
   std::string_view encryption_key{};
-  std::int64_t max_live = 10'000;  ///< how many unfinished runs have their frames in memory
+  std::int64_t max_live = 10'000;  ///< unfinished runs that have their frames in memory
   bool report_blocked = true;      ///< a line on stderr for each run that is blocked
 };
 
 struct start_options {
   std::string_view id{};           ///< empty: one is generated
-  std::string_view key{};          ///< of the object, for a handler of one
-  std::string_view idempotency{};  ///< the same key on the same handler attaches
+  std::string_view key{};          ///< of the object, for a handler of an object
+  std::string_view idempotency{};  ///< the same key on the same handler attaches to that run
 };
 
 struct handler_options {
@@ -78,8 +78,7 @@ struct list_options {
   std::string_view handler{};
 };
 
-/// A run, by whoever started it or attached to it. Copies are equal; it may outlive its engine,
-/// which then says errc::not_open.
+/// A handle to a run. Copyable; it may outlive its engine: then errc::not_open.
 template <class T>
 class run_handle {
  public:
@@ -87,14 +86,14 @@ class run_handle {
       : engine_(std::move(engine)), id_(std::move(id)) {}
 
   const std::string& id() const noexcept { return id_; }
-  /// Waits until the run has ended, and that is on the disk. A failed run: its error for those who
-  /// wait already, weir::terminal_error with its message for those who ask later; a cancelled one:
+  /// Waits until the run has ended and its end is on the disk. A failed run: callers that already
+  /// wait get its error, later callers weir::terminal_error with its message; a cancelled run:
   /// weir::cancelled_error. A blocked run is waited for as well.
   task<T> result(std::source_location site = std::source_location::current()) const {
     weir::detail::require_no_run("a durable::engine", {}, site);
     return wait(engine_, id_);
   }
-  /// Recorded before it takes effect. `why` is the message of the reason. False: it had ended.
+  /// Recorded before it takes effect. `why` is the message of the reason. False: the run had ended.
   bool cancel(std::string_view why = {},
               std::source_location site = std::source_location::current()) const;
 
@@ -104,19 +103,19 @@ class run_handle {
   std::string id_;
 };
 
-/// Runs handlers durably: every run continues where it was, whatever happens to the process.
+/// Runs handlers durably: after a crash of the process every run continues where it was.
 ///
 /// Requires: one engine per directory and one loop per engine; used on the loop of its scope.
 /// Ensures: what was acknowledged (`start`, `resolve`, a result, ...) is on the disk; a step is run
-/// at least once and its result recorded once; a run that cannot go on is `blocked`, not lost.
+/// at least once and its result recorded once; a run that cannot continue is `blocked`, not lost.
 /// Cancels: at the end of its scope the bodies of steps are cancelled and joined; unfinished runs
-/// stop existing in memory, nothing is recorded, and the next open resumes them.
-/// Errors: errc::not_journaled in a durable run, outside of steps, with the line of the call;
-/// errc::not_open before `open` and after `close`; errc::journal_failed for every call once
-/// the disk has failed; errc::journal_full when there is no space.
+/// are dropped from memory, nothing is recorded, and the next open resumes them. Errors:
+/// errc::not_journaled in a durable run, outside of steps, with the line of the call;
+/// errc::not_open before `open` and after `close`; errc::journal_failed for every call once the
+/// disk has failed; errc::journal_full when there is no space.
 class engine {
  public:
-  /// As a background child of `s`.
+  /// The engine is a background child of `s`.
   engine(scope& s, engine_options options,
          std::source_location site = std::source_location::current());
   engine(const engine&) = delete;
@@ -124,7 +123,8 @@ class engine {
   ~engine();
 
   /// A handler is a copyable callable `task<R>(I)` or `task<R>()`, optionally with a leading
-  /// `weir::scope&`: the root scope of the run. Runs that wait for a missing handler go on.
+  /// `weir::scope&`: the root scope of the run. Runs that were blocked for lack of this handler
+  /// continue.
   template <class F>
   void add(std::string_view name, F handler, handler_options options = {},
            std::source_location site = std::source_location::current()) {
@@ -132,14 +132,14 @@ class engine {
     add_handler(name, detail::make_handler(std::move(handler), site), options.version);
   }
 
-  /// Reads the journal, and resumes what was not finished. errc::journal_locked if another engine
-  /// has it, errc::journal_corrupt (with file and offset) if it is damaged.
+  /// Recovers the journal and resumes unfinished runs. errc::journal_locked if another engine has
+  /// it open, errc::journal_corrupt (with file and offset) if it is damaged.
   task<> open(std::source_location site = std::source_location::current());
   /// Ends the engine before its scope ends.
   task<> close(std::source_location site = std::source_location::current());
 
-  /// Starts a run; if there is one with this id (or idempotency key), attaches to it and ignores
-  /// the input. errc::id_in_use if that is of another handler, errc::unknown_handler.
+  /// Starts a run; if a run with this id (or idempotency key) exists, attaches to it and ignores
+  /// the input. errc::id_in_use if that run has another handler, errc::unknown_handler.
   template <class T = void, class In>
   task<run_handle<T>> start(std::string_view handler, start_options options, const In& input,
                             std::source_location site = std::source_location::current()) {
@@ -154,9 +154,9 @@ class engine {
   }
 
   /// Answers an awakeable: true if it was the first answer, and the run has not ended. Durable on
-  /// return. An id that this journal did not make: errc::unknown_awakeable. A value of another type
-  /// than the run waits for: errc::bad_data, and nothing changes; if the run is not in memory, its
-  /// type is not known, and such a value blocks the run when it is replayed.
+  /// return. An id that is not from this journal: errc::unknown_awakeable. A value of another type
+  /// than the run waits for: errc::bad_data, and nothing changes; if the run is not in memory, the
+  /// type is not known, and a value of a wrong type blocks the run when it is replayed.
   template <class V>
   task<bool> resolve(std::string_view awakeable_id, const V& value,
                      std::source_location site = std::source_location::current()) {
@@ -173,8 +173,9 @@ class engine {
     require_outside(site);
     return answer(awakeable_id, false, std::string(message));
   }
-  /// Tells a run something; kept until it waits for it. False: there is no such run, or it has
-  /// ended. Durable on return. errc::bad_data as in `resolve`, while the run waits for it.
+  /// Sends a signal to a run, which keeps it until a wait takes it. False: there is no such run, or
+  /// it has ended. Durable on return. errc::bad_data as in `resolve`, while the run waits for this
+  /// signal.
   template <class V>
   task<bool> signal(std::string_view run_id, std::string_view name, const V& value,
                     std::source_location site = std::source_location::current()) {
@@ -189,14 +190,14 @@ class engine {
 
   std::optional<run_info> get(std::string_view id,
                               std::source_location site = std::source_location::current()) const;
-  /// In the order in which they were started.
+  /// The runs, in start order.
   std::vector<run_info> list(list_options options = {},
                              std::source_location site = std::source_location::current()) const;
   /// Cancels a run; recorded before it takes effect. A blocked run ends at once as cancelled; its
   /// cleanup cannot run, and its message says so. False: there is no such run, or it has ended.
   bool cancel(std::string_view id, std::string_view why = {},
               std::source_location site = std::source_location::current());
-  /// What becomes of runs from now on; a reader that is too slow misses the oldest.
+  /// The state changes of runs from now on; a subscriber that is too slow misses the oldest.
   subscription<run_event> events(std::source_location site = std::source_location::current());
 
  private:
@@ -264,7 +265,7 @@ task<T> durable::run_handle<T>::wait(std::shared_ptr<detail::engine_core> engine
 
 namespace durable {
 
-/// Runs `fn(engine&)` with an engine of its own, which ends with it; gives what `fn` gives.
+/// Runs `fn(engine&)` with a new engine, which ends with it; returns what `fn` returns.
 template <class F>
 auto with_engine(engine_options options, F fn,
                  std::source_location site = std::source_location::current()) {

@@ -16,7 +16,7 @@ using time_point = std::chrono::time_point<std::chrono::steady_clock, duration>;
 /// A point on the wall clock of a loop.
 using wall_time = std::chrono::sys_time<duration>;
 
-/// Says "no limit" where a limit is taken. 0 never means infinite.
+/// Means "no limit" where a limit is expected. 0 never means infinite.
 struct unbounded_t {
   template <std::integral Count>
   constexpr operator Count() const noexcept {
@@ -28,14 +28,14 @@ inline constexpr unbounded_t unbounded{};
 
 namespace detail {
 
-/// `at + by`, staying at the end of time instead of wrapping round.
+/// `at + by`, saturating instead of overflowing.
 constexpr time_point saturating_add(time_point at, duration by) noexcept {
   if (by > duration::zero() && at > time_point::max() - by) return time_point::max();
   if (by < duration::zero() && at < time_point::min() - by) return time_point::min();
   return at + by;
 }
 
-/// Any chrono duration as nanoseconds; hours beyond the range of 64 bits become the largest one.
+/// Any chrono duration as nanoseconds; saturates beyond the range of 64 bits.
 template <class Rep, class Period>
 constexpr duration saturating_cast(std::chrono::duration<Rep, Period> d) noexcept {
   using wide = std::chrono::duration<double, std::nano>;

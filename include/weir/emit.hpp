@@ -9,13 +9,12 @@ namespace weir {
 
 namespace detail {
 
-/// Counts an item that somebody missed: event `emit_dropped`, and the agent's `dropped`.
+/// Counts an item that a subscriber missed: event `emit_dropped`, and the agent's `dropped`.
 void count_missed_emit() noexcept;
 
 }  // namespace detail
 
-/// What a handler says to whoever listens: `b.try_emit(value)`; what is dropped or refused is
-/// counted.
+/// Publishes from a handler: `b.try_emit(value)`; dropped and refused items are counted.
 template <class T, class V>
 emit_result emit(broadcast<T>& b, V&& value) {
   const emit_result how = b.try_emit(T(std::forward<V>(value)));

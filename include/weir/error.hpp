@@ -14,7 +14,7 @@
 
 namespace weir {
 
-/// What went wrong, as a stable number. `std::error_code(e).message()` says it in words.
+/// Error codes with stable numbers. `std::error_code(e).message()` is the text.
 enum class errc {
   nested_run = 1,
   deadlock,
@@ -95,24 +95,24 @@ class error : public std::system_error {
   const char* what() const noexcept override;
 
  private:
-  // system_error appends the category's message; weir's texts are complete sentences of their own.
+  // system_error appends the category's message; weir's texts are already complete.
   std::shared_ptr<const std::string> text_;
 };
 
-/// An operation was ended by its own time limit.
+/// An operation exceeded its time limit.
 class timeout_error : public error {
  public:
   timeout_error();
   explicit timeout_error(const std::string& what);
 };
 
-/// Failed for good: a step that raises it is not tried again, and whoever replays it gets it again.
+/// A permanent failure: a step that throws it is not retried, and a replay throws it again.
 class terminal_error : public error {
  public:
   explicit terminal_error(const std::string& message);
 };
 
-/// A cancelled run was awaited by somebody who was not cancelled.
+/// The awaited run was cancelled, but its awaiter was not.
 class cancelled_error : public error {
  public:
   explicit cancelled_error(const cancel_reason& reason);
@@ -141,7 +141,7 @@ class error_group : public error {
   std::vector<std::exception_ptr> flatten() const;
   const char* what() const noexcept override;
 
-  /// Divides the leaves by `matches`, asked once per leaf; both halves keep the shape of the tree.
+  /// Splits the leaves by `matches`, called once per leaf; both halves keep the shape of the tree.
   template <class Predicate>
   std::pair<std::optional<error_group>, std::optional<error_group>> split(
       Predicate&& matches) const {
@@ -168,7 +168,7 @@ class error_group : public error {
   }
 
  protected:
-  /// A group of another kind; `heading` stands before the errors in `what()`.
+  /// A group of another kind; `heading` precedes the errors in `what()`.
   error_group(errc code, std::string heading, std::vector<std::exception_ptr> errors);
 
  private:
@@ -180,17 +180,17 @@ class error_group : public error {
   std::shared_ptr<node> node_;
 };
 
-/// Any error as a tree, with where it was thrown, awaited and spawned as far as weir saw it: the
-/// functions and lines of the user, with short names; equal errors of a group are shown once.
+/// Any error as a tree, with where it was thrown, awaited and spawned as far as weir recorded it:
+/// user functions and lines, with short names; equal errors of a group are shown once.
 std::string describe(const std::exception_ptr& error);
 
 namespace detail {
 
-/// Drops errors without recursion, however deep they hold others.
+/// Destroys errors without recursion, however deep they nest.
 void bury(std::vector<std::exception_ptr> dying) noexcept;
 void bury(std::exception_ptr&& dying) noexcept;
 
-/// Throws weir::error; out of line, because the throw sites are many and cold.
+/// Throws weir::error; out of line, to keep the many cold throw sites small.
 [[noreturn]] void raise(errc code, const std::string& what);
 [[noreturn]] void raise_no_current_fiber(const char* what);
 [[noreturn]] void raise_cancelled(const cancel_reason& reason);

@@ -16,7 +16,7 @@
 
 namespace weir {
 
-/// Something that happened in a loop and that nobody had to ask for: see docs/events.md.
+/// An event of a loop: see docs/events.md.
 struct event_info {
   std::string_view name;
   std::string_view object;
@@ -38,7 +38,7 @@ struct event_record {
 
 struct event_log {
   std::vector<event_record> events;  ///< oldest first
-  std::uint64_t dropped = 0;         ///< older ones that the ring has forgotten
+  std::uint64_t dropped = 0;         ///< older events that the ring has overwritten
 };
 
 /// The last events of the current loop. Outside a fiber: errc::no_current_fiber. In a durable run,
@@ -129,18 +129,18 @@ class process_watch {
 
 }  // namespace detail
 
-/// Watches the events of the current loop for as long as the returned object lives.
-/// `fn(const event_info&)` is called at once, where the event happens: it must not change weir's
-/// state; if it throws, the error is ignored and counted (event `observer_failed`).
+/// Watches the events of the current loop for as long as the returned object lives. `fn(const
+/// event_info&)` is called synchronously where the event happens and must not change weir's state;
+/// if it throws, the error is ignored and counted (event `observer_failed`).
 template <class F>
 [[nodiscard]] auto on_event(F&& fn) {
   return std::make_unique<detail::event_function<std::decay_t<F>>>(std::forward<F>(fn));
 }
 
-/// Watches the events of every loop of the process, those that start later included. `fn` is called
-/// on the loop where the event happens, from several threads at once, under the same rules.
-/// Threads: any, also outside of loops; the returned object may be destroyed on any thread, which
-/// waits for calls that are running on other threads.
+/// Watches the events of every loop of the process, including loops that start later. `fn` is
+/// called on the loop where the event happens, from several threads at once, under the same rules.
+/// Threads: any, also outside loops; the returned object may be destroyed on any thread, and its
+/// destructor waits for calls running on other threads.
 template <class F>
 [[nodiscard]] auto on_event(all_loops_t, F&& fn) {
   return std::make_unique<detail::process_watch>(

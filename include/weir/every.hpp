@@ -18,7 +18,8 @@
 namespace weir {
 
 struct every_options {
-  bool fixed_rate = false;  ///< starts at multiples of the interval, instead of after the last end
+  bool fixed_rate = false;  ///< start at multiples of the interval, instead of after the previous
+                            ///< run
 };
 
 namespace detail {
@@ -26,7 +27,7 @@ namespace detail {
 class tick_wait;
 struct every_start;
 
-/// What the handle of a periodic job, its waits and its fiber share.
+/// Shared state of a periodic job's handle, waits and fiber.
 struct every_control {
   tick_wait* sleeping = nullptr;  // between two runs
   reason_ref parent_reason;       // the scope was cancelled before it was stopped
@@ -35,7 +36,7 @@ struct every_control {
 };
 using every_control_ref = std::shared_ptr<every_control>;
 
-/// Waits for the next run; false if there is none, because the job was stopped.
+/// Waits for the next run; false if the job was stopped.
 class tick_wait : public sleep_wait {
  public:
   struct args {
@@ -53,7 +54,7 @@ class tick_wait : public sleep_wait {
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   bool take() const noexcept { return !try_now(); }
-  /// It was stopped: nobody waits for the next run any more.
+  /// The job was stopped: ends the wait for the next run.
   void wake() noexcept;
 
  private:
@@ -63,13 +64,13 @@ class tick_wait : public sleep_wait {
   every_control* control_;
 };
 
-/// Says when the next run of a periodic job is due.
+/// Computes when the next run of a periodic job is due.
 class ticker {
  public:
   /// errc::invalid_argument unless the interval is positive.
   ticker(duration interval, every_options options);
   void stop_with(every_control_ref control) noexcept { control_ = std::move(control); }
-  /// Counted from now: the start, or the end of the last run.
+  /// Counted from now: the start of the job, or the end of the last run.
   pending<tick_wait> next();
   bool stopped() const noexcept { return control_ != nullptr && control_->stopped; }
 
@@ -83,16 +84,16 @@ class ticker {
   bool begun_ = false;
 };
 
-/// Each run has a context of its own, so that what it defers is done before the next one. Its error
-/// is delivered also to a cancelled caller, as if there were no region.
+/// Each run has its own context, so that its defers run before the next run. Its error reaches even
+/// a cancelled caller, as if there were no region.
 struct every_region final : plain_region {
   struct setup {};
   explicit every_region(setup) : plain_region(region_kind::settle, "every") {}
   verdict judge(outcome_base& out);
 };
 
-/// It may have been stopped or cancelled since the tick. From here to the first statement of the
-/// operation nobody else runs, so none begins after that.
+/// It may have been stopped or cancelled since the tick. No other fiber runs from here to the first
+/// statement of the operation, so no run begins after a stop.
 template <class Op>
 task<> run_if_wanted(const ticker& clock, Op& op, context& c) {
   const bool wanted = !clock.stopped() && !c.cancel_requested();
@@ -138,13 +139,14 @@ class every_wait : public future_wait {
   const reason_ref* cancelled_by() const noexcept;
 
   every_control_ref control_;
-  bool begun_ = false;    // the one wait for the job is this one
-  bool refused_ = false;  // it was another one
+  bool begun_ = false;    // this is the job's one wait
+  bool refused_ = false;  // another wait came first
 };
 
 }  // namespace detail
 
-/// Stops a periodic job, and waits for its end; made by `start_every`. Dropping it stops the job.
+/// The handle of a periodic job, made by `start_every`: stops it and waits for its end. Destroying
+/// it stops the job.
 ///
 /// Threads: home loop only (errc::wrong_loop). May outlive the scope and the loop of its job.
 class [[nodiscard]] every_handle {
@@ -158,12 +160,13 @@ class [[nodiscard]] every_handle {
   }
   ~every_handle();
 
-  /// No further run; a running one finishes. Returns without waiting; a second call does nothing.
+  /// Prevents further runs; a current run finishes. Returns without waiting; a second call does
+  /// nothing.
   void stop();
 
   /// Waits for the end of the job: returns if it was stopped, rethrows its error, also after
-  /// `stop()`; cancelled_error if its scope was cancelled or has ended before `stop()`. Once:
-  /// errc::already_waited. From the job itself: errc::would_deadlock.
+  /// `stop()`; cancelled_error if its scope was cancelled or had ended before `stop()`. A second
+  /// wait: errc::already_waited. From the job itself: errc::would_deadlock.
   detail::pending<detail::every_wait> wait() const;
 
  private:
@@ -186,12 +189,12 @@ struct every_start {
 
 }  // namespace detail
 
-/// Calls `op` and runs what it returns, again and again: first after one interval, then one
-/// interval after the end of the last run. Runs never overlap. An error ends it and is rethrown; a
-/// value is dropped.
+/// Calls `op` periodically and runs what it returns: first after one interval, then one interval
+/// after the end of the last run. Runs never overlap. An error ends it and is rethrown; a value is
+/// dropped.
 ///
 /// `fixed_rate`: the runs start at multiples of the interval, without drift; those missed because a
-/// run took longer are skipped (one event `every_skipped` per gap, with their number).
+/// run took too long are skipped (one event `every_skipped` per gap, with their number).
 template <class Rep, class Period, class Op>
 task<> every(std::chrono::duration<Rep, Period> interval, every_options options, Op&& op) {
   detail::ticker clock(detail::saturating_cast(interval), options);
@@ -203,9 +206,9 @@ task<> every(std::chrono::duration<Rep, Period> interval, Op&& op) {
   return weir::every(interval, every_options{}, std::forward<Op>(op));
 }
 
-/// The same as a background child of `s`, which its handle stops. An error stays in the handle and
-/// cancels nobody, whatever `s` does with failures; if nobody ever saw it there, it is raised at
-/// the end of `s`. On a cancelled scope nothing is started.
+/// The same as a background child of `s`, stopped by its handle. An error stays in the handle and
+/// cancels nothing, whatever the failure policy of `s`; if it was never observed there, it is
+/// raised at the end of `s`. On a cancelled scope nothing is started.
 template <class Rep, class Period, class Op>
 every_handle start_every(scope& s, std::chrono::duration<Rep, Period> interval,
                          every_options options, Op&& op,

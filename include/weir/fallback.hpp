@@ -12,9 +12,10 @@
 
 namespace weir {
 
-/// `op | fallback(fn)`: what `fn` gives if `op` failed. `fn` is plain or makes a task, and takes
-/// nothing or the error (a `std::exception_ptr`). If it fails too, its error is the result and the
-/// first one is suppressed (event and `outcome::suppressed()`). It never runs after a cancellation.
+/// `op | fallback(fn)`: the result of `fn` if `op` failed. `fn` is plain or returns a task, and
+/// takes nothing or the error (a `std::exception_ptr`). If it fails too, its error is the result
+/// and the first is suppressed (event and `outcome::suppressed()`). It never runs after a
+/// cancellation.
 template <class F>
 class fallback : public detail::policy_of<fallback<F>> {
   static constexpr bool takes_nothing = std::is_invocable_v<F&>;

@@ -18,9 +18,8 @@ namespace weir {
 
 namespace detail {
 
-/// Each item has a child that pulls its stream and hands over one item at a time: the first who has
-/// one is the first to be heard. A permit is held from the pull of an item to the end of its
-/// stream.
+/// Each item has a child that pulls its stream and hands over one item at a time, in order of
+/// arrival. A permit is held from the pull of an item to the end of its stream.
 template <class S, class G, class F>
 class flat_map_state : public pump_base {
   using item = value_of<S>;
@@ -84,7 +83,7 @@ class flat_map_state : public pump_base {
   queue<value_type> items_{0};
   wait_leaf<next_wait<value_type>> next_;
   std::exception_ptr failure_;
-  bool over_ = false;  // nothing more comes out of the queue
+  bool over_ = false;  // the queue has ended
 };
 
 template <class S, class G, class F>
@@ -97,9 +96,9 @@ class flat_map_async_stage : public pump_stage<flat_map_state<S, G, F>> {
 
 }  // namespace detail
 
-/// The items of the streams that `fn` makes of the items, of several at once, in the order in which
-/// they come. A permit is held from the pull of an item to the end of its stream. The first error
-/// ends everything else and arrives when that is joined.
+/// Maps each item to a stream by `fn` and merges several of these at once, in order of arrival. A
+/// permit is held from the pull of an item to the end of its stream. The first error cancels
+/// everything else and is thrown when that is joined.
 template <detail::permits G, class F>
 auto flat_map(G&& g, F fn) {
   return detail::stage_op<detail::flat_map_async_stage, detail::permits_t<G>, F>(

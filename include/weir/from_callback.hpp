@@ -22,7 +22,7 @@ class emitter;
 
 namespace detail {
 
-/// Wakes one loop from any thread; at most one message is on its way.
+/// Wakes one loop from any thread; at most one message is in flight.
 class doorbell {
  public:
   doorbell();
@@ -32,7 +32,7 @@ class doorbell {
 
   /// Any thread.
   void ring() noexcept;
-  /// The loop: `owner` is told by the next ring. Look for news afterwards, not before.
+  /// On the loop: the next ring notifies `owner`. Check for items after this call, not before.
   void wait_for(composite& owner) noexcept;
   unsigned stand_down() noexcept;
 
@@ -71,14 +71,14 @@ void describe_callback(dump_line& line);
 void tell_callback_dropped(std::uint64_t count) noexcept;
 std::int64_t require_callback_options(std::int64_t capacity, overflow policy);
 
-/// What an emitter on any thread and the stream share.
+/// The state shared by the emitters, on any thread, and the stream.
 template <class T>
 class callback_core {
  public:
   callback_core(std::int64_t capacity, overflow policy)
       : capacity_(static_cast<std::size_t>(capacity)), policy_(policy) {}
 
-  // Items are made and destroyed outside the lock, because they may use the emitter.
+  // Items are constructed and destroyed outside the lock, because they may use the emitter.
   bool emit(T&& value) {
     auto item = std::make_unique<boxed>(std::move(value));
     items dropped;
@@ -109,7 +109,7 @@ class callback_core {
     }
     bell.ring();
   }
-  /// Nobody will take what is there: emitters may live on, items do not.
+  /// The stream ends: destroys its items. Emitters may outlive it.
   void discard() noexcept {
     end(nullptr);
     items old;
@@ -210,15 +210,15 @@ class callback_stage {
 }  // namespace detail
 
 /// Puts items into a `from_callback` stream. Copyable; usable on any thread, also after the stream
-/// is gone.
+/// was destroyed.
 template <class T>
 class emitter {
  public:
   explicit emitter(std::shared_ptr<detail::callback_core<T>> core) noexcept
       : core_(std::move(core)) {}
-  /// Never blocks; whether the item was kept.
+  /// Never blocks; returns whether the item was kept.
   bool emit(T value) const { return !detail::crashing && reach().emit(std::move(value)); }
-  /// The stream ends after what was emitted.
+  /// Ends the stream after the items emitted so far.
   void close() const { reach().end(nullptr); }
   /// The same, with an error.
   void fail(std::exception_ptr error) const { reach().end(std::move(error)); }
@@ -231,11 +231,11 @@ class emitter {
   std::shared_ptr<detail::callback_core<T>> core_;
 };
 
-/// A stream of what callbacks on any thread emit. `start(emitter<T>)` is called at the first pull
-/// and may return a function that stops it; that is called when the stream ends. Up to `capacity`
-/// items wait for the consumer; then `policy` decides: reject, drop_oldest, drop_newest or conflate
-/// (another, or a capacity below 1: errc::invalid_argument). The event `dropped` counts. In a
-/// durable run, outside of steps: errc::not_journaled.
+/// A stream of the items that callbacks emit on any thread. `start(emitter<T>)` is called at the
+/// first pull and may return a stop function, which is called when the stream ends. Up to
+/// `capacity` items wait for the consumer; then `policy` decides: reject, drop_oldest, drop_newest
+/// or conflate (another, or a capacity below 1: errc::invalid_argument). The event `dropped`
+/// counts. In a durable run, outside of steps: errc::not_journaled.
 template <class T, class F>
 auto from_callback(std::int64_t capacity, overflow policy, F start) {
   auto core = std::make_shared<detail::callback_core<T>>(

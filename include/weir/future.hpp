@@ -19,21 +19,22 @@ class future;
 
 namespace detail {
 
-/// errc::wrong_loop if the running loop is not the home of `core` while that still lives.
+/// errc::wrong_loop if the running loop is not the home of `core` and the home still runs.
 void require_future_home(const future_core& core);
-/// Called when a future dies on a thread that is not its home: aborts if the home still lives.
+/// Called when a future is destroyed on a thread that is not its home: aborts if the home still
+/// runs.
 void check_foreign_release(const future_core& core) noexcept;
 void cancel_fiber(fiber& f, cancel_reason reason);
 [[noreturn]] void raise_empty_future();
 
-/// A counted reference to what a future refers to.
+/// A counted reference to a future's core.
 class core_ref {
  public:
   core_ref() noexcept = default;
   explicit core_ref(future_core* core) noexcept : core_(core) {
     if (core_ != nullptr) core_->retain();
   }
-  /// Takes over a reference that somebody else counted.
+  /// Takes over a reference that is already counted.
   static core_ref adopt(future_core* core) noexcept {
     core_ref adopted;
     adopted.core_ = core;
@@ -57,7 +58,7 @@ class core_ref {
   future_core* core_ = nullptr;
 };
 
-/// Waits until a future is settled. The typed waits below differ only in what they hand out.
+/// Waits until a future is settled. The typed waits below differ only in their result.
 class future_wait : public simple_wait<future_wait> {
  public:
   static constexpr bool home_bound = true;
@@ -96,7 +97,7 @@ class future_wait : public simple_wait<future_wait> {
   future_wait* next_ = nullptr;
 };
 
-/// Gives a reference to the result, any number of times.
+/// Returns a reference to the result, any number of times.
 template <class T>
 class reference_wait : public future_wait {
  public:
@@ -105,7 +106,7 @@ class reference_wait : public future_wait {
   result take() { return std::as_const(static_cast<outcome<T>&>(observed())).value(); }
 };
 
-/// Gives a copy of the result.
+/// Returns a copy of the result.
 template <class T>
 class copy_wait : public future_wait {
  public:
@@ -140,8 +141,8 @@ void print_why(std::ostream& out, future_core* core);
 
 }  // namespace detail
 
-/// A memoised handle to a run that somebody owns: copyable, only observes, may outlive scope and
-/// loop.
+/// A shared handle to the result of a run that has another owner: copyable, only observes, may
+/// outlive scope and loop.
 ///
 /// `co_await f` on an lvalue gives `const T&`, any number of times and awaiters, and rethrows the
 /// same error; on an rvalue, or by `take()`, it moves the result out once: every later await or
@@ -201,7 +202,7 @@ task<T> detail::run_future(future<T> observed) {
   }
 }
 
-/// The future of a child that may also be cancelled. Dropping it changes nothing.
+/// The future of a child, which can also cancel it. Destroying it does not affect the child.
 template <class T>
 class child : public future<T> {
  public:
@@ -211,7 +212,7 @@ class child : public future<T> {
   child(child&&) noexcept = default;
   child& operator=(child&&) noexcept = default;
 
-  /// Asks this child to stop and returns without waiting; the first reason wins.
+  /// Requests cancellation of this child and returns without waiting; the first reason wins.
   void cancel(cancel_reason reason) {
     if (this->core() == nullptr) detail::raise_empty_future();
     detail::require_future_home(*this->core());
@@ -222,8 +223,7 @@ class child : public future<T> {
   void cancel() { cancel(cancel_reason()); }
 };
 
-/// Tells who asked for the cancellation of `f`, when, through which scopes, and what it still
-/// waits for.
+/// Describes who cancelled `f`, when, through which scopes, and what it still waits for.
 template <class T>
 void why(std::ostream& out, const future<T>& f) {
   detail::print_why(out, f.core());

@@ -17,10 +17,10 @@ class permit;
 
 namespace detail {
 
-/// The home of permits that come back where they are, on any thread: by an atomic addition.
+/// The home of permits that any thread releases directly, by an atomic addition.
 inline constexpr std::uint32_t home_anywhere = 0xffffffff;
 
-/// Gets permits back.
+/// Receives released permits.
 class permit_source {
  public:
   permit_source() = default;
@@ -28,10 +28,10 @@ class permit_source {
   permit_source& operator=(const permit_source&) = delete;
   /// On the home loop (or anywhere, for a source without a home).
   virtual void give_back(std::int64_t weight) = 0;
-  /// The loop it belongs to now: a home that ended passes on. Asked behind `home_mutex()`.
+  /// The loop it belongs to now; it rebinds if its home has ended. Called under `home_mutex()`.
   virtual std::uint32_t current_home() const noexcept { return 0; }
-  /// For permits at home_anywhere: units have come back, and a mark was set. `free` is what was
-  /// free then.
+  /// For permits at home_anywhere: units were released, and a mark was set. `free` is what was free
+  /// then.
   virtual void settle(std::int64_t) noexcept {}
 
  protected:
@@ -43,7 +43,7 @@ class permit_source {
   static constexpr std::int64_t unit = 8;
   static constexpr std::int64_t marks = unit - 1;
   std::int64_t free_ = 0;     // units that may be granted; negative after shrinking
-  bool only_counts_ = false;  // nobody waits or listens: giving back is adding to `free_`
+  bool only_counts_ = false;  // no waiter and no idle callback: a release just adds to `free_`
 };
 
 template <class F>
@@ -61,21 +61,21 @@ class function_source final : public permit_source {
   F fn_;
 };
 
-/// Releases a permit when that is more than counting: on its home loop, anywhere if it has none, or
-/// by one message home. False: that is a durable run, and this is another place.
+/// Releases a permit when that takes more than counting: on its home loop, anywhere if it has none,
+/// or by one message home. False: its home is a durable run, and the caller is outside it.
 bool release_slowly(permit_source& source, std::uint32_t home, std::int64_t weight);
 [[noreturn]] void refuse_release();
 void report_failed_release() noexcept;
 
 }  // namespace detail
 
-/// The right to do something, given by a governor. RAII, movable, empty by default; may be released
-/// on any thread, once: releasing again does nothing. Those of a governor that a durable run made
-/// are released in that run only (errc::not_journaled).
+/// The right to do something, granted by a governor. RAII, movable, empty by default; may be
+/// released on any thread; a second release does nothing. Permits of a governor that a durable run
+/// created are released in that run only (errc::not_journaled).
 class [[nodiscard]] permit {
  public:
   permit() noexcept = default;
-  /// A permit of a governor of your own: `fn` is called once, on release.
+  /// A permit of a user-defined governor: `fn` is called once, on release.
   template <class F>
     requires(std::invocable<std::decay_t<F>&> && !std::is_same_v<std::decay_t<F>, permit>)
   explicit permit(F&& fn)
@@ -100,7 +100,7 @@ class [[nodiscard]] permit {
     }
   }
 
-  /// Gives it back; an error of the releasing function comes out here.
+  /// Releases it; throws what the release function throws.
   void release() {
     detail::permit_source* source = std::exchange(source_, nullptr);
     if (source == nullptr) return;
@@ -126,7 +126,7 @@ class [[nodiscard]] permit {
   std::uint32_t home_ = 0;  // the loop that must do the release; 0: give_back on any thread
 };
 
-/// Something that grants permits.
+/// A type that grants permits.
 template <class G>
 concept governor = requires(G& g) {
   { g.acquire() } -> detail::operation;
@@ -198,7 +198,7 @@ class governed {
 
 namespace detail {
 
-/// What `wrap` makes of something; a stream becomes another stream, see weir/stream_async.hpp.
+/// What `wrap` returns; a stream becomes another stream, see weir/stream_async.hpp.
 template <class G, class F>
 struct wrapped {
   static auto make(G& g, F fn) { return governed<G, F>(g, std::move(fn)); }
@@ -206,8 +206,8 @@ struct wrapped {
 
 }  // namespace detail
 
-/// A function with the same arguments that runs under a permit of `g` and returns a task; of a
-/// stream, one whose every pull holds a permit.
+/// A function with the same arguments that runs under a permit of `g` and returns a task; for a
+/// stream, a stream whose every pull holds a permit.
 template <governor G, class F>
 auto wrap(G& g, F&& fn) {
   return detail::wrapped<G, std::decay_t<F>>::make(g, std::forward<F>(fn));

@@ -17,7 +17,7 @@ namespace weir {
 
 struct group_options {
   weir::name name{};
-  std::int64_t collect = 0;  ///< how many errors `errors()` keeps
+  std::int64_t collect = 0;  ///< number of errors that `errors()` keeps
 };
 
 namespace detail {
@@ -34,15 +34,14 @@ struct group_setup {
 
 }  // namespace detail
 
-/// Related jobs of which the first to fail stops the others, never the body.
+/// Related jobs: the first failure cancels the other jobs, never the body.
 ///
 /// Requires: made by `with_group`, used on its home loop only (elsewhere: errc::wrong_loop).
 /// Ensures: execution cannot pass the end of `with_group` until every job has ended. The first
 /// error of a job is stored, and `wait()`, or else `with_group`, rethrows it unchanged; later ones
-/// are suppressed. A cancelled job is not an error.
-/// Cancels: with the caller, jobs first, body last; a body that throws cancels the jobs too.
-/// Costs: a job is one record and one frame from the thread's cache; a finished one is forgotten
-/// at once.
+/// are suppressed. A cancelled job is not an error. Cancels: with the caller, jobs first, body
+/// last; a body that throws cancels the jobs too. Costs: a job is one record and one frame from the
+/// thread's cache; a finished job is freed at once.
 class group {
  public:
   group(const group&) = delete;
@@ -50,7 +49,7 @@ class group {
 
   /// Starts `op` as a job on a later turn. After the first error, or once the group is cancelled,
   /// the job is accepted and dropped (event `job_dropped`): it never starts and is destroyed at
-  /// once. After `wait()` was begun: errc::group_waiting.
+  /// once. After `wait()` was called: errc::group_waiting.
   template <detail::operation Op>
   void go(Op&& op, spawn_options options = {},
           std::source_location site = std::source_location::current()) {
@@ -64,7 +63,7 @@ class group {
     }
   }
 
-  /// Waits until every job has ended and rethrows the first error, if there was one. Once:
+  /// Waits until every job has ended and rethrows the first error, if there was one. A second wait:
   /// errc::already_waited. From one of its own jobs: errc::would_deadlock.
   detail::pending<detail::group_wait> wait();
 
@@ -83,7 +82,7 @@ class group {
 
 namespace detail {
 
-/// What a group is made of: a scope in which a failing child cancels the other children only.
+/// The scope behind a group: a failing child cancels only the other children.
 struct group_region final : guided_scope {
   group_region(group_setup&& setup, region_kind kind);
   void child_failed(fiber& f) override;
@@ -94,11 +93,11 @@ struct group_region final : guided_scope {
   std::vector<std::exception_ptr> collected;
   std::int64_t collect;
   std::uint64_t dropped = 0;
-  bool waiting = false;  // takes no more jobs
+  bool waiting = false;  // accepts no more jobs
   bool waited = false;   // wait() was begun
 };
 
-/// The body's error comes out; one of a job that nobody has seen is suppressed.
+/// The body's error is thrown; an unobserved job error is suppressed.
 void body_ended(group_region& g, outcome_base& out);
 
 /// Waits until a group has no job left.
@@ -116,8 +115,8 @@ class group_wait : public join_wait {
 
  private:
   group_region* group_;
-  bool begun_ = false;    // the one wait of the group is this one
-  bool refused_ = false;  // it was another one
+  bool begun_ = false;    // this is the group's one wait
+  bool refused_ = false;  // another wait came first
 };
 
 template <class F>
@@ -125,9 +124,9 @@ concept group_body = requires(F& f, group& g) { f(g); };
 
 }  // namespace detail
 
-/// Runs `fn(group&)` in the calling fiber and gives its value when the body and every job have
-/// ended. A body that returns without `wait()` waits for the jobs here; one that throws cancels
-/// and joins them, and its error comes out.
+/// Runs `fn(group&)` in the calling fiber and returns its value when the body and every job have
+/// ended. If the body returns without `wait()`, it waits for the jobs here; if the body throws, the
+/// jobs are cancelled and joined, and its error is thrown.
 template <class F>
 auto with_group(group_options options, F fn,
                 std::source_location site = std::source_location::current()) {

@@ -13,8 +13,8 @@ namespace detail {
 
 enum class guard_on : std::uint8_t { exit, success, failure };
 
-/// Calls a function when it dies, depending on how its block is left. Three outcomes: a normal
-/// exit, an exception (more in flight than when it was made), a cancellation (weir::unwinding()).
+/// Calls a function in its destructor, depending on how its block is left. Three outcomes: a normal
+/// exit, an exception (more in flight than at construction), a cancellation (weir::unwinding()).
 template <class F, guard_on When>
 class [[nodiscard]] guard {
  public:

@@ -20,8 +20,8 @@ namespace weir {
 
 struct hedge_options {
   duration after = std::chrono::milliseconds(50);
-  std::int64_t max = 2;  ///< attempts in all, 1 to 1000
-  double quantile = 0;   ///< of the times to a value: replaces `after`; 0: it does not
+  std::int64_t max = 2;  ///< attempts in total, 1 to 1000
+  double quantile = 0;   ///< of the times to a value, used instead of `after`; 0: unused
   std::int64_t min_samples = 100;
   retry_budget* budget = nullptr;
 };
@@ -59,7 +59,7 @@ class hedge_wait : public simple_wait<hedge_wait>, public deadline_node {
   hedge_core* core_;
 };
 
-/// The attempts of one run. Each is a fiber in a region of its own; the first value decides.
+/// The attempts of one run. Each is a fiber in its own region; the first value decides.
 ///
 /// Invariant: losers are cancelled from an attempt only while the waiting strand is parked
 /// (`parked_`), because cancelling the region would also end a strand that is about to wait.
@@ -70,9 +70,9 @@ class hedge_core {
   hedge_core& operator=(const hedge_core&) = delete;
 
   scope& region() noexcept { return region_; }
-  /// Starts the next attempt and tells it, unless it is the first one.
+  /// Starts the next attempt; emits the event `hedge` unless it is the first.
   void launch(task<> attempt);
-  /// Whether another attempt is to be started now; asks the budget, once.
+  /// Whether to start another attempt now; asks the budget once.
   bool wants_another();
   bool decided() const noexcept { return decided_; }
   bool waits_for_nothing() const noexcept { return running_ == 0; }
@@ -84,7 +84,7 @@ class hedge_core {
 
  protected:
   ~hedge_core() = default;
-  /// An attempt has its value. False: another one was first.
+  /// An attempt has a value. False: another attempt was first.
   bool value_came(time_point started);
   /// An attempt failed; `before`: the result so far. False: a value was first.
   bool failure_came(const outcome_base& failed, const outcome_base& before);
@@ -101,7 +101,7 @@ class hedge_core {
   time_point next_at_ = time_point::max();
   bool due_ = false;      // the delay is over
   bool failed_ = false;   // an attempt failed since the last one was started
-  bool denied_ = false;   // the budget said no: it is not asked again
+  bool denied_ = false;   // the budget denied: it is not asked again
   bool decided_ = false;  // there is a value
 };
 
@@ -119,7 +119,7 @@ class hedge_run : public hedge_core {
   outcome<T> result;
 
  private:
-  // A value whose move throws is that error.
+  // If moving the value throws, that error is the result.
   void keep(outcome<T>&& out) noexcept {
     try {
       result.adopt(std::move(out));
@@ -164,7 +164,7 @@ struct hedge_coroutine {
   }
 };
 
-/// What weir::hedge gives.
+/// The policy made by weir::hedge.
 class hedge_policy : public policy_of<hedge_policy> {
  public:
   static constexpr bool runs_again = true;
@@ -183,18 +183,18 @@ class hedge_policy : public policy_of<hedge_policy> {
 
 }  // namespace detail
 
-/// `op | hedge({...})`: starts `op` again while it still runs, if it takes too long, and takes the
-/// first value.
+/// `op | hedge({...})`: if `op` takes too long, starts it again in parallel and takes the first
+/// value.
 ///
 /// The next attempt starts after `.after`, or at once when an attempt failed, until `.max` have
 /// been started; `.after = unbounded` starts one only after a failure, 0 starts all at once. With
 /// `.quantile` the delay is that quantile of the times to a value seen so far, once there are
-/// `.min_samples` of them; these samples belong to the policy, are shared by everything it is
-/// applied to, and stay on its home loop (errc::wrong_loop). Ensures: the losers are cancelled
-/// (hedge_lost) and joined before the result is delivered; if all fail, the last error is the
-/// result. A denied budget leaves the running attempt alone and is not asked again.
-/// Events: `hedge` (number: of the further attempt, from 2 on), `budget_denied`, `value_discarded`,
-/// `suppressed`. Bad options: errc::invalid_argument.
+/// `.min_samples` of them; these samples belong to the policy, are shared by all its operations,
+/// and stay on its home loop (errc::wrong_loop). Ensures: the losers are cancelled (hedge_lost) and
+/// joined before the result is delivered; if all fail, the last error is the result. After a denial
+/// the running attempt continues, and the budget is not asked again. Events: `hedge` (number: of
+/// the further attempt, from 2 on), `budget_denied`, `value_discarded`, `suppressed`. Bad options:
+/// errc::invalid_argument.
 inline detail::hedge_policy hedge(hedge_options options = {}) {
   return detail::hedge_policy(options);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// JSON as weir::serde sees it: a writer that appends text, and a view of text that was parsed.
+// JSON for weir::serde: a writer that appends text, and a view of parsed text.
 #pragma once
 
 #include <array>
@@ -15,9 +15,9 @@ namespace weir {
 
 namespace detail {
 
-/// The largest text that is written or read, in bytes.
+/// The maximum size of a text, in bytes.
 inline constexpr std::size_t json_bytes_max = std::size_t{64} << 20;
-/// How deep arrays and objects may nest: reading and writing recurse, and loops have small stacks.
+/// The maximum nesting depth: reading and writing recurse, and loops have small stacks.
 inline constexpr std::size_t json_depth_max = 128;
 
 class json_document;
@@ -26,17 +26,17 @@ struct json_node;
 template <class T>
 concept json_integer = std::integral<T> && !std::same_as<T, bool>;
 
-/// Whether the bytes are UTF-8 as JSON wants it: no overlong forms, no surrogates.
+/// Whether the bytes are valid UTF-8: no overlong forms, no surrogates.
 bool is_utf8(std::string_view bytes) noexcept;
 
 }  // namespace detail
 
-/// Appends one JSON value to a text. Commas and colons come by themselves.
+/// Writes one JSON value; inserts commas and colons.
 ///
-/// Ensures: the same calls give the same bytes. There is no white space; numbers are the shortest
-/// that read back to the same value.
-/// Errors: errc::too_large for nesting deeper than 128; errc::invalid_argument for calls that would
-/// not give JSON (a value without a key in an object, an end without a begin).
+/// Ensures: the same calls produce the same bytes. There is no white space; numbers have the
+/// shortest form that reads back to the same value. Errors: errc::too_large for nesting deeper than
+/// 128; errc::invalid_argument for calls that would not produce JSON (a value without a key in an
+/// object, an end without a begin).
 class json_writer {
  public:
   json_writer() = default;
@@ -82,15 +82,15 @@ class json_writer {
   void end(bool object, char bracket);
 
   std::string text_;
-  std::size_t bytes_ = 0;  // of the whole text, also of what is no longer kept
+  std::size_t bytes_ = 0;  // of the whole text, including parts no longer kept
   std::size_t depth_ = 0;
-  bool comma_ = false;  // something precedes the next element
+  bool comma_ = false;  // an element precedes the next one
   bool keyed_ = false;  // a key waits for its value
   std::array<bool, detail::json_depth_max + 1> object_{};
 };
 
-/// Puts the elements of the array or object that is being written in the order of their bytes, for
-/// containers whose own order is not a property of their value.
+/// Sorts the elements of the array or object being written by their bytes, for containers whose
+/// order is not part of their value.
 class json_sorter {
  public:
   explicit json_sorter(json_writer& out) : out_(out) {}
@@ -106,12 +106,12 @@ class json_sorter {
 
 class json_items;
 
-/// A value in a text that was parsed; two words, valid as long as the document.
+/// A value in a parsed text; two words, valid as long as the document.
 ///
 /// Errors: every as_ function, and what is built on them, throws errc::bad_data with a text such as
 /// "bad data at $.lines[3].cents: expected an integer from 0 to 255, found a string of 3 bytes".
-/// They never quote the data; a key is shown if `find` was asked for it, so that the code knows it
-/// too.
+/// They never quote the data; a key is shown only if `find` has looked it up, because then the code
+/// knows it.
 class json_value {
  public:
   bool is_null() const noexcept;
@@ -143,7 +143,7 @@ class json_value {
   /// How many elements or members it has; 0 for what is neither array nor object.
   std::size_t size() const noexcept;
 
-  /// Throws errc::bad_data: here, `expected` was expected ("a date") but this was found.
+  /// Throws errc::bad_data: `expected` ("a date") was expected here, but this value was found.
   [[noreturn]] void fail(std::string_view expected) const;
 
  private:
@@ -165,17 +165,17 @@ class json_value {
   std::size_t index_;
 };
 
-/// Goes through the elements of an array or the members of an object.
+/// Iterates over the elements of an array or the members of an object.
 class json_items {
  public:
-  /// To the first one, then to the next; false at the end.
+  /// Moves to the first element, then to the next; false at the end.
   bool next() noexcept;
-  /// To the member of this name; false if there is none. Fast if it is the next one. Of several
-  /// with one name any may be found.
+  /// Moves to the member of this name; false if there is none. Fast if it is the next one. If a
+  /// name occurs several times, any of them may be found.
   bool find(std::string_view name) noexcept;
   /// Requires: next() or find() was true.
   json_value value() const noexcept { return json_value(*document_, at_); }
-  /// The name of the member. Requires: as before, in an object.
+  /// The name of the member. Requires: as value(), in an object.
   std::string_view key() const noexcept;
 
  private:
@@ -193,7 +193,7 @@ class json_items {
 
 namespace detail {
 
-/// One value of a document: scalars and keys say where their text is, containers where they end.
+/// One value of a document: scalars and keys store where their text is, containers where they end.
 /// Eight bytes, because a text of 64 MiB may have 32 million of them.
 struct json_node {
   std::uint32_t place;
@@ -201,10 +201,10 @@ struct json_node {
   std::uint32_t kind : 4;
 };
 
-/// A text that was parsed; the values in it, in the order of the text.
+/// A parsed text: its values, in the order of the text.
 ///
-/// Errors: errc::bad_data for what is not JSON (says at which byte) or nests deeper than 128,
-/// errc::too_large for more than 64 MiB. Costs: eight bytes per value and its text.
+/// Errors: errc::bad_data for text that is not JSON (with the byte offset) or nests deeper than
+/// 128, errc::too_large for more than 64 MiB. Costs: eight bytes per value and its text.
 class json_document {
  public:
   explicit json_document(std::string_view text);
@@ -221,7 +221,7 @@ class json_document {
   std::size_t after(std::size_t index) const noexcept;
   std::string path_to(std::size_t index) const;
 
-  mutable std::vector<json_node> nodes_;  // `find` marks the keys that the code knows
+  mutable std::vector<json_node> nodes_;  // `find` marks the keys it has looked up
   std::string text_;
 };
 

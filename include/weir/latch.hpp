@@ -8,7 +8,7 @@
 
 namespace weir {
 
-/// Opens once, for ever, when it has been counted down to 0. Otherwise as `event`.
+/// Opens permanently when it has been counted down to 0. Otherwise as `event`.
 class latch {
  public:
   /// Negative: errc::invalid_argument; 0: open at once.
@@ -16,9 +16,9 @@ class latch {
 
   /// Below 0: errc::invalid_argument, and nothing is counted.
   void count_down(std::int64_t by = 1);
-  /// What is left to count.
+  /// The remaining count.
   std::int64_t count() const noexcept { return count_; }
-  /// Waits until nothing is left to count.
+  /// Waits until the count is 0.
   [[nodiscard]] detail::pending<detail::gate_wait> wait() {
     gate_.check();
     return detail::pending<detail::gate_wait>({&gate_});

@@ -41,7 +41,7 @@ struct local_region final : local_region_base {
 }  // namespace detail
 
 /// A value that is looked up along the tree of scopes: usually a namespace-scope object that acts
-/// as a key, with a default. A child takes the locals of the scope it is spawned into.
+/// as a key, with a default. A child inherits the locals of the scope it is spawned into.
 template <class T>
 class local {
  public:

@@ -15,7 +15,7 @@ namespace detail {
 
 class door;
 
-/// A function on its way to a loop.
+/// A function posted to a loop.
 class posted_call {
  public:
   posted_call() = default;
@@ -40,7 +40,8 @@ bool post_to(const loop_ref& to, std::unique_ptr<posted_call> call);
 
 }  // namespace detail
 
-/// Keeps an otherwise idle loop from being judged deadlocked, for a plain thread that will post.
+/// While it exists, an idle loop is not reported as deadlocked, because a plain thread will post to
+/// it.
 class keep_alive_guard {
  public:
   keep_alive_guard() noexcept = default;
@@ -54,16 +55,16 @@ class keep_alive_guard {
   std::shared_ptr<detail::door> door_;
 };
 
-/// Names a loop. Trivially copyable, usable on any thread, safe after the loop has ended. In a
-/// durable run, outside of steps: errc::not_journaled.
+/// A handle to a loop. Trivially copyable, usable on any thread, safe after the loop has ended. In
+/// a durable run, outside of steps: errc::not_journaled.
 class loop_ref {
  public:
   constexpr loop_ref() noexcept = default;
   constexpr loop_ref(std::uint32_t index, std::uint32_t serial) noexcept
       : index_(index), serial_(serial) {}
 
-  /// Calls `fn` on the loop's thread between two turns, in order of posting. False if the loop is
-  /// gone: `fn` is then destroyed without being called. A simulated loop takes messages from its
+  /// Calls `fn` on the loop's thread between two turns, in order of posting. False if the loop has
+  /// ended: `fn` is then destroyed without being called. A simulated loop takes messages from its
   /// own thread only (errc::wrong_loop).
   template <class F>
   bool post(F&& fn) const {

@@ -23,11 +23,11 @@ namespace detail {
 
 class served_loop;
 
-/// What `fn(Owned&)`, a coroutine, gives.
+/// The result type of the coroutine `fn(Owned&)`.
 template <class F, class Owned>
 using body_result_with = result_t<std::invoke_result_t<F&, Owned&>>;
 
-/// Refuses what cannot be the body of with_pool or with_loop_thread.
+/// Rejects callables that cannot be the body of with_pool or with_loop_thread.
 template <class F, class Owned>
 constexpr bool check_body() {
   static_assert(std::is_invocable_v<F&, Owned&>,
@@ -44,7 +44,7 @@ constexpr bool check_body() {
   }
 }
 
-/// A served loop and who ends it: a scope, or the handle.
+/// A served loop and its owner: a scope, or the handle.
 class thread_handle {
  public:
   thread_handle(scope* owner, const weir::name& name, const char* what);
@@ -52,7 +52,7 @@ class thread_handle {
   thread_handle& operator=(thread_handle&& other) noexcept = delete;
   ~thread_handle();
   loop_ref ref() const noexcept;
-  /// Cancels what runs there; it ends when that is joined.
+  /// Cancels the operations running there; the loop ends when they are joined.
   void end() noexcept;
 
  private:
@@ -62,12 +62,12 @@ class thread_handle {
 
 }  // namespace detail
 
-/// A thread with a loop of its own, for `on`, `spawn_on` and `post`.
+/// A thread with its own loop, for `on`, `spawn_on` and `post`.
 ///
-/// With a scope it is a background child of it: it ends, with everything that runs on it, when the
-/// scope pops it, and destroying the handle changes nothing. Without one, outside of loops, the
-/// destructor cancels and joins. Made on a loop without a scope: errc::would_deadlock.
-/// In a simulation it is a simulated loop on the one thread.
+/// Created with a scope, it is a background child of it: it ends, with everything that runs on it,
+/// when the scope pops it, and destroying the handle changes nothing. Created without a scope,
+/// outside loops, its destructor cancels and joins. Created on a loop without a scope:
+/// errc::would_deadlock. In a simulation it is a simulated loop on the simulation's thread.
 class loop_thread {
  public:
   explicit loop_thread(scope& s, const loop_thread_options& options = {})
@@ -89,7 +89,7 @@ namespace detail {
 
 template <class F>
 task<body_result_with<F, loop_thread>> run_with_loop_thread(kept_name name, F fn) {
-  std::optional<loop_thread> t;  // outlives what runs there and may use it
+  std::optional<loop_thread> t;  // outlives the operations there, which may use it
   auto body = [&](scope& s) -> task<body_result_with<F, loop_thread>> {
     t.emplace(s, loop_thread_options{.name = name.view()});
     co_return co_await fn(*t);
@@ -116,7 +116,7 @@ auto with_loop_thread(F fn) {
   return with_loop_thread(loop_thread_options{}, std::move(fn));
 }
 
-/// As many threads as the machine runs at once, at least 1.
+/// The number of hardware threads, at least 1.
 std::int64_t hardware_threads() noexcept;
 
 struct runtime_options {
@@ -136,7 +136,8 @@ class runtime {
   std::size_t size() const noexcept { return threads_.size(); }
   /// errc::invalid_argument if there is no such thread.
   loop_ref at(std::size_t index) const;
-  /// The one with the fewest unfinished remote children, parked ones included; the first of equals.
+  /// The loop with the fewest unfinished remote children, parked ones included; the first of
+  /// equals.
   loop_ref any() const;
 
  private:

@@ -48,7 +48,7 @@ class lock_wait : public simple_wait<lock_wait, linked_wait> {
   };
   using result = mutex_guard;
 
-  // Made where it is awaited, which need not be where `lock` was called.
+  // Constructed where it is awaited, which may differ from where `lock` was called.
   explicit lock_wait(args&& a);
   ~lock_wait();
   bool try_now() noexcept;
@@ -70,12 +70,12 @@ class lock_wait : public simple_wait<lock_wait, linked_wait> {
 
 }  // namespace detail
 
-/// One fiber of a loop at a time, first come, first served, also across awaits. Not recursive:
-/// locking twice in one fiber is a deadlock, and named as such.
+/// Mutual exclusion of the fibers of a loop, first come, first served, also across awaits. Not
+/// recursive: locking twice in one fiber is a deadlock, and reported as one.
 ///
-/// Unlocking hands over directly, so nobody barges. Threads: home loop only (errc::wrong_loop).
-/// Cancels: a waiter leaves in O(1); a holder unlocks by the destructor of its guard. Destroying it
-/// while it is held or fibers wait aborts with its name.
+/// Unlocking hands over directly to the next waiter: no barging. Threads: home loop only
+/// (errc::wrong_loop). Cancels: a waiter leaves in O(1); a cancelled holder unlocks by the
+/// destructor of its guard. Destroying it while it is held or fibers wait aborts with its name.
 class mutex {
  public:
   explicit mutex(weir::name name = {}) : name_(name) {}
@@ -87,7 +87,7 @@ class mutex {
     check();
     return detail::pending<detail::lock_wait>({this});
   }
-  /// At once or not at all.
+  /// Never waits; empty if it is locked.
   [[nodiscard]] std::optional<mutex_guard> try_lock();
   bool locked() const noexcept { return locked_; }
   std::string_view name() const noexcept { return name_.view(); }
@@ -106,7 +106,7 @@ class mutex {
   detail::object_name self() const noexcept { return {"mutex", name_.view()}; }
 
   detail::wait_list waiters_;
-  detail::fiber* owner_ = nullptr;  // counted; who locked it, to name the cycle of a deadlock
+  detail::fiber* owner_ = nullptr;  // counted; the fiber that locked it, to report deadlock cycles
   detail::home home_;
   bool locked_ = false;
   detail::kept_name name_;

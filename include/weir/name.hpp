@@ -12,9 +12,9 @@ namespace weir {
 /// The name of a scope, fiber, governor, ... as given in an options struct.
 ///
 /// A string literal is kept as a pointer and costs nothing. Anything else (a std::string, a
-/// string_view, a char pointer) is only referred to here and copied by whoever keeps the name, so
-/// it must live until the call that takes the options returns. Trivially destructible, so that
-/// options may appear in a co_await expression (see docs/compilers.md).
+/// string_view, a char pointer) is only referred to here and copied by the object that keeps the
+/// name, so it must live until the call that takes the options returns. Trivially destructible, so
+/// that options may appear in a co_await expression (see docs/compilers.md).
 class name {
  public:
   constexpr name() noexcept = default;
@@ -33,7 +33,7 @@ class name {
 
   constexpr std::string_view view() const noexcept { return {data_, size_}; }
   constexpr bool empty() const noexcept { return size_ == 0; }
-  /// True if the characters live for ever and need no copy.
+  /// True if the characters have static storage and need no copy.
   constexpr bool is_literal() const noexcept { return literal_; }
 
  private:
@@ -44,7 +44,7 @@ class name {
 
 namespace detail {
 
-/// A name that somebody keeps: the pointer of a literal, or a copy of anything else.
+/// An owned name: the pointer of a literal, or a copy of anything else.
 class kept_name {
  public:
   kept_name() noexcept = default;
@@ -56,7 +56,7 @@ class kept_name {
       text_ = copy_of(given.view());
     }
   }
-  /// REQUIRES: `text` lives for ever.
+  /// REQUIRES: `text` has static storage.
   static kept_name of_literal(const char* text) noexcept {
     kept_name kept;
     kept.text_ = text;
@@ -75,7 +75,7 @@ class kept_name {
 
   bool empty() const noexcept { return text_ == nullptr; }
   bool is_literal() const noexcept { return literal_; }
-  /// The characters, never null; if it is no literal, they belong to the caller now.
+  /// The characters, never null; unless it is a literal, the caller now owns them.
   const char* release() noexcept {
     const char* const text = std::exchange(text_, nullptr);
     return text == nullptr ? "" : text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What next_for gives: an item, the end of the stream, or neither in time.
+// The result of next_for: an item, the end of the stream, or a timeout.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace weir {
 
-/// The answer of `co_await st.next_for(d)`: exactly one of item(), ended() and timed_out().
+/// The result of `co_await st.next_for(d)`: exactly one of item(), ended() and timed_out().
 template <class T>
 class [[nodiscard]] next_result {
  public:
@@ -19,9 +19,9 @@ class [[nodiscard]] next_result {
   const std::optional<T>& item() const& noexcept { return item_; }
   std::optional<T>& item() & noexcept { return item_; }
   std::optional<T>&& item() && noexcept { return std::move(item_); }
-  /// The stream has ended: nothing more will come.
+  /// The stream has ended: there are no further items.
   bool ended() const noexcept { return !item_ && !timed_out_; }
-  /// Nothing came in time; the stream goes on with the next pull.
+  /// No item arrived in time; the next pull continues the stream.
   bool timed_out() const noexcept { return timed_out_; }
 
  private:
@@ -35,7 +35,7 @@ class [[nodiscard]] next_result {
 
 namespace detail {
 
-/// A pull under a time limit that says how it ended.
+/// A pull under a time limit that reports how it ended.
 template <class S>
 class next_for_wait : public timed_wait<next_wait_of<S>> {
  public:

@@ -11,16 +11,15 @@
 namespace weir {
 
 /// Runs `op` on another loop, as a remote child of the caller: its value or error comes back; the
-/// caller's cancellation, deadline and locals go with it. The caller waits until the other side
-/// has ended, also when it is cancelled itself.
+/// caller's cancellation, deadline and locals go with it. The caller waits until the other side has
+/// ended, even when the caller is cancelled.
 ///
-/// It is the caller's loop that enforces the deadline: it cancels the operation when it is due.
-/// Over there `context::deadline()` knows it, if both loops have the same clock.
+/// The caller's loop enforces the deadline: it cancels the operation when it is due. On the other
+/// loop `context::deadline()` returns it, if both loops have the same clock.
 ///
 /// Errors: errc::loop_gone if that loop has ended or ends before the operation does;
-/// errc::not_journaled in a durable run, outside of steps.
-/// Threads: `op` runs on the other loop's thread; what it captures by reference lives in the
-/// caller, who waits. The result is moved across.
+/// errc::not_journaled in a durable run, outside of steps. Threads: `op` runs on the other loop's
+/// thread; it may capture by reference, because the caller waits. The result is moved across.
 template <detail::operation Op>
 auto on(loop_ref there, Op&& op, std::source_location site = std::source_location::current()) {
   using plain = detail::held_t<Op>;

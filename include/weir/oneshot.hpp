@@ -14,7 +14,7 @@ namespace weir {
 
 namespace detail {
 
-/// What a oneshot and its futures share.
+/// The state shared by a oneshot and its futures.
 template <class T>
 struct oneshot_core final : future_core {
   outcome_base& result() noexcept override { return out; }
@@ -29,7 +29,7 @@ struct oneshot_core final : future_core {
 
 void describe_oneshot(dump_line& line);
 void settle_oneshot_home(home& h, future_core& core);
-/// Nobody sent anything, and nobody will.
+/// The oneshot is destroyed unset.
 void abandon_oneshot(future_core& core) noexcept;
 void require_oneshot_error(const std::exception_ptr& error);
 
@@ -40,10 +40,10 @@ void oneshot_core<T>::describe(dump_line& line) const {
 
 }  // namespace detail
 
-/// One value, or one error, for any number of readers. The first who sends wins.
+/// One value, or one error, for any number of readers. The first send wins.
 ///
-/// Threads: home loop only (errc::wrong_loop). Destroyed unset, everybody who waits for it or for
-/// one of its futures gets errc::abandoned.
+/// Threads: home loop only (errc::wrong_loop). If it is destroyed unset, all waits for it or for
+/// one of its futures fail with errc::abandoned.
 template <class T = void>
 class oneshot {
  public:
@@ -54,7 +54,7 @@ class oneshot {
     if (!core_.get()->done()) detail::abandon_oneshot(*core_.get());
   }
 
-  /// Whether this value is the one; if not, it is not taken.
+  /// True if this value was stored; otherwise the arguments are untouched.
   template <class... Args>
     requires std::is_constructible_v<detail::stored_t<T>, Args...>
   bool send(Args&&... args) {

@@ -43,14 +43,14 @@ inline constexpr bool wants_context<callable_operation<F>> = wants_context<F>;
 
 }  // namespace detail
 
-/// A callable that makes a task or wait, as an operation: what policies are applied to.
+/// Turns a callable that returns a task or wait into an operation, to which policies are applied.
 ///
 /// `op(f) | timeout(1s) | retry({.attempts = 3})`, left to right from the innermost to the
-/// outermost. The result is callable again: `operator()` is const and gives a `task<T>`, any number
-/// of times and also at the same time; several runs share nothing but the breakers, budgets,
+/// outermost. The result is a callable again: `operator()` is const and returns a `task<T>`, any
+/// number of times and also concurrently; several runs share nothing but the breakers, budgets,
 /// governors and samples of their policies. It is copyable if `f` is; a run then keeps a copy, so
-/// the operation may go before its task has ended. An empty callable: errc::empty_job. Costs: one
-/// frame from the thread's cache per layer, no other memory unless something fails.
+/// the operation may be destroyed before its task has ended. An empty callable: errc::empty_job.
+/// Costs: one frame from the thread's cache per layer, no other memory unless something fails.
 template <class F>
 auto op(F&& fn) {
   using plain = std::decay_t<F>;

@@ -19,24 +19,24 @@ class outcome;
 
 namespace detail {
 
-// Those from `error` on own a problem.
+// `error` and `cancelled` own a problem.
 enum class outcome_state : std::uint8_t { pending, value, taken, error, cancelled };
 
-/// Errors that did not become the outcome, kept beside it.
+/// Errors that did not become the outcome, kept with it.
 struct outcome_notes {
   std::vector<std::exception_ptr> suppressed;
   std::vector<std::exception_ptr> cleanup;
 };
 
-/// The problem of an outcome that also has notes; rare, so it is kept elsewhere.
+/// The problem of an outcome that also has notes; rare, so it is allocated separately.
 struct noted_problem {
   std::exception_ptr error;
   reason_ref reason;
   outcome_notes notes;
 };
 
-/// The part of an outcome that does not depend on its type. It is also the place where a running
-/// coroutine leaves its result: each awaiter and each fiber owns one, and the frame writes into it.
+/// The part of an outcome that does not depend on its type. A running coroutine stores its result
+/// in it: each awaiter and each fiber owns one, and the frame writes into it.
 ///
 /// Invariants:
 /// 1. `frame_` is the coroutine that fills or filled it, owned by this object, or null.
@@ -67,7 +67,7 @@ class outcome_base {
     if (!is_cancelled()) raise(errc::invalid_argument, "outcome::reason: it was not cancelled");
     return *reason_reference();
   }
-  /// Errors that lost against the one reported.
+  /// Errors that were suppressed by the reported one.
   const std::vector<std::exception_ptr>& suppressed() const noexcept;
   /// Errors of cleanup (defers) that ran for this operation.
   const std::vector<std::exception_ptr>& cleanup() const noexcept;
@@ -133,7 +133,7 @@ using stored_t = std::conditional_t<std::is_void_v<T>, void_value, T>;
 
 }  // namespace detail
 
-/// How an operation ended: value, error or cancelled; nothing else, and exactly one of them.
+/// How an operation ended: exactly one of value, error or cancelled.
 template <class T>
 class outcome : public detail::outcome_base {
   static_assert(!std::is_reference_v<T>,
@@ -172,7 +172,7 @@ class outcome : public detail::outcome_base {
     if constexpr (!std::is_void_v<T>) return std::move(value_);
   }
 
-  /// Calls the one that applies; all three must be given and give the same type.
+  /// Calls the function that applies; all three are required and must return the same type.
   template <class OnValue, class OnError, class OnCancelled>
   decltype(auto) match(OnValue&& on_value, OnError&& on_error, OnCancelled&& on_cancelled) const {
     if (is_error()) return std::forward<OnError>(on_error)(error());
@@ -242,7 +242,7 @@ class outcome : public detail::outcome_base {
   };
 };
 
-/// How an operation ended, without its value: what a `defer` is told.
+/// How an operation ended, without its value: the argument of a `defer`.
 class outcome_view {
  public:
   explicit outcome_view(const detail::outcome_base& of) noexcept : of_(&of) {}

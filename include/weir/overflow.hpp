@@ -5,11 +5,11 @@
 
 namespace weir {
 
-/// What happens when something is full. One enum for everything; a value that an object does not
-/// support is errc::invalid_argument.
+/// Overflow policy: what happens when a container is full. A policy that an object does not support
+/// is errc::invalid_argument.
 enum class overflow : std::uint8_t {
   wait,          ///< the producer waits for room
-  reject,        ///< the producer is told, and nothing changes
+  reject,        ///< the item is refused, and nothing changes
   drop_oldest,   ///< the oldest item makes room
   drop_newest,   ///< the new item is dropped
   conflate,      ///< only the latest item is kept
@@ -20,7 +20,7 @@ enum class overflow : std::uint8_t {
 
 namespace detail {
 
-/// errc::invalid_argument with what is supported.
+/// Throws errc::invalid_argument and lists the supported policies.
 [[noreturn]] void raise_overflow(const char* object, overflow given, const char* supported);
 
 }  // namespace detail

@@ -55,7 +55,7 @@ class kept_range {
   Range range_;
 };
 
-/// What `fn` is called with: the element, or the element moved if that is all it takes.
+/// The argument type of `fn`: the element, or the moved element if `fn` accepts nothing else.
 template <class Range, class Fn>
 using map_item = std::conditional_t<std::is_invocable_v<Fn&, std::ranges::range_reference_t<Range>>,
                                     std::ranges::range_reference_t<Range>,
@@ -96,12 +96,12 @@ void require_limit(std::int64_t limit);
 }  // namespace detail
 
 /// `fn(item)` for every item, at most `limit` at once, results in input order; the first error
-/// cancels the rest and comes out. `fn` gives an operation or a plain value. An lvalue range is
-/// referred to, an rvalue one is kept.
+/// cancels the rest and is thrown. `fn` returns an operation or a plain value. An lvalue range is
+/// referred to, an rvalue range is kept.
 template <std::ranges::forward_range Range, class Fn, class Limit>
   requires(std::integral<Limit> || std::is_same_v<Limit, unbounded_t>)
 auto parallel_map(Range&& range, Fn fn, Limit limit) {
-  constexpr std::int64_t most = 0xffffffff;  // what a governor can count
+  constexpr std::int64_t most = 0xffffffff;  // the maximum of a governor
   if (detail::is_empty_callable(fn)) detail::raise_empty_job();
   const auto wanted = static_cast<std::int64_t>(limit);
   detail::require_limit(wanted);

@@ -13,7 +13,7 @@
 
 namespace weir {
 
-/// A part of a partitioned_governor and its weight among the others, as in `{"gold", 60}`.
+/// The name and weight of a part of a partitioned_governor, as in `{"gold", 60}`.
 struct governor_share {
   weir::name name{};
   std::int64_t weight = 1;
@@ -21,11 +21,11 @@ struct governor_share {
 
 class partitioned_governor;
 
-/// One part of a partitioned_governor, and a governor itself. Called "api/gold" if the whole is
-/// called "api".
+/// One part of a partitioned_governor, itself a governor. Its name is "api/gold" if the whole is
+/// named "api".
 class governor_part final : public detail::adjusting_governor {
  public:
-  /// How many permits this part may count on: the capacity by weight, rounded down.
+  /// The permits guaranteed to this part: its share of the capacity by weight, rounded down.
   std::int64_t share() const noexcept;
 
  private:
@@ -43,13 +43,13 @@ class governor_part final : public detail::adjusting_governor {
   detail::kept_name short_name_;
 };
 
-/// `capacity` permits that several kinds of users share: `part("gold")` is the governor of one
-/// kind. Shares are weights. What a part does not use may be borrowed by the others. A permit that
-/// comes back goes to the waiting part that has least in proportion to its weight: so first to
-/// parts below their share.
+/// `capacity` permits shared by several kinds of users: `part("gold")` is the governor of one kind.
+/// Shares are weights. Other parts may borrow what a part does not use. A released permit goes to
+/// the waiting part that holds least in proportion to its weight, so first to parts below their
+/// share.
 ///
 /// Threads: home loop only, one home for all parts. Order: first come, first served within a part.
-/// Cancels: as counting_governor. `.max_waiting` counts for each part. Bad capacities, no parts, a
+/// Cancels: as counting_governor. `.max_waiting` applies to each part. Bad capacities, no parts, a
 /// weight that is not 1..2^31-1, an empty name or one given twice: errc::invalid_argument.
 class partitioned_governor {
  public:
@@ -59,20 +59,20 @@ class partitioned_governor {
   partitioned_governor& operator=(const partitioned_governor&) = delete;
   ~partitioned_governor();
 
-  /// Unknown: errc::invalid_argument.
+  /// An unknown name: errc::invalid_argument.
   governor_part& part(std::string_view name);
 
-  /// Growing hands out what is new; shrinking revokes nothing.
+  /// Growing grants the new permits to waiters; shrinking revokes nothing.
   void resize(std::int64_t capacity);
-  /// Everybody who waits for a part, and everybody later, gets errc::governor_closed.
+  /// All present and later acquires of all parts fail with errc::governor_closed.
   void close();
 
   std::int64_t capacity() const noexcept { return capacity_; }
-  /// Permits that could be granted now, if nobody waited.
+  /// Permits that are free, not counting claims of waiters.
   std::int64_t available() const noexcept { return out_ < capacity_ ? capacity_ - out_ : 0; }
-  /// Permits that are out, of all parts.
+  /// Permits that are held, of all parts.
   std::int64_t active() const noexcept { return out_; }
-  /// Permits that are waited for, in all parts.
+  /// Permits that waiters have requested, in all parts.
   std::int64_t waiting() const noexcept;
   std::string_view name() const noexcept { return name_.view(); }
 

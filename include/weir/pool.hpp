@@ -43,7 +43,7 @@ struct job_value<Job> {
 template <class Job>
 using job_value_t = typename job_value<std::remove_cvref_t<Job>>::type;
 
-/// A job as a remote operation; errc::empty_job for a null pointer or an empty std::function.
+/// A job as a remote operation; null for a null pointer or an empty std::function.
 template <pool_jobs Job>
 remote_ref make_job(Job&& job) {
   using plain = std::decay_t<Job>;
@@ -52,8 +52,8 @@ remote_ref make_job(Job&& job) {
   return make_remote<job_value_t<plain>, plain>(std::forward<Job>(job));
 }
 
-/// Waits until a job is accepted, or (`for_result`) until it has ended. Takes back what it can when
-/// it is cancelled.
+/// Waits until a job is accepted, or (`for_result`) until it has ended. On cancellation it
+/// withdraws a job that has not started.
 class pool_wait_base : public wait {
  public:
   struct args {
@@ -72,9 +72,9 @@ class pool_wait_base : public wait {
   void grace_over() noexcept override;
   void describe(dump_line& line) const override;
   bool failed() const noexcept;
-  /// Asked to end, a running job has ended with a value or an error nevertheless.
+  /// A running job that was asked to stop has ended with a value or an error nevertheless.
   bool ended_by_itself() const noexcept;
-  /// True if it cannot be accepted, whatever the time.
+  /// True if the job is refused regardless of a time limit.
   bool is_refused();
   /// A time limit directly around it.
   void limit_to(time_point at) noexcept { limit_ = at; }
@@ -86,7 +86,7 @@ class pool_wait_base : public wait {
   ~pool_wait_base();
   /// Throws if the pool refused the job.
   void check() const;
-  /// The result, for whoever takes it now.
+  /// The result; marks it as taken.
   outcome_base& taken() noexcept {
     cancelling_ = false;
     return job_->result();
@@ -102,7 +102,7 @@ class pool_wait_base : public wait {
   time_point limit_ = time_point::max();
   answer_due due_;
   bool for_result_;
-  bool cancelling_ = false;  // a running job was asked to end; nobody has taken the result
+  bool cancelling_ = false;  // a running job was asked to stop; the result is not taken
 };
 
 class submit_wait : public pool_wait_base {
@@ -127,12 +127,12 @@ class pool_run_wait : public pool_wait_base {
 
 /// A fixed number of workers, each a thread with its own loop, and a bounded backlog.
 ///
-/// A job is an operation or a plain callable, move-only ones too; jobs start in the order in which
-/// they were accepted, at most `workers` run, at most `workers + queue_size` are accepted and
-/// unfinished. Not fail-fast: an error of a job cancels nothing.
+/// A job is an operation or a plain callable, possibly move-only; jobs start in order of
+/// acceptance, at most `workers` run, at most `workers + queue_size` are accepted and unfinished.
+/// Not fail-fast: an error of a job cancels nothing.
 ///
 /// Owned by a scope (inside fibers): the destructor cancels without waiting, the scope joins it and
-/// raises a job error that no close() rethrew. Without one, outside of loops: the destructor
+/// raises a job error that no close() rethrew. Without a scope, outside loops: the destructor
 /// cancels and joins. What jobs capture must outlive the owner, not only the handle; so must the
 /// handle itself if a job uses it. Threads: try_submit, submit, run, cancel on any; the handle
 /// itself belongs to its owner.
@@ -144,7 +144,7 @@ class pool {
   pool& operator=(const pool&) = delete;
   ~pool();
 
-  /// Never waits. Empty: accepted; else errc::empty_job, pool_closed or pool_full.
+  /// Never waits. An empty code means accepted; else errc::empty_job, pool_closed or pool_full.
   template <detail::pool_jobs Job>
   std::error_code try_submit(Job&& job) {
     return accept_now(detail::make_job(std::forward<Job>(job)));
@@ -155,19 +155,21 @@ class pool {
     return detail::pending<detail::submit_wait>(
         detail::submit_wait::args(core_, detail::make_job(std::forward<Job>(job)), false));
   }
-  /// Waits for room for at most `d`: timeout_error.
+  /// Waits for room, for at most `d`: timeout_error.
   template <class Rep, class Period, detail::pool_jobs Job>
   auto submit_for(std::chrono::duration<Rep, Period> d, Job&& job) {
     return with_timeout(d, submit(std::forward<Job>(job)));
   }
-  /// The job's value or error. Cancelled, it takes back a queued job, or cancels and joins it.
+  /// Returns the job's value or throws its error. On cancellation a queued job is withdrawn, a
+  /// running job cancelled and joined.
   template <detail::pool_jobs Job>
   auto run(Job&& job) {
     using wait_type = detail::pool_run_wait<detail::job_value_t<Job>>;
     return detail::pending<wait_type>(
         typename wait_type::args(core_, detail::make_job(std::forward<Job>(job)), true));
   }
-  /// No new jobs; waits until the accepted ones have ended and rethrows the first job error. Once.
+  /// Accepts no new jobs, waits until the accepted jobs have ended and rethrows the first job
+  /// error. Call it once.
   task<> close();
   task<> wait() { return close(); }
   /// Cancels running jobs and drops queued ones; no new ones are accepted.
@@ -204,9 +206,9 @@ task<body_result_with<F, pool>> run_with_pool(pool_options options, kept_name na
 
 }  // namespace detail
 
-/// Runs `fn(pool&)`. A body that returns without close() drains as close() does; one that throws or
-/// is cancelled cancels the jobs. So does one that called close() and returned before the jobs had
-/// ended (under a time limit): it has waited as long as it wanted to.
+/// Runs `fn(pool&)`. If the body returns without close(), the pool drains as close() does; if it
+/// throws or is cancelled, the jobs are cancelled. If its close() times out and the body returns,
+/// the remaining jobs are cancelled too.
 template <class F>
 auto with_pool(const pool_options& options, F fn) {
   if constexpr (detail::check_body<F, pool>()) {

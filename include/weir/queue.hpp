@@ -28,15 +28,14 @@ class queue;
 
 namespace detail {
 
-/// What a queue is beside its values.
+/// The type-independent part of a queue.
 ///
 /// Invariants:
-/// 1. Somebody waits in `consumers` only if the queue is empty, open and nobody waits in
-///    `producers`.
-/// 2. Somebody waits in `producers` only if the queue is open and holds `capacity` values or more
-///    (more only if values came back, see queue).
-/// 3. A value goes to the one who waited longest, directly: a woken consumer has its value, a woken
-///    producer has delivered.
+/// 1. A wait is in `consumers` only if the queue is empty and open and `producers` is empty.
+/// 2. A wait is in `producers` only if the queue is open and holds `capacity` values or more (more
+///    only if values were returned, see queue).
+/// 3. A value goes directly to the longest waiter: a woken consumer has its value, a woken producer
+///    has delivered.
 class queue_base {
  public:
   queue_base(std::int64_t capacity, const queue_options& options);
@@ -69,7 +68,7 @@ class queue_base {
   void settle_home();
 };
 
-/// False while a crash destroys frames: what is left of values there goes with them.
+/// False while a crash destroys frames: values in them are destroyed, not returned.
 bool values_come_back() noexcept;
 
 template <class T>
@@ -80,7 +79,7 @@ class next_wait : public simple_wait<next_wait<T>, linked_wait> {
   };
   using result = std::optional<T>;
 
-  // Made where it is awaited, which need not be where `next` was called.
+  // Constructed where it is awaited, which may differ from where `next` was called.
   explicit next_wait(args&& a) : queue_(a.of) { queue_->check(); }
   ~next_wait() {
     if (value_.has_value()) [[unlikely]]
@@ -182,18 +181,17 @@ class push_wait : public simple_wait<push_wait<T>, linked_wait> {
 
 }  // namespace detail
 
-/// Values on their way from any number of producers to any number of consumers of one loop, first
-/// in, first out. Each value goes to one consumer.
+/// A FIFO queue between any number of producers and consumers of one loop. Each value goes to one
+/// consumer.
 ///
 /// Holds at most `capacity` values (`weir::unbounded`: any number; 0: every push waits for a next).
 /// Waiting is fair on both sides and hands over directly. A consumer or producer that is cancelled
-/// or loses a race leaves alone and takes nothing; a value that a consumer was given and did not
-/// take comes back to the front, even if the queue then holds more than its capacity. Destructors
-/// of values may use the queue.
+/// or loses a race leaves without effect; a value that was handed to a consumer and not taken
+/// returns to the front, even if the queue then exceeds its capacity. Destructors of values may use
+/// the queue.
 ///
 /// Threads: home loop only (errc::wrong_loop); across threads use a channel. Destroying it while
-/// fibers wait aborts with their names. Costs: no allocation but for the buffer, which grows by
-/// doubling.
+/// fibers wait aborts with their names. Costs: allocates only the buffer, which grows by doubling.
 template <class T>
 class queue : private detail::queue_base {
   static_assert(std::is_object_v<T> && std::is_move_constructible_v<T>,
@@ -204,7 +202,7 @@ class queue : private detail::queue_base {
   explicit queue(std::int64_t capacity, queue_options options = {})
       : queue_base(capacity, options) {}
   ~queue() {
-    closed_ = discarded_ = true;  // for the destructors of what is left
+    closed_ = discarded_ = true;  // for the destructors of the remaining values
   }
 
   /// Empty if accepted, else errc::queue_full or queue_closed, and `v` is untouched.
@@ -214,7 +212,7 @@ class queue : private detail::queue_base {
   {
     return try_put(v);
   }
-  /// Waits for room, behind all who wait already. errc::queue_closed, also while it waits.
+  /// Waits for room, behind all earlier waiters. errc::queue_closed, also while it waits.
   [[nodiscard]] auto push(detail::awaited_argument<T> v) {
     check();
     return detail::pending<detail::push_wait<T>>({this, std::move(v)});
@@ -225,7 +223,7 @@ class queue : private detail::queue_base {
     check();
     return detail::pending<detail::next_wait<T>>({this});
   }
-  /// What `next` could give at once.
+  /// A value that `next` would return without waiting, if there is one.
   [[nodiscard]] std::optional<T> try_next() {
     check();
     detail::next_wait<T> now({this});
@@ -233,9 +231,9 @@ class queue : private detail::queue_base {
     return now.take();
   }
 
-  /// No more values: those that are buffered still arrive, pushes that wait are refused.
+  /// Accepts no more values: buffered values still arrive, waiting pushes are refused.
   void close() { end(nullptr); }
-  /// As close, and destroys what is buffered.
+  /// As close, and destroys the buffered values.
   void discard() {
     end(nullptr);
     discarded_ = true;
@@ -248,7 +246,7 @@ class queue : private detail::queue_base {
     end(error);
   }
 
-  /// What `next` gives, as a stream; the queue must outlive it. In weir/stream_source.hpp.
+  /// The values of `next` as a stream; the queue must outlive it. In weir/stream_source.hpp.
   [[nodiscard]] auto stream() &;
   template <class U = T>
   auto stream() && {
@@ -275,7 +273,7 @@ class queue : private detail::queue_base {
     if (!put(std::forward<U>(v))) return make_error_code(errc::queue_full);
     return {};
   }
-  /// Gives a value to who waits for it, or keeps it; false: no room.
+  /// Hands a value to a waiting consumer, or buffers it; false: no room.
   template <class U>
   bool put(U&& v) {
     if (!consumers_.empty()) {

@@ -15,24 +15,23 @@ namespace weir {
 
 struct rate_options {
   weir::name name{};
-  double per_second = 1;   ///< permits in a second, also less than one
-  std::int64_t burst = 1;  ///< permits that may be saved up, 1 or more
+  double per_second = 1;   ///< permits per second; may be less than one
+  std::int64_t burst = 1;  ///< permits that may accumulate, 1 or more
   std::int64_t max_waiting = unbounded;
 };
 
-/// Grants `per_second` permits in a second, and up to `burst` at once that nobody took before. It
-/// starts full. Releasing a permit gives nothing back; active() counts what is not released yet.
+/// A token bucket: grants `per_second` permits per second, and up to `burst` unused ones at once.
+/// It starts full. Releasing a permit returns no token; active() counts permits not released yet.
 ///
-/// The n-th permit after a moment in which the bucket was full is due at an exact time of the
-/// loop's clock, so no rounding adds up. The first who waits has one timer, the others none.
-/// Threads, order and cancellation: as counting_governor; a permit that was granted to a waiter
-/// who was cancelled before seeing it is not spent. Bad options: errc::invalid_argument.
+/// The n-th permit after the bucket was full is due at an exact time of the loop's clock, so
+/// rounding errors do not add up. Only the first waiter has a timer. Threads, order and
+/// cancellation: as counting_governor; a permit that was granted to a waiter and not taken because
+/// of a cancellation is not spent. Bad options: errc::invalid_argument.
 class rate_governor final : public detail::adjusting_governor {
  public:
   explicit rate_governor(const rate_options& options);
 
-  /// Waits for `weight` permits; more than `burst` can never be there at once:
-  /// errc::invalid_argument.
+  /// Waits for `weight` permits; more than `burst` can never be granted: errc::invalid_argument.
   detail::pending<detail::adjusted_wait> acquire(std::int64_t weight = 1);
   std::optional<permit> try_acquire(std::int64_t weight = 1);
   template <class Rep, class Period>
@@ -50,15 +49,15 @@ class rate_governor final : public detail::adjusting_governor {
   void describe(detail::dump_line& line) const override;
 
   void require_weight(std::int64_t weight) const;
-  /// When so many permits have come in since the bucket was full.
+  /// When this many permits have been refilled since the bucket was full.
   time_point refilled(std::int64_t permits) const noexcept;
-  /// When so many permits are there at once, if nobody takes any.
+  /// When `weight` permits are available, if none are granted before.
   time_point due(std::int64_t weight) const noexcept { return refilled(spent_ + weight - burst_); }
 
   double per_second_;
   std::int64_t burst_;
-  time_point full_at_{};    // a moment in which the bucket was full
-  std::int64_t spent_ = 0;  // what was granted since
+  time_point full_at_{};    // a time at which the bucket was full
+  std::int64_t spent_ = 0;  // permits granted since
 };
 
 template <>

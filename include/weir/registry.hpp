@@ -11,22 +11,23 @@ namespace weir {
 namespace detail {
 
 void register_agent(agent_core& agent);
-/// Empty if there is none of that name and type.
+/// Empty if there is no agent of that name and type.
 agent_handle find_agent(std::string_view name, const void* type) noexcept;
 bool forget_agent(const agent_core& agent) noexcept;
 
 }  // namespace detail
 
-/// The agents of the process that can be found by their names. Any thread.
+/// The named agents of the process. Any thread.
 ///
-/// A name belongs to an agent from `add` on, through all its lives, until it has ended for good: it
-/// is free again before anybody hears of that.
+/// A name belongs to an agent from `add`, across restarts, until it terminates permanently: the
+/// name is free before join and monitor report the end.
 class registry {
  public:
   registry() = delete;
 
-  /// Registers an agent under its `.name`. Taken: errc::name_taken; without a name:
-  /// errc::invalid_argument; ended: what a call would throw. Adding it again changes nothing.
+  /// Registers an agent under its `.name`. A name in use: errc::name_taken; no name:
+  /// errc::invalid_argument; an ended agent: what a call would throw. Adding it again changes
+  /// nothing.
   template <class T>
   static void add(const agent_ref<T>& agent) {
     detail::require_no_run("registry");
@@ -40,7 +41,7 @@ class registry {
     if (!found) return std::nullopt;
     return agent_ref<T>(std::move(found));
   }
-  /// Gives up the name; false if it was not registered.
+  /// Unregisters the agent; false if it was not registered.
   template <class T>
   static bool remove(const agent_ref<T>& agent) {
     detail::require_no_run("registry");

@@ -19,29 +19,29 @@
 namespace weir {
 
 struct retry_options {
-  std::int64_t attempts = 3;  ///< in all, 1 to 1000, or weir::unbounded
+  std::int64_t attempts = 3;  ///< in total, 1 to 1000, or weir::unbounded
   duration base = std::chrono::milliseconds(100);
   double factor = 2;
   duration ceiling = std::chrono::seconds(30);
   weir::jitter jitter = weir::jitter::full;
   retry_budget* budget = nullptr;
-  bool reset_on_item = true;  ///< of retry_stream: an item that came through resets the count
+  bool reset_on_item = true;  ///< of retry_stream: a delivered item resets the count
 };
 
-/// What a predicate of `retry` answers; a bool will do as well.
+/// The result of a `retry` predicate, which may also return bool.
 class retry_decision {
  public:
   retry_decision(bool again) noexcept : again_(again) {}
-  /// Again, after the usual delay.
+  /// Retry after the usual delay.
   static retry_decision retry() noexcept { return {true}; }
-  /// Again after exactly `d`: neither ceiling nor jitter apply, the deadline does.
+  /// Retry after exactly `d`: ceiling and jitter do not apply, the deadline does.
   template <class Rep, class Period>
   static retry_decision retry_after(std::chrono::duration<Rep, Period> d) noexcept {
     retry_decision decided(true);
     decided.delay_ = detail::saturating_cast(d);
     return decided;
   }
-  /// Not again: the error is the result.
+  /// Do not retry: the error is the result.
   static retry_decision stop() noexcept { return {false}; }
 
   bool again() const noexcept { return again_; }
@@ -54,7 +54,7 @@ class retry_decision {
 
 namespace detail {
 
-/// Asks the predicate of a retry; null if it has none.
+/// Calls the predicate of a retry; null if it has none.
 using retry_question = retry_decision (*)(void* predicate, const std::exception_ptr& error);
 
 /// The options of a retry, checked.
@@ -65,24 +65,24 @@ struct retry_rules {
   std::shared_ptr<budget_core> budget;
 };
 
-/// One run of a retry: counts its attempts and decides after each that failed.
+/// One run of a retry: counts its attempts and decides after each failure.
 class retry_run {
  public:
   retry_run(const retry_rules& rules, bool holds_retry) : rules_(rules) {
     if (holds_retry) enter_list();
   }
-  /// One that outlives the frames it is used by, as that of a stream does: it is in no list.
+  /// For a run that outlives the frames that use it, such as a stream's: it is in no list.
   explicit retry_run(const retry_rules& rules) : rules_(rules), has_frame_(false) {}
   retry_run(const retry_run&) = delete;
   retry_run& operator=(const retry_run&) = delete;
   ~retry_run() {
     if (listed_ != nullptr) leave_list();
   }
-  /// So many attempts have failed before, in an earlier life.
+  /// `made` attempts failed in an earlier life.
   void go_on_after(std::int64_t made);
   void begin_attempt();
-  /// How long to wait before the next attempt; negative: `out` is the result. An error of the
-  /// predicate becomes the result.
+  /// The delay before the next attempt; negative: `out` is the result. An error of the predicate
+  /// becomes the result.
   duration after_failure(outcome_base& out, retry_question ask, void* predicate);
 
  private:
@@ -95,8 +95,8 @@ class retry_run {
   const retry_rules& rules_;
   delay_sequence delays_;
   std::int64_t attempt_ = 0;
-  std::int64_t told_ = 0;          // the largest product that was told about this run
-  const frame* listed_ = nullptr;  // where retries inside look for this one
+  std::int64_t told_ = 0;          // the largest product reported for this run
+  const frame* listed_ = nullptr;  // where nested retries find this one
   bool has_frame_ = true;
 };
 
@@ -121,7 +121,7 @@ struct retry_coroutine {
   }
 };
 
-/// A retry whose predicate says what is worth trying again.
+/// A retry with a predicate that selects the errors to retry.
 template <class F>
 class retry_when : public policy_of<retry_when<F>> {
  public:
@@ -146,7 +146,7 @@ class retry_when : public policy_of<retry_when<F>> {
   F fn_;
 };
 
-/// What weir::retry gives.
+/// The policy made by weir::retry.
 class retry_policy : public policy_of<retry_policy> {
  public:
   using is_retry = void;
@@ -154,7 +154,7 @@ class retry_policy : public policy_of<retry_policy> {
   explicit retry_policy(const retry_options& options) : rules_(options) {}
 
   /// Asks `predicate(const std::exception_ptr&)` (bool or retry_decision) once after each failed
-  /// attempt except the last; of an error_group each leaf, and all must be worth another attempt.
+  /// attempt except the last; for an error_group it asks for each leaf, and all must be retryable.
   /// If it throws, that error is the result.
   template <class F>
   retry_when<std::decay_t<F>> when(F&& predicate) const {
@@ -180,17 +180,16 @@ class retry_policy : public policy_of<retry_policy> {
 
 }  // namespace detail
 
-/// `op | retry({...})`: runs `op` again when it failed, at most `.attempts` times in all; then the
-/// last error is the result.
+/// `op | retry({...})`: runs `op` again when it failed, at most `.attempts` times in total; then
+/// the last error is the result.
 ///
-/// Between attempts it waits `base`, `base` x `factor`, ..., at most `ceiling`, changed by
-/// `jitter`; a delay of zero is no wait at all. It never starts a wait that would reach the
-/// deadline around it: then the last error is the result. Cancels: cancellation is never retried
-/// and ends a wait at once; a cancelled_error is not retried unless the predicate says so.
-/// Events: `attempt` (number: counted from 1), `retry` (number: of the attempt that failed; before
-/// the wait), `budget_denied`, and `retry_amplified` (number: the product) when a retry inside this
-/// one tries again. `.when(predicate)` says what is worth another attempt. Bad options:
-/// errc::invalid_argument.
+/// Between attempts it waits `base`, `base` x `factor`, ..., at most `ceiling`, randomised by
+/// `jitter`; a zero delay does not wait. It never starts a wait that would reach the enclosing
+/// deadline: then the last error is the result. Cancels: cancellation is never retried and ends a
+/// wait at once; a cancelled_error is not retried unless the predicate says so. Events: `attempt`
+/// (number: counted from 1), `retry` (number: of the attempt that failed; before the wait),
+/// `budget_denied`, and `retry_amplified` (number: the product) when a nested retry retries.
+/// `.when(predicate)` selects the errors to retry. Bad options: errc::invalid_argument.
 inline detail::retry_policy retry(retry_options options = {}) {
   return detail::retry_policy(options);
 }

@@ -18,15 +18,15 @@ namespace detail {
 class budget_core;
 }
 
-/// Bounds what retries and hedges add to the load of a service that is in trouble.
+/// Limits the load that retries and hedges add to a failing service.
 ///
-/// Ensures: a further attempt is granted only if, within the last `window`, all that were granted
-/// and this one are at most `ratio` x first attempts + `min_per_second` x `window`. First attempts
-/// are never charged. A denial gives the original error and the event `budget_denied`.
-/// Threads: any; one object is shared by any number of policies (`.budget = &b`), which keep its
-/// shared part, so it may go before they do. Costs: one short lock per first and per further
-/// attempt. A durable run may use only one that it made itself, outside of steps, and nobody else
-/// may use that: errc::not_journaled.
+/// Ensures: a further attempt is granted only if the attempts granted within the last `window`,
+/// including this one, are at most `ratio` x first attempts + `min_per_second` x `window`. First
+/// attempts are never charged. After a denial the result is the original error; event
+/// `budget_denied`. Threads: any; one object is shared by any number of policies (`.budget = &b`),
+/// which keep its shared part alive, so it may be destroyed before them. Costs: one short lock per
+/// first and per further attempt. A durable run may use only a budget that it created itself,
+/// outside of steps, and only that run may use it: errc::not_journaled.
 class retry_budget {
  public:
   /// Bad options: errc::invalid_argument.

@@ -24,15 +24,15 @@ namespace detail {
 
 /// Throws errc::nested_run if this thread runs a loop.
 void require_no_loop();
-/// Runs `root` to its end on a new loop of this thread. Throws what is not the root's own outcome:
-/// nested_run, deadlock.
+/// Runs `root` to its end on a new loop of this thread. Throws errors that are not the root's
+/// outcome: nested_run, deadlock.
 void run_root(const run_options& options, fiber& root, std::source_location site);
 
 }  // namespace detail
 
-/// Makes a loop on this thread, runs `op` in its root scope, gives its value or throws its error;
-/// cancelled_error if the root was cancelled, errc::deadlock with the tree if nothing could ever go
-/// on, errc::nested_run inside a running loop.
+/// Creates a loop on this thread, runs `op` in its root scope, and returns its value or throws its
+/// error; cancelled_error if the root was cancelled, errc::deadlock with the tree if nothing can
+/// wake any fiber, errc::nested_run inside a running loop.
 template <detail::operation Op>
 auto run(const run_options& options, Op&& op,
          std::source_location site = std::source_location::current()) {

@@ -22,11 +22,11 @@
 
 namespace weir {
 
-/// What a failing child (or body) does to the others.
+/// Failure policy: what a failing child (or body) does to the others.
 enum class failure : std::uint8_t {
   cancel_siblings,  ///< the first failure cancels the rest; the scope fails
-  wait_for_all,     ///< nobody is cancelled; the scope fails at the end
-  isolate,          ///< it stays in its future; raised at the end only if nobody awaited it
+  wait_for_all,     ///< nothing is cancelled; the scope fails at the end
+  isolate,          ///< stays in its future; raised at the end only if never awaited
 };
 
 /// What a failed scope throws.
@@ -39,7 +39,7 @@ struct scope_options {
   weir::name name{};
   weir::failure failure = weir::failure::cancel_siblings;
   weir::errors errors = weir::errors::first;
-  /// How long cleanup may take; 30 s if nothing is said, in a durable run without limit.
+  /// How long cleanup may take; default: 30 s, in a durable run unlimited.
   std::optional<duration> grace{};
   std::int64_t max_children = unbounded;
 };
@@ -59,7 +59,7 @@ struct guided_scope;
 struct polite_service;
 struct scope_setup;
 
-/// A service that is asked to end when its scope does, and cancelled only when the grace is over.
+/// A service that is asked to stop when its scope ends, and cancelled only when the grace expires.
 struct polite_service {
   virtual void ask_to_end() noexcept = 0;
 
@@ -67,15 +67,15 @@ struct polite_service {
   ~polite_service() = default;
 };
 
-/// What a scope remembers of its failures.
+/// The failures of a scope.
 struct failures {
   std::vector<std::exception_ptr> raised;      // in completion order
-  std::vector<std::exception_ptr> suppressed;  // came too late to be raised
+  std::vector<std::exception_ptr> suppressed;  // errors that are not raised
   std::vector<std::exception_ptr> cleanup;     // of defers
-  bool has_cause = false;  // one in `raised` stands for the error of a supervisor's run
+  bool has_cause = false;  // an error in `raised` was replaced by that of a supervisor's run
 };
 
-/// Tells, once the grace of a cancelled scope is over, which of its children still run.
+/// Reports, when the grace of a cancelled scope expires, which of its children still run.
 struct overdue_watch final : deadline_node {
   explicit overdue_watch(scope& s) noexcept : of(&s) {}
   void expired() noexcept override;
@@ -83,7 +83,7 @@ struct overdue_watch final : deadline_node {
   bool told = false;
 };
 
-/// The options of a scope with its name already copied: what a lazily started coroutine keeps.
+/// The options of a scope with its name already copied, for a lazily started coroutine.
 struct scope_setup {
   scope_setup(const scope_options& o, std::source_location where);
   scope_options options;
@@ -93,20 +93,19 @@ struct scope_setup {
 
 }  // namespace detail
 
-/// Owns children and cleanup; goes on only when all of them are finished.
+/// Owns children and cleanup; it ends only when all of them have finished.
 ///
 /// Requires: made by `with_scope`, used on its home loop only (elsewhere: errc::wrong_loop).
 /// Ensures: execution cannot pass the end of `with_scope` until the body and every child have ended
-/// and all cleanup has run. Nothing that was spawned here outlives it.
-/// Cancels: `cancel()` asks every live child, in spawn order, then the body; the children are
-/// unwound and joined first, the body last.
-/// Costs: `spawn` is one record and one frame from the thread's cache; a finished child is
-/// forgotten at once.
+/// and all cleanup has run. Nothing that was spawned here outlives it. Cancels: `cancel()` asks
+/// every live child, in spawn order, then the body; the children are unwound and joined first, the
+/// body last. Costs: `spawn` is one record and one frame from the thread's cache; a finished child
+/// is released at once.
 class scope : public context {
  public:
-  /// Starts `op` as a child on a later turn. The handle may be dropped: the child stays owned.
-  /// errc::scope_closed after the children were joined, errc::scope_full at `max_children`. On a
-  /// cancelled scope the child never starts and its future is cancelled.
+  /// Starts `op` as a child on a later turn. The handle may be dropped: the scope still owns the
+  /// child. errc::scope_closed after the children were joined, errc::scope_full at `max_children`.
+  /// On a cancelled scope the child never starts and its future is cancelled.
   template <detail::operation Op>
   child<detail::result_t<Op>> spawn(Op&& op, spawn_options options = {},
                                     std::source_location site = std::source_location::current()) {
@@ -141,21 +140,21 @@ class scope : public context {
         adopt(make(std::forward<Op>(op)), options, site, launch::background));
   }
 
-  /// Starts a child and waits until it says `up(value)`; then it is an ordinary child.
-  /// The child ended first: its error, which then does not fail the scope, or
-  /// errc::never_started.
+  /// Starts a child and waits until it calls `up(value)`; then it is an ordinary child. If the
+  /// child ends first: its error, which then does not fail the scope, or errc::never_started.
   template <class F>
   auto start(F&& fn, spawn_options options = {},
              std::source_location site = std::source_location::current());
 
-  /// Asks every live child and the body to stop and returns without waiting; the first reason
-  /// wins. O(live descendants), runs no user code.
+  /// Requests cancellation of every live child and the body and returns without waiting; the first
+  /// reason wins. O(live descendants), runs no user code.
   void cancel(cancel_reason reason);
   void cancel(std::string_view text) { cancel(cancel_reason(cancel_kind::user, text)); }
   void cancel(const char* text) { cancel(std::string_view(text == nullptr ? "" : text)); }
   void cancel() { cancel(cancel_reason()); }
 
-  /// Waits until no ordinary child is left and closes the scope; errors as its page says.
+  /// Waits until no ordinary child is left and closes the scope; errors: see
+  /// docs/reference/core.md.
   detail::pending<detail::join_wait> join();
   /// Waits until no ordinary child is left, leaves the scope open, never throws a child's error.
   detail::pending<detail::join_wait> idle();
@@ -174,7 +173,7 @@ class scope : public context {
   /// errc::scope_closed, errc::scope_full.
   void admit(const char* what) const;
   enum class launch : std::uint8_t { ordinary, background, starting, hidden };
-  /// `polite`: how a service is asked to end, instead of being cancelled; null: it is cancelled.
+  /// `polite`: how a service is asked to stop, instead of being cancelled; null: it is cancelled.
   /// `until`: the child of this scope with which a service ends; null: it ends with the scope.
   detail::fiber* adopt(detail::fiber* f, const spawn_options& options, std::source_location site,
                        launch how, detail::polite_service* polite = nullptr,
@@ -211,7 +210,7 @@ class scope : public context {
   detail::binding* locals_ = nullptr;
   detail::fiber* first_ = nullptr;  // ordinary children in spawn order
   detail::fiber* last_ = nullptr;
-  detail::fiber* unobserved_ = nullptr;  // isolate: failures that nobody awaited, newest first
+  detail::fiber* unobserved_ = nullptr;  // isolate: failures never awaited, newest first
   detail::join_wait* joiners_ = nullptr;
   detail::strand* held_ = nullptr;  // to be unwound once no child is left
   std::unique_ptr<detail::failures> failures_;
@@ -226,10 +225,10 @@ class scope : public context {
   weir::errors errors_ = errors::first;
   bool guided_ = false;  // it is a guided_scope
   bool closed_ = false;
-  bool joined_for_good_ = false;  // cancelled and without children: it gets no new ones
+  bool joined_for_good_ = false;  // cancelled and without children: accepts no new ones
 };
 
-/// The scope of the running operation, to look at. Outside a fiber: errc::no_current_fiber.
+/// The scope of the running operation, read-only. Outside a fiber: errc::no_current_fiber.
 const scope& this_scope();
 
 namespace detail {
@@ -278,7 +277,7 @@ bool has_loose_ends(const scope& s) noexcept;
 /// A failing body counts as the first child.
 void body_ended(scope& s, outcome_base& out);
 
-/// What becomes of an operation that ran in a region of its own.
+/// What happens to an operation that ran in its own region.
 struct verdict {
   enum class action : std::uint8_t { keep, fail, unwind } what = action::keep;
   std::exception_ptr error;
@@ -286,7 +285,7 @@ struct verdict {
 /// Leaves the scope; its suppressed and cleanup errors go to the notes of `out`.
 verdict judge_scope(scope& s, outcome_base& out);
 
-/// Applies a verdict. False: the caller goes on unwinding.
+/// Applies a verdict. False: the caller continues unwinding.
 template <class T>
 bool apply_verdict(const verdict& v, outcome<T>& out) {
   if (v.what == verdict::action::fail) {
@@ -296,16 +295,16 @@ bool apply_verdict(const verdict& v, outcome<T>& out) {
   return v.what != verdict::action::unwind;
 }
 
-/// A scope whose owner says what a failing child means, instead of `failure`: a group, a
+/// A scope whose owner decides what a failing child means, instead of `failure`: a group, a
 /// supervisor.
 struct guided_scope : scope {
   guided_scope(scope_setup&& setup, region_kind kind) : scope(std::move(setup), kind) {
     guided_ = true;
   }
   virtual void child_failed(fiber& f) = 0;
-  /// A child has ended, one way or another, and is none any more.
+  /// A child has ended, in any way, and was removed.
   virtual void child_gone(fiber&) noexcept {}
-  /// Of one that is a shield: what is around it was cancelled, and it shall end by itself.
+  /// For a shielded one: the enclosing region was cancelled, and this scope must end itself.
   virtual void asked_to_end() noexcept {}
 
  protected:
@@ -327,8 +326,8 @@ task<T> run_scope(Setup setup, F fn) {
 
 }  // namespace detail
 
-/// Runs `fn(scope&)` in the calling fiber, inside a scope of its own, and gives its value when the
-/// body and every child are finished and all cleanup has run.
+/// Runs `fn(scope&)` in the calling fiber, inside a new scope, and returns its value when the body
+/// and every child have finished and all cleanup has run.
 template <class F>
 auto with_scope(scope_options options, F fn,
                 std::source_location site = std::source_location::current()) {

@@ -12,12 +12,12 @@
 
 /// Makes a struct storable: WEIR_DESCRIBE(order, id, lines, total); lists 0 to 64 members.
 ///
-/// Requires: stands in the namespace of the struct, after it and before its first use (so the
-/// struct is not local to a function); the members are public (those of a base may be listed, too),
-/// storable and assignable; the struct can be default-constructed.
-/// Ensures: stored as an object in the order of the list. When read, members that are missing keep
-/// the value that they have in a default-constructed struct, and unknown ones are ignored; so a
-/// member may be added or removed while data of the other version of the program exists.
+/// Requires: placed in the namespace of the struct, after it and before its first use (so the
+/// struct is not local to a function); the members are public (those of a base may be listed),
+/// storable and assignable; the struct can be default-constructed. Ensures: stored as an object in
+/// the order of the list. When read, missing members keep the value of a default-constructed
+/// struct, and unknown ones are ignored; so a member may be added or removed while data of the
+/// other version of the program exists.
 #define WEIR_DESCRIBE(type, ...)                                                      \
   template <class WeirVisitor>                                                        \
   constexpr void weir_describe_members(::weir::detail::described_tag<type>,           \
@@ -27,7 +27,7 @@
 
 namespace weir {
 
-/// How a `T` is stored. Specialise it for types that WEIR_DESCRIBE does not fit:
+/// How a `T` is stored. Specialise it for types that WEIR_DESCRIBE does not support:
 ///
 ///     template <>
 ///     struct weir::serde<money> {
@@ -35,16 +35,16 @@ namespace weir {
 ///       static money read(const weir::json_value& in) { return money::parse(in.as_string()); }
 ///     };
 ///
-/// Requires: `write` writes exactly one value, the same for equal values; `read` gives an equal
-/// value back, or calls `in.fail("a sum of money")`. A specialisation that never writes null may
-/// say `static constexpr bool never_null = true;`, which makes optionals of it easier to read.
+/// Requires: `write` writes exactly one value, the same for equal values; `read` returns an equal
+/// value, or calls `in.fail("a sum of money")`. A specialisation that never writes null may declare
+/// `static constexpr bool never_null = true;`, which gives optionals of it a simpler form.
 ///
-/// There is one for: bool, integers, enums, float, double, std::string (any bytes), optional,
+/// Provided for: bool, integers, enums, float, double, std::string (any bytes), optional,
 /// unique_ptr, variant, monostate, pair, tuple, array, chrono durations and time points, containers
 /// with push_back (vector, deque, list), sets and maps (ordered or not, any key), void, and structs
-/// with WEIR_DESCRIBE. None of them copies a value.
-/// Errors: errc::too_large beyond 64 MiB or 128 levels of nesting; errc::bad_data for text of
-/// another form, which says where, what was expected and what was found.
+/// with WEIR_DESCRIBE. None of them copies a value. Errors: errc::too_large beyond 64 MiB or 128
+/// levels of nesting; errc::bad_data for text of another form, with where, what was expected and
+/// what was found.
 template <class T>
 struct serde {
   static void write(json_writer&, const T&) { explain(); }
@@ -143,7 +143,7 @@ struct serde<T> {
 
 namespace detail {
 
-/// The value as JSON: the same bytes for equal values, whatever the program did before.
+/// The value as JSON: equal values give the same bytes.
 template <class T>
 std::string encode(const T& value) {
   json_writer out;
@@ -158,7 +158,7 @@ std::string encode() {
   return "null";
 }
 
-/// Reads what `encode` wrote, or what others wrote in the same form.
+/// Reads text in the form that `encode` writes.
 template <class T>
 T decode(std::string_view text) {
   const json_document document(text);

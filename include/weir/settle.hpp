@@ -14,7 +14,7 @@ namespace weir {
 
 namespace detail {
 
-/// A region without rules of its own.
+/// A region without special rules.
 struct plain_region : scope {
   using scope::scope;
   bool may_start(outcome_base&) const noexcept { return true; }
@@ -44,7 +44,7 @@ struct shield_region final : limited_region {
   };
   explicit shield_region(setup s);
   bool may_start(outcome_base&) const noexcept { return true; }
-  /// Value and error are delivered, also to a cancelled caller.
+  /// Values and errors are delivered even to a cancelled caller.
   verdict judge(outcome_base& out);
 };
 
@@ -59,7 +59,7 @@ struct finally_region final : plain_region {
   }
 };
 
-/// Calls a function that stays where it is.
+/// Calls a function that is kept elsewhere.
 template <class F>
 struct function_ref {
   template <class... Args>
@@ -72,16 +72,16 @@ struct function_ref {
 
 }  // namespace detail
 
-/// How `op` ended, as a value; never throws. If the *caller* is cancelled, `op` is cancelled and
-/// joined and the caller unwinds.
+/// Returns how `op` ended as a value; never throws. If the *caller* is cancelled, `op` is cancelled
+/// and joined and the caller unwinds.
 template <detail::operation Op>
 task<outcome<detail::result_t<Op>>> settle(Op&& op) {
   using plain = detail::held_t<Op>;
   return detail::run_settle<detail::result_t<plain>, plain>(std::forward<Op>(op));
 }
 
-/// Runs `op` out of reach of outer cancellation, also one that was requested before. Its result is
-/// delivered, and the cancellation takes the caller at its next await.
+/// Runs `op` shielded from outer cancellation, even if that was already requested. Its result is
+/// delivered, and the caller is unwound at its next await.
 template <detail::operation Op>
 auto shield(Op&& op) {
   using plain = detail::held_t<Op>;

@@ -22,19 +22,19 @@ enum class when : std::uint8_t { first_subscriber, now, no_subscribers, never };
 
 struct share_options {
   std::int64_t capacity = 64;
-  weir::overflow overflow = weir::overflow::wait;  ///< of a subscribe() without options
+  weir::overflow overflow = weir::overflow::wait;  ///< default of subscribe()
   when start = when::first_subscriber;
   when stop = when::no_subscribers;
-  std::int64_t replay = 0;  ///< of a subscribe() without options
+  std::int64_t replay = 0;  ///< default of subscribe()
 };
 
 namespace detail {
 
 void require_share_options(const share_options& options);
-/// errc::stream_interrupted; null in a world that is dead.
+/// errc::stream_interrupted; null while a crash destroys the loop.
 std::exception_ptr share_interrupted() noexcept;
 
-/// What the handle and the child that pulls share.
+/// The state shared by the handle and the child that pulls.
 template <class T>
 struct share_core {
   explicit share_core(const share_options& o) : options(o), out(o.capacity) {
@@ -47,7 +47,7 @@ struct share_core {
   broadcast<T> out;
 };
 
-/// A child that is cancelled, even before it started, leaves nobody waiting.
+/// Ends all subscriptions when the child is cancelled, even before it started.
 template <class T>
 class share_end {
  public:
@@ -94,7 +94,7 @@ struct share_pump {
       if (!heard) std::rethrow_exception(error);
     }
   }
-  /// The next item; empty at the end, or when nobody listens any more.
+  /// The next item; empty at the end, or when no subscriber is left.
   static task<std::optional<value_of<S>>> next_of(core& c, weir::pipeline<S>& source) {
     if (c.options.stop == when::never) co_return co_await source.next();
     auto got = co_await race(source.next(), pending<gate_wait>({&c.left}));
@@ -105,8 +105,7 @@ struct share_pump {
 
 }  // namespace detail
 
-/// A handle to a stream that was made hot by `share`. Movable. When it is gone, subscriptions go
-/// on.
+/// A handle to a stream made hot by `share`. Movable. Subscriptions may outlive it.
 template <class T>
 class shared_stream {
  public:
@@ -131,14 +130,14 @@ class shared_stream {
   std::shared_ptr<detail::share_core<T>> core_;
 };
 
-/// Turns a cold stream into a hot one: a background child of `s` pulls it and gives each item to
+/// Turns a cold stream into a hot one: a background child of `s` pulls it and delivers each item to
 /// every subscriber.
 ///
-/// It starts with the first subscriber, or now; it stops and closes the source when the last one
-/// leaves (later ones see the end), or never before the source ends. A source error reaches every
-/// subscriber; it is a failure of `s` only if there was none. Who still listens when `s` ends gets
-/// errc::stream_interrupted. The child takes part in the loop like any other: it does not starve
-/// it.
+/// It starts with the first subscriber, or at once; it stops and closes the source when the last
+/// subscriber leaves (later ones see the end), or only when the source ends. A source error reaches
+/// every subscriber; it is a failure of `s` only if there were none. Subscribers that are left when
+/// `s` ends get errc::stream_interrupted. The child yields like any other fiber: it does not starve
+/// the loop.
 template <detail::any_pipeline P>
 auto share(scope& s, P&& source, share_options options = {}) {
   detail::require_share_options(options);

@@ -24,8 +24,8 @@ namespace detail {
 class shared_queue;
 class shared_request;
 
-/// Waits for permits of a shared governor. Parked, it is represented by a request, which outlives
-/// it if a grant is on its way when it leaves.
+/// Waits for permits of a shared governor. While parked, it is represented by a request, which
+/// outlives the wait if a grant is in flight when it leaves.
 class shared_wait : public simple_wait<shared_wait> {
  public:
   struct args {
@@ -53,7 +53,8 @@ class shared_wait : public simple_wait<shared_wait> {
   void leave() noexcept;
   void answered(fate how) noexcept;
 
-  // Not one beside the other: copied into a permit as one, they would wait for their stores.
+  // Deliberately not adjacent: a combined load into a permit would stall on the two separate
+  // stores.
   shared_governor* governor_;
   shared_request* request_ = nullptr;  // while it is armed
   std::int64_t weight_;
@@ -63,39 +64,41 @@ class shared_wait : public simple_wait<shared_wait> {
 }  // namespace detail
 
 /// As counting_governor, without a home: usable from any loop, and `try_acquire`, `release`,
-/// `resize` and `close` from any thread. Strictly first come, first served over all loops.
+/// `resize` and `close` from any thread. Strictly first come, first served across all loops.
 ///
-/// One atomic word holds the free units, and marks: somebody waits, somebody listens, it is closed.
+/// One atomic word holds the free units and three marks: has waiters, has idle callbacks, closed.
 /// Invariants:
-/// 1. While the mark `waits` is set, nobody takes units but the first in the queue, under the lock.
-///    Without marks nobody locks: an acquire is one compare-and-swap, a release one addition.
-/// 2. A release that finds a mark has given its units back before, and then takes the lock to see
-///    who may have them. Whoever sets `waits` looks at the units once more afterwards: so one of
-///    the two sees the other, and no unit lies idle while somebody waits.
-/// 3. A granted unit is out from the moment of the grant, also while the message that tells the
-///    waiter's loop is on its way. A waiter that leaves meanwhile gives it to the next in the queue
-///    at once; the message then arrives for nobody.
+/// 1. While the mark `waits` is set, only the first waiter in the queue gets units, under the lock.
+///    Without marks there is no locking: an acquire is one compare-and-swap, a release one
+///    addition.
+/// 2. A release adds its units first; if it then finds a mark, it takes the lock and grants them.
+///    The thread that sets `waits` checks the units once more afterwards: so one of the two sees
+///    the other, and no unit stays free while a waiter could take it.
+/// 3. A unit counts as held from the moment of the grant, also while the message to the waiter's
+///    loop is in flight. A waiter that leaves meanwhile passes it to the next in the queue at once;
+///    the message is then ignored.
 ///
-/// Lifetime: it outlives every call, also a release on another thread that has not returned yet.
-/// Cancels: a waiter leaves in O(1) and takes nothing, also while its grant is on its way. While a
-/// fiber of a real loop waits, that loop expects an answer of another thread, so a self-deadlock is
-/// found in a simulation only. Destroying it with units out, or while somebody waits, aborts with
-/// its name. Costs: parking takes one small block of the frame cache. A durable run may use only
-/// one that it made itself, outside of steps, and nobody else may use that: errc::not_journaled.
+/// Lifetime: it must outlive every call, also a release on another thread that has not returned
+/// yet. Cancels: a waiter leaves in O(1) and takes nothing, also while its grant is in flight.
+/// While a fiber of a real loop waits, that loop expects an answer from another thread, so a
+/// self-deadlock is detected only in a simulation. Destroying it while units are held or acquires
+/// wait aborts with its name. Costs: parking takes one small block of the frame cache. A durable
+/// run may use only a governor that it created itself, outside of steps, and only that run may use
+/// it: errc::not_journaled.
 class shared_governor final : private detail::permit_source {
  public:
   /// 0 <= capacity < 2^32, else errc::invalid_argument; 0 waits until resized.
   explicit shared_governor(std::int64_t capacity, const governor_options& options = {});
   ~shared_governor();
 
-  /// Waits for `weight` units (more than the capacity: for a resize). errc::governor_closed after
-  /// close(), errc::governor_full beyond max_waiting.
+  /// Waits for `weight` units; for more than the capacity, until a resize allows it.
+  /// errc::governor_closed after close(), errc::governor_full beyond max_waiting.
   detail::pending<detail::shared_wait> acquire(std::int64_t weight = 1) {
     if (weight < 1) [[unlikely]]
       refuse_weight(weight);
     return detail::pending<detail::shared_wait>({this, weight});
   }
-  /// At once or not at all; any thread.
+  /// Never waits; empty if the units cannot be granted at once. Any thread.
   std::optional<permit> try_acquire(std::int64_t weight = 1) {
     if (weight < 1) [[unlikely]]
       refuse_weight(weight);
@@ -109,24 +112,25 @@ class shared_governor final : private detail::permit_source {
     return with_timeout(d, acquire(weight));
   }
 
-  /// Growing hands out what is new; shrinking revokes nothing.
+  /// Growing grants the new units to waiters; shrinking revokes nothing.
   void resize(std::int64_t capacity);
-  /// Everybody who waits, and everybody later, gets errc::governor_closed.
+  /// All present and later acquires fail with errc::governor_closed.
   void close();
-  /// Calls `fn` each time nothing is active and nobody waits, on the thread of the last release.
+  /// Calls `fn` each time it becomes idle (no permit is held and no acquire waits), on the thread
+  /// of the last release.
   template <class F>
   void on_idle(F&& fn) {
     add_listener(std::make_unique<idle_function<std::decay_t<F>>>(std::forward<F>(fn)));
   }
 
-  // What the following say may have changed when they return.
+  // The following values may be outdated when the call returns.
 
   std::int64_t capacity() const;
-  /// Units that could be granted now, if nobody waited.
+  /// Units that are free, not counting claims of waiters.
   std::int64_t available() const;
-  /// Units that are out.
+  /// Units that are held.
   std::int64_t active() const;
-  /// Units that are waited for.
+  /// Units that waiters have requested.
   std::int64_t waiting() const;
   std::string_view name() const noexcept;
 
@@ -180,7 +184,8 @@ class shared_governor final : private detail::permit_source {
       refuse_here();
   }
   [[noreturn]] void refuse_here() const;
-  // What a run has made comes back to it: release_slowly refuses that elsewhere.
+  // Permits of a governor that a run created are released in that run; release_slowly refuses it
+  // elsewhere.
   std::uint32_t permit_home() const noexcept {
     return made_.serial() == 0 ? detail::home_anywhere : made_.serial();
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Simulation: the production scheduler on virtual time, under a seeded, replayable adversary.
 //
-// `run` runs a program once, `explore` runs it many times and looks for a run that fails, `replay`
-// repeats one exactly. A run depends on seed, strategy and program only.
+// `run` runs a program once, `explore` runs it many times to find a failing run, `replay` repeats
+// one exactly. A run depends on seed, strategy and program only.
 #pragma once
 
 #include <cstdint>
@@ -29,28 +29,28 @@ struct explore_options {
   std::int64_t runs = 1000;
   sim::strategy strategy = sim::random;
   std::uint64_t seed = 0;              // run i has seed + i
-  std::int64_t max_steps = 1'000'000;  // of one run; more is a livelock
+  std::int64_t max_steps = 1'000'000;  // per run; more is a livelock
   std::int64_t jobs = 1;               // processes
-  std::int64_t check_every = 100;      // so many seeds apart, one runs twice
+  std::int64_t check_every = 100;      // one in this many seeds runs twice
 };
 
-/// What `explore` found.
+/// The result of `explore`.
 class report {
  public:
   report() = default;
 
   bool ok() const noexcept { return ok_; }
-  /// Runs made, without those of shrinking and of the self-check.
+  /// Number of runs, without those for shrinking and the self-check.
   std::int64_t runs() const noexcept { return runs_; }
-  /// Failing runs: 0 or 1, because `explore` stops at the first.
+  /// Number of failing runs: 0 or 1, because `explore` stops at the first.
   std::int64_t failures() const noexcept { return failures_; }
-  /// True if dfs has made every run with at most so many preemptions.
+  /// True if dfs has covered every run up to its limit of preemptions.
   bool exhausted() const noexcept { return exhausted_; }
   /// Steps of fibers and deliveries of messages in all these runs.
   std::int64_t steps() const noexcept { return steps_; }
-  /// Of the failing run; `run` with it and the strategy fails again.
+  /// The seed of the failing run; `run` with it and the same strategy fails again.
   std::uint64_t seed() const noexcept { return trace_.seed(); }
-  /// Of the failing run, shrunk.
+  /// The trace of the failing run, shrunk.
   const sim::trace& trace() const noexcept { return trace_; }
   /// What failed; empty if nothing did.
   const std::string& message() const noexcept { return message_; }
@@ -76,7 +76,7 @@ class report {
 
 namespace detail {
 
-/// A program that can be run again and again, each time in a world of its own.
+/// A program that can be run repeatedly, each time in a new world.
 class program {
  public:
   program() = default;
@@ -94,7 +94,7 @@ class program_of final : public program {
   program_of(F& fn, std::source_location site) : fn_(fn), site_(site) {
     if (is_empty_callable(fn)) raise_empty_job();
   }
-  // By reference: what the callable keeps from one run to the next is its own affair.
+  // By reference: the callable may keep state from one run to the next.
   void run(sim::world& in) override {
     if constexpr (std::is_invocable_v<F&>) {
       (void)in.run([this] { return fn_(); }, site_);
@@ -111,8 +111,8 @@ class program_of final : public program {
 };
 
 sim::report explore(const sim::explore_options& options, program& what);
-/// Both worlds repeat: the first what a trace says, the second a seed whatever the environment
-/// says.
+/// Worlds that repeat a run: the first from a trace, the second from a seed, ignoring environment
+/// variables.
 sim::world make_replay(const sim::trace& trace);
 sim::world make_replay(std::uint64_t seed, sim::strategy strategy);
 
@@ -130,7 +130,7 @@ auto run(const sim::options& options, Op&& op,
 
 /// Runs the program `.runs` times, or until a run fails; the failing run is shrunk to fewer
 /// preemptions. `op` is a callable that makes an operation (it may take the sim::world& of its
-/// run). Never throws for what the program does; bad options are errc::invalid_argument.
+/// run). Errors of the program are reported, never thrown; bad options are errc::invalid_argument.
 template <class F>
   requires detail::simulated_program<F&>
 report explore(const explore_options& options, F&& op,
@@ -142,8 +142,8 @@ report explore(const explore_options& options, F&& op,
   return detail::explore(options, what);
 }
 
-/// Repeats a run exactly; returns and throws like `run`. A trace that does not fit the program any
-/// more: errc::trace_mismatch.
+/// Repeats a run exactly; returns and throws like `run`. A trace that no longer fits the program:
+/// errc::trace_mismatch.
 template <detail::simulated_program Op>
 auto replay(const sim::trace& trace, Op&& op,
             std::source_location site = std::source_location::current()) {

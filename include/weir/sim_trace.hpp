@@ -12,9 +12,9 @@
 
 namespace weir::sim {
 
-/// How the next thing to happen is chosen. A *preemption* is any choice but the first one, which is
-/// what production would do: go on with the fiber that runs, if its await was ready; else with what
-/// has been ready longest.
+/// How the next step is chosen. A *preemption* is any choice but the first, which is what
+/// production would do: continue the running fiber if its await was ready; else run what has been
+/// ready longest.
 struct strategy {
   enum class sort : std::uint8_t { fifo, random, pct, dfs };
   sort kind = sort::fifo;
@@ -22,13 +22,14 @@ struct strategy {
   friend bool operator==(const strategy&, const strategy&) = default;
 };
 
-/// In the order of production: always the first.
+/// Production order: always the first choice.
 inline constexpr strategy fifo{strategy::sort::fifo, 0};
-/// Any of them, each with the same chance; every await may give up the turn.
+/// Uniformly random; every await may give up the turn.
 inline constexpr strategy random{strategy::sort::random, 0};
 /// Probabilistic concurrency testing: fibers have random priorities, the highest one runs, and
 /// `depth - 1` times in a run the running one drops to the bottom. Finds a bug that needs `depth`
-/// ordered steps with a chance that hardly depends on the size of the program. At least 1.
+/// ordered steps with a probability that hardly depends on the size of the program. `depth` is at
+/// least 1.
 constexpr strategy pct(int depth) noexcept { return {strategy::sort::pct, depth}; }
 /// Every run with no preemption, then every run with one, up to `preemptions`. For `explore` only.
 constexpr strategy dfs(int preemptions) noexcept { return {strategy::sort::dfs, preemptions}; }
@@ -36,13 +37,13 @@ constexpr strategy dfs(int preemptions) noexcept { return {strategy::sort::dfs, 
 /// "fifo", "random", "pct(3)", "dfs(2)".
 std::string to_string(const strategy& s);
 
-/// What a run chose, in order: enough to repeat it exactly.
+/// The choices of a run, in order: enough to repeat it exactly.
 ///
 /// As text it is one line: `weir-trace 1 <strategy> seed=<seed> steps=<limit> : <choices>`, where
-/// the limit of steps is left out if there was none, and the choices are `3*14` (fourteen times the
+/// the step limit is omitted if there was none, and the choices are `3*14` (fourteen times the
 /// first of three), `2/3` (the third of three, counted from 0), `r1f` (a random number, in
-/// hexadecimal), `f` (an injected fault that struck) and `-7` (seven that did not). `?` in place of
-/// the choices: they are not known (the process died), and the seed decides.
+/// hexadecimal), `f` (a fault was injected) and `-7` (seven times it was not). `?` in place of the
+/// choices: they are not known (the process died), and the seed decides.
 class trace {
  public:
   /// One choice. `of` is the number of options, or one of the two marks below.
@@ -52,12 +53,12 @@ class trace {
     friend bool operator==(const choice&, const choice&) = default;
   };
   static constexpr std::uint32_t random_number = 0;  ///< `pick` is the number itself
-  static constexpr std::uint32_t fault = 1;          ///< `pick` is 1 if it struck
+  static constexpr std::uint32_t fault = 1;          ///< `pick` is 1 if the fault was injected
 
   trace() = default;
   trace(sim::strategy strategy, std::uint64_t seed, std::vector<choice> choices,
         std::int64_t max_steps = unbounded);
-  /// Of a run whose choices are not known.
+  /// The trace of a run whose choices are not known.
   static trace of_seed(sim::strategy strategy, std::uint64_t seed,
                        std::int64_t max_steps = unbounded);
 
@@ -67,7 +68,7 @@ class trace {
 
   const sim::strategy& strategy() const noexcept { return strategy_; }
   std::uint64_t seed() const noexcept { return seed_; }
-  /// The limit of steps of that run.
+  /// The step limit of that run.
   std::int64_t max_steps() const noexcept { return max_steps_; }
   const std::vector<choice>& choices() const noexcept { return choices_; }
   bool has_choices() const noexcept { return known_; }

@@ -55,7 +55,7 @@ class failure : public error {
 /// Several loops on one thread, on one virtual clock, with one seeded chooser and one disk.
 ///
 /// A world belongs to its thread. Its named loops live until they are crashed or the world ends;
-/// each `run` has a loop of its own ("main"), and time goes on from one `run` to the next.
+/// each `run` has its own loop ("main"), and time continues from one `run` to the next.
 class world {
  public:
   explicit world(const options& options = {});
@@ -63,8 +63,8 @@ class world {
   world& operator=(const world&) = delete;
   ~world();
 
-  /// Runs `op` (an operation, or a callable that takes this world and gives one) and everything on
-  /// the other loops until it has ended. Returns and throws like sim::run.
+  /// Runs `op` (an operation, or a callable that takes this world and returns one), and everything
+  /// on the other loops, until `op` has ended. Returns and throws like sim::run.
   template <detail::simulated_program Op>
   auto run(Op&& op, std::source_location site = std::source_location::current()) {
     if constexpr (detail::operation<Op>) {
@@ -74,24 +74,24 @@ class world {
     }
   }
 
-  /// The loop of that name; made if there is none, or if it was crashed.
+  /// The loop of that name; created if there is none or it was crashed.
   loop_ref loop(std::string_view name);
-  /// Ends a loop as if its process had died: its frames are destroyed (kind `evicted`) in a dead
-  /// world, where no call of weir reaches anything; nothing of it runs any more, no defer, no
-  /// catch. Messages on their way to it are refused, writes it has not synced are lost, its locks
-  /// are free. Not for the loop that is running, nor for "main": errc::invalid_argument.
+  /// Ends a loop as if its process had died: its frames are destroyed (kind `evicted`), calls of
+  /// weir by their destructors have no effect, and no other code of it runs, no defer, no catch.
+  /// Messages in flight to it are refused, its unsynced writes are lost, its locks are released.
+  /// The running loop and "main" cannot be crashed: errc::invalid_argument.
   void crash(std::string_view name);
-  /// What load_governor reads as the CPU pressure of the machine, in per cent; none at first.
+  /// The CPU pressure that load_governor reads, in per cent; initially none.
   void set_cpu_pressure(std::optional<double> percent) noexcept;
   /// Sets the wall clock (weir::wall_now) forward, or back by a negative `d`: a suspended machine,
-  /// a step of NTP. Virtual time itself goes on.
+  /// a step of NTP. Virtual time is not affected.
   void shift_wall_clock(duration d) noexcept;
   /// The disk of this world; its faults are off until set.
   simulated_disk& disk() noexcept;
 
  private:
   friend struct detail::world_maker;
-  /// The second parameter tells it from world({}).
+  /// The second parameter distinguishes it from world({}).
   world(std::unique_ptr<detail::simulation> core, detail::simulation*) noexcept;
 
   template <class Op>
@@ -107,8 +107,8 @@ class world {
   std::unique_ptr<detail::simulation> core_;
 };
 
-/// Must hold whenever it is reached. A false one is recorded, so that no `catch` hides it, and
-/// throws sim::failure (also outside a simulation).
+/// An invariant that must hold whenever it is reached. A violation is recorded, so that no `catch`
+/// hides it, and throws sim::failure (also outside a simulation).
 void always(std::string_view name, bool condition);
 /// Must hold at least once over all runs of `explore`. Does nothing outside a simulation.
 void sometimes(std::string_view name, bool condition);

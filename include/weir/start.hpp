@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// scope::start: a child that says when it is up.
+// scope::start: a child that reports when it is up.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ namespace weir {
 
 namespace detail {
 
-/// Waits until a child says that it has started, or ends. Cancelled, it cancels the child and waits
-/// for its end.
+/// Waits until a child reports that it has started, or ends. When cancelled, it cancels the child
+/// and waits for its end.
 class start_wait : public future_wait {
  public:
   using result = void;
@@ -31,8 +31,8 @@ class start_wait : public future_wait {
   bool leaving_ = false;
 };
 
-/// What the child says goes straight to whoever waits for it: the child may have ended, and its
-/// function with it, before the starter runs again.
+/// The reported value goes directly into the starter's wait: the child and its function may have
+/// ended before the starter runs again.
 template <class U>
 class value_wait : public start_wait {
  public:
@@ -40,7 +40,7 @@ class value_wait : public start_wait {
   std::optional<stored_t<U>> value;
 };
 
-/// The part of `started<U>` that does not depend on its type.
+/// The type-independent part of `started<U>`.
 class started_base {
  public:
   void bind(fiber& child) noexcept { child_ = &child; }
@@ -60,7 +60,7 @@ class started_base {
 template <class U>
 class started : public detail::started_base {
  public:
-  /// Lets the starter go on with `value`. A second call: errc::already_started.
+  /// Resumes the starter with `value`. A second call: errc::already_started.
   void operator()(U value) {
     claim();
     no_longer_starting();
@@ -113,7 +113,7 @@ struct started_arg<R (C::*)(started<U>&) const noexcept> {
   using type = U;
 };
 
-/// What the child runs: the function with the object it announces itself by.
+/// What the child runs: the function with its `started` object.
 template <class U, class F>
 struct start_job {
   explicit start_job(F f) : fn(std::move(f)) {}
@@ -122,10 +122,10 @@ struct start_job {
   started<U> up;
 };
 
-/// Why a child that was started has no value for its starter.
+/// Throws why a started child has no value for its starter.
 [[noreturn]] void rethrow_start_failure(fiber& child);
 
-/// The awaiter of run_start; gives the value, or throws why there is none.
+/// The awaiter of run_start; returns the value, or throws why there is none.
 template <class U>
 class start_await final : public value_wait<U> {
  public:

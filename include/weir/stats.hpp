@@ -8,19 +8,19 @@
 
 namespace weir {
 
-/// What happened in this process so far, in all its loops, also those that have ended.
+/// Counters of this process over all loops, including loops that have ended.
 ///
-/// Threads: any. Costs: whoever counts writes to its own memory and never waits; whoever reads adds
-/// up the counts of all threads. What a thread has just counted may be seen a moment later.
+/// Threads: any. Costs: counting writes to memory of the thread and never waits; reading adds up
+/// the counts of all threads. A recent count may become visible a moment later.
 class process_stats {
  public:
   /// How many events of the name `what` had this `object`; a `trace` counts `value`, `error` and
-  /// `cancelled`. Objects are told apart by their first 200 bytes.
+  /// `cancelled`. Objects are distinguished by their first 200 bytes.
   std::uint64_t counter(std::string_view object, std::string_view what) const;
-  /// How many cancellations of this kind were asked for (event `cancel`).
+  /// How many cancellations of this kind were requested (event `cancel`).
   std::uint64_t cancels(cancel_kind kind) const noexcept;
-  /// Events that counter() does not know of: each thread tells up to 700 pairs of object and name
-  /// apart, fewer if the texts are long.
+  /// Events that counter() does not include: each thread distinguishes up to 700 pairs of object
+  /// and name, fewer if the texts are long.
   std::uint64_t uncounted() const;
 };
 

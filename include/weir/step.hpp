@@ -44,7 +44,7 @@ struct step_call {
   }
 };
 
-/// Where step_key() comes from.
+/// The source of step_key().
 class step_source {
  public:
   virtual std::string key() = 0;
@@ -56,7 +56,7 @@ class step_source {
   ~step_source() = default;
 };
 
-/// A step outside of durable runs; its key is drawn when it is first asked for.
+/// A step outside durable runs; its key is generated when it is first requested.
 class plain_step final : public step_source {
  public:
   std::string key() override;
@@ -70,8 +70,8 @@ struct plain_step_region final : local_region_base {
   explicit plain_step_region(setup of);
 };
 
-/// Throws weir::terminal_error in place of an error of `encode`: the step was done, and another
-/// attempt would do it again.
+/// Throws weir::terminal_error in place of an error of `encode`: the step has run, and another
+/// attempt would repeat it.
 [[noreturn]] void raise_unrecordable();
 template <class T>
 std::string encode_result(const T& value) {
@@ -109,21 +109,22 @@ class step_body_of final : public step_body {
   F& fn_;
 };
 
-/// What an exception says.
+/// The message of an exception.
 std::string message_of(const std::exception_ptr& error);
-/// With which code the failure of a step is recorded: errc::terminal, unless the step misused weir.
+/// The code that is recorded for the failure of a step: errc::terminal, unless the step misused
+/// weir.
 errc code_of(const std::exception_ptr& error);
 
-/// The attempts of a step, wherever it runs: what is not worth another one, and what the error is
-/// when there is none left.
+/// The attempts of a step, inside or outside a run: which errors are not retried, and the error
+/// after the last attempt.
 class step_attempts {
  public:
-  /// `made` attempts have failed before.
+  /// `made` attempts failed before.
   step_attempts(const retry_options& options, std::int64_t made) : rules_(options), run_(rules_) {
     if (made > 0) run_.go_on_after(made);
   }
   void begin() { run_.begin_attempt(); }
-  /// How long to wait before the next attempt; negative: `out` is the result.
+  /// The delay before the next attempt; negative: `out` is the result.
   duration after_failure(outcome_base& out);
 
  private:
@@ -163,8 +164,8 @@ struct step_coroutine {
   }
 };
 
-/// Bad options are refused here, not when it runs; so is a budget of the run itself, because steps
-/// are not part of it.
+/// Rejects bad options before the step runs, and a budget that the run itself created, because
+/// steps run outside it.
 void check_step(const retry_options& given);
 
 template <class F>
@@ -183,14 +184,14 @@ auto make_step(command_kind kind, const char* what, std::string_view name, F&& f
 
 }  // namespace detail
 
-/// Does something once: what `fn` (a plain function or one that gives a task, without arguments)
-/// returns is recorded, and comes from the journal when the run is replayed.
+/// Runs `fn` (a plain function or one that returns a task, without arguments) and records its
+/// result; a replay reads the result from the journal.
 ///
-/// `fn` runs at least once, on the loop of the engine, outside of the run: it may use everything
-/// that is not the run's own. A weir::terminal_error is recorded and raised again; any other error
-/// is tried again as `.retry` says, and after the last attempt it is a terminal_error with its
-/// message. An attempt that a crash cut short is repeated and does not count.
-/// Outside of a durable run it just runs `fn`, by the same rules. In a step: errc::inside_step.
+/// `fn` runs at least once, on the loop of the engine, outside the run: it may use everything
+/// except the run's own objects. A weir::terminal_error is recorded and rethrown; any other error
+/// is retried by `.retry`, and after the last attempt it becomes a terminal_error with its message.
+/// An attempt that a crash interrupted is repeated and not counted. Outside a durable run it runs
+/// `fn` by the same rules. Inside a step: errc::inside_step.
 template <class F>
 auto step(std::string_view name, F&& fn, step_options options = {},
           std::source_location site = std::source_location::current()) {
@@ -198,19 +199,18 @@ auto step(std::string_view name, F&& fn, step_options options = {},
                            site);
 }
 
-/// In the body of a step: the key of the step, to hand to the service that is called, so that it
-/// does twice what is asked twice only once. The same for every attempt and after every crash,
-/// different for every other step of every run. Outside of durable runs it is the same for all
-/// attempts, and new for each step.
+/// In the body of a step: its idempotency key, to pass to the called service, so that a repeated
+/// request takes effect once. The same for every attempt and after every crash, different for every
+/// other step of every run. Outside durable runs it is the same for all attempts, and new for each
+/// step.
 ///
 /// Requires: the fiber of the body, or its children on the same loop; pass the text to other
 /// threads
 /// (`blocking`, `on`). Elsewhere errc::not_durable.
 std::string step_key();
 
-/// As step, for what must not be done twice: if a crash leaves it unknown whether `fn` was done, it
-/// is not run again, and the error is errc::outcome_unknown. By default an error is not tried again
-/// either.
+/// As step, but at most once: if a crash leaves unknown whether `fn` ran, it is not run again, and
+/// the error is errc::outcome_unknown. By default errors are not retried either.
 template <class F>
 auto step_once(std::string_view name, F&& fn, step_options options = {.retry = {.attempts = 1}},
                std::source_location site = std::source_location::current()) {

@@ -41,13 +41,13 @@ class next_wait_of;
 template <class S>
 class close_wait;
 
-/// Waits for the end of a child; observes nothing.
+/// Waits for the end of a child; does not observe its result.
 task<> wait_until_settled(core_ref child);
-/// `c` waits for the end of `rest`, if there is any.
+/// Makes `c` wait for the end of `rest`, if it is set.
 void join_later(closing& c, core_ref rest);
 
-/// The strand of a generator function and the place where its values appear. Its frame refers to
-/// it, and it owns the frame.
+/// The strand of a generator function and the slot of its values. Its frame refers to it, and it
+/// owns the frame.
 template <class T>
 struct generator_of final : generator_base {
   generator_of() noexcept = default;
@@ -60,7 +60,7 @@ struct generator_of final : generator_base {
   bool may_move = false;
 };
 
-/// Ends the await of a co_yield: control goes to the consumer.
+/// The await of a co_yield: control goes to the consumer.
 struct yield_await {
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<>) const noexcept {}
@@ -89,7 +89,7 @@ struct generator_promise : promise_base {
   {
     return hand_over(v, true);
   }
-  // The same, but not of braces.
+  // The same, but rejects braces.
   template <class U>
     requires(destroyed_twice<T> && std::same_as<std::remove_cvref_t<U>, T>)
   yield_await yield_value(U&& v) noexcept {
@@ -165,14 +165,14 @@ class generator_stage {
   generator_of<T>* self_;
 };
 
-/// Runs a task beside the coroutine that waits for its end: what a stage must await. The task owns
-/// what it uses, because what is left of it may outlive the stage.
+/// Runs a task that a stage must await, concurrently with the pull. The task owns what it uses,
+/// because it may outlive the stage.
 class task_leaf {
  public:
   explicit task_leaf(task<> t);
   task_leaf(task_leaf&& other) noexcept : self_(std::exchange(other.self_, nullptr)) {}
   ~task_leaf() { (void)drop(); }
-  /// Cleanup: nobody who gives up a pull cuts it off.
+  /// For cleanup: giving up a pull does not interrupt it.
   static std::unique_ptr<task_leaf> shielded(task<> t);
   /// pending, or end. Throws its error, once.
   pull poll(composite& owner) {
@@ -181,7 +181,7 @@ class task_leaf {
   }
   unsigned stand_down() noexcept { return self_->stand_down(); }
   void describe(dump_line& line) const { self_->describe(line); }
-  /// It is not needed any more: what is left to be awaited goes to `c`.
+  /// Drops the task; if it must still be awaited, adds it to `c`.
   void shut(closing& c) { join_later(c, drop()); }
 
  private:
@@ -192,9 +192,9 @@ class task_leaf {
   generator_base* self_;
 };
 
-/// Awaits all of them, and then throws the first error of any.
+/// Awaits all tasks, then throws the first error.
 task<> run_closing(std::vector<task<>> rest);
-/// Awaits what has been begun already.
+/// Awaits a closing that has already started.
 task<> finish_closing(std::unique_ptr<task_leaf> begun);
 [[noreturn]] void raise_stream_busy();
 [[noreturn]] void fatal_stream_pulled() noexcept;
@@ -206,15 +206,15 @@ void tell_cleanup(const char* event) noexcept;
 
 }  // namespace detail
 
-/// A stream: values that come when they are asked for, one at a time. Cold: nothing happens before
-/// the first `next()`, and nothing while none is pending. No hidden buffer.
+/// A stream: values produced on demand, one at a time. Cold: it does nothing before the first
+/// `next()` or while none is pending. No hidden buffer.
 ///
-/// `next()` gives the next value, or nothing at the end. One at a time (errc::stream_busy). An
-/// error ends the stream: it is thrown once, after which the stream is empty. Cancelling a pending
-/// `next()` pauses the stream, and no value is lost; see weir::stream.
+/// `next()` returns the next value, or an empty optional at the end. One at a time
+/// (errc::stream_busy). An error ends the stream: it is thrown once, after which the stream is
+/// empty. Cancelling a pending `next()` pauses the stream, and no value is lost; see weir::stream.
 /// `close()` ends it early and awaits its cleanup. Destroying it does the same without waiting;
-/// cleanup that would have to wait is then the event `cleanup_skipped`.
-/// It may be moved until its first pull. Threads: home loop only.
+/// cleanup that would have to wait is skipped (event `cleanup_skipped`). It may be moved until its
+/// first pull. Threads: home loop only.
 template <class S>
 class pipeline {
  public:
@@ -230,7 +230,7 @@ class pipeline {
 
   [[nodiscard]] auto next() { return detail::pending<detail::next_wait_of<S>>({this}); }
   /// As next(), for at most `d`: a next_result says whether there is an item, the stream has ended,
-  /// or the time is over. In weir/next_result.hpp.
+  /// or the pull timed out. In weir/next_result.hpp.
   template <class Rep, class Period>
   [[nodiscard]] auto next_for(std::chrono::duration<Rep, Period> d);
   task<> close() { co_await shield(detail::pending<detail::close_wait<S>>({this})); }
@@ -256,7 +256,7 @@ class pipeline {
            : phase_ == phase::closing ? extra_->closer->stand_down()
                                       : 0;
   }
-  /// It ends for good, as a part of another stream.
+  /// Closes it permanently, as a part of another stream.
   void shut(detail::closing& c) {
     if (phase_ <= phase::quieting) {
       stage_.shut(c);
@@ -265,7 +265,7 @@ class pipeline {
     }
     phase_ = phase::ended;
   }
-  /// Closes it, by and by: pending, or end. Throws what its cleanup throws.
+  /// Closes it step by step: pending, or end. Throws what its cleanup throws.
   detail::pull poll_close(detail::composite& owner) {
     if (phase_ == phase::open) phase_ = phase::quieting;
     return poll_closing(owner);
@@ -279,7 +279,7 @@ class pipeline {
   friend class detail::next_wait_of<S>;
   friend class detail::close_wait<S>;
   using pull = detail::pull;
-  // quieting: at its end, but a part of it may still be pending
+  // quieting: ended, but a part of it may still be pending
   enum class phase : std::uint8_t { open, quieting, closing, ended };
 
   static void end_pull(detail::pull_wait& w) noexcept {
@@ -322,7 +322,7 @@ class pipeline {
     pulled_by_ = nullptr;
     if (extra_ != nullptr) wake_closes();
   }
-  // Pulls and closes go one by one. A next() behind a close() is at the end; a close() waits.
+  // Pulls and closes run one at a time. A next() after a close() is at the end; a close() waits.
   bool being_closed() const noexcept { return extra_ != nullptr && extra_->closed_by != nullptr; }
   bool has_unread() const noexcept { return extra_ != nullptr && extra_->unread.has_value(); }
   bool may_close(const detail::pull_wait& w) const noexcept {
@@ -337,13 +337,13 @@ class pipeline {
     for (detail::arm_link* waits : std::exchange(extra_->close_waits, {}))
       waits->owner->arm_completed(*waits);
   }
-  /// What most streams never need.
+  /// State that few streams need.
   struct rare {
-    std::exception_ptr error;          // to be thrown when everything is closed
-    std::optional<value_type> unread;  // found by a pull that was cancelled meanwhile
+    std::exception_ptr error;          // thrown when everything is closed
+    std::optional<value_type> unread;  // found by a pull that was then cancelled
     std::unique_ptr<detail::task_leaf> closer;
-    detail::pull_wait* closed_by = nullptr;      // the close() that is at work
-    std::vector<detail::arm_link*> close_waits;  // each close() that waits for a pull or for it
+    detail::pull_wait* closed_by = nullptr;      // the close() that is running
+    std::vector<detail::arm_link*> close_waits;  // each close() waiting for a pull or close()
     detail::turn_slot turn;                      // of the pull that is pending
   };
   rare& extra() {
@@ -397,8 +397,9 @@ class next_wait_of : public pull_wait {
   result take() {
     let_go();
     rethrow();
-    // By its parts: g++-12 moves a small optional with one wide load right after value and flag
-    // were stored apart, which no processor forwards, and that cost more than the rest of `next`.
+    // Value and flag separately: g++-12 moves a small optional with one wide load right after the
+    // two were stored separately; no processor forwards such stores, and that cost more than the
+    // rest of `next`.
     if (!value_) [[unlikely]]
       return std::nullopt;
     return result(std::move(*value_));
@@ -458,7 +459,7 @@ class next_wait_of : public pull_wait {
       tell_suppressed(std::current_exception());
     }
   }
-  // One that waits beside another is refused, but on a turn of its own.
+  // A second concurrent pull is refused, but on its own turn.
   turn_slot& own_turn() override {
     turn_slot& turn = of_->extra().turn;
     return spare_.is_of(*this) || !(turn.is_free() || turn.is_of(*this)) ? spare_ : turn;
@@ -486,7 +487,7 @@ class close_wait : public pull_wait {
   pull poll_stages() override {
     if (!of_->may_close(*this)) {
       const pull answer = wait_for_another();
-      // Here and not in close(): another one may have begun before this has its turn.
+      // Here and not in close(): another pull may have started before this wait starts.
       if (pull_wait* pending = of_->pulled_by_) of_->end_pull(*pending);
       return answer;
     }
@@ -523,19 +524,20 @@ class close_wait : public pull_wait {
 
 }  // namespace detail
 
-/// What a generator function returns: a coroutine that may `co_yield` values and `co_await`.
+/// The return type of a generator function: a coroutine that may `co_yield` values and `co_await`.
 ///
 /// It runs in the fiber of its consumer, on demand. If a pending `next()` is cancelled (a race was
 /// lost, a limit passed), the wait that the generator is parked on is withdrawn and started again
 /// by the following `next()`; a sleep keeps its absolute time. A wait that cannot be withdrawn
 /// without effect ends the generator instead, and the following `next()` throws
-/// errc::stream_interrupted: whatever started a fiber (with_scope, settle, race or with_timeout
-/// over tasks) or waits for an agent, a thread or another loop. When a `next()` ends with a value,
-/// such a wait of a generator beside stays in flight, and the following `next()` attaches to it; it
-/// ends with the stream, and what is left of it is joined by the scope of the pull. A wait for a
-/// permit, a lock, room or an item keeps its place in the line; what it gets while nobody pulls
-/// stays with the generator, or is given back with the stream. Ending early destroys the generator
-/// at its co_yield, innermost frame first. A lambda's closure must outlive the stream.
+/// errc::stream_interrupted: this applies to waits that started a fiber (with_scope, settle, race
+/// or with_timeout over tasks) or wait for an agent, a thread or another loop. If a `next()` ends
+/// with a value while another generator of the pipeline is in such a wait, the wait stays in flight
+/// and the following `next()` attaches to it; it ends with the stream, and the scope of the pull
+/// joins the rest. A wait for a permit, a lock, room or an item keeps its place in the queue; what
+/// it receives while no pull is pending stays with the generator, or is returned when the stream
+/// ends. Ending early destroys the generator at its co_yield, innermost frame first. A lambda's
+/// closure must outlive the stream.
 template <class T>
 class [[nodiscard]] stream : public pipeline<detail::generator_stage<T>> {
   static_assert(std::is_object_v<T>, "weir::stream<T>: T is an object type");
@@ -568,7 +570,7 @@ struct stage_type<stream<T>> {
 template <class T>
 struct stage_type<any_stream<T>>;
 
-/// The stage of a stream of any kind.
+/// The stage type of any stream.
 template <class P>
 using stage_of = typename stage_type<std::remove_cvref_t<P>>::type;
 

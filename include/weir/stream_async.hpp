@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Streams that do several things at once: map_async, map_async_unordered, buffered, limit. Each
-// takes a number or a governor; a permit is held from the pull until the value is taken.
+// Concurrent stream stages: map_async, map_async_unordered, buffered, limit. Each takes a number or
+// a governor; a permit is held from the pull until the value is taken.
 #pragma once
 
 #include <concepts>
@@ -23,7 +23,7 @@ namespace weir {
 
 namespace detail {
 
-/// A number as a governor of its own; a governor as a reference to it.
+/// A number as its own governor; a governor as a reference to it.
 inline governor_user<counting_governor> permits_of(std::int64_t limit) {
   return governor_user<counting_governor>(
       std::make_shared<counting_governor>(limit, governor_options{.name = "stream"}));
@@ -36,7 +36,7 @@ template <class G>
 concept permits = std::integral<std::remove_cvref_t<G>> || governor<std::remove_cvref_t<G>> ||
                   std::is_same_v<std::remove_cvref_t<G>, unbounded_t>;
 
-/// A governor counts to 2^32 - 1; "unbounded" is that.
+/// The maximum of a governor is 2^32 - 1, which "unbounded" means here.
 template <class G>
 auto permits_from(G&& g) {
   if constexpr (std::is_same_v<std::remove_cvref_t<G>, unbounded_t>) {
@@ -51,7 +51,7 @@ auto permits_from(G&& g) {
 template <class G>
 using permits_t = decltype(permits_from(std::declval<G>()));
 
-/// What a concurrent callback gives, directly or by an operation; `unit` for void.
+/// The result of a concurrent callback, direct or of the operation it returns; `unit` for void.
 template <class Made>
 struct async_result {
   using type = std::remove_cvref_t<Made>;
@@ -63,7 +63,7 @@ struct async_result<Made> {
 template <class F, class T>
 using async_value = unit_or<typename async_result<std::invoke_result_t<F&, T>>::type>;
 
-/// Work on one item: its place among the others, and its permit.
+/// Work on one item: its place in the order, and its permit.
 template <class V>
 struct async_slot {
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
@@ -106,7 +106,7 @@ task<> call_async(F& fn, T item, std::optional<V>& value) {
   co_return;
 }
 
-/// In order: an error comes in its place, and what is behind it is cancelled at once.
+/// In order: an error arrives in its place, and later items are cancelled at once.
 template <class S, class G, class F>
 class map_async_state : public pump_base {
   using item = value_of<S>;
@@ -202,7 +202,7 @@ class map_async_state : public pump_base {
   bool fed_ = false;
 };
 
-/// In order of completion: an error comes at once and ends everything else.
+/// In order of completion: an error arrives at once and cancels everything else.
 template <class S, class G, class F>
 class map_unordered_state : public pump_base {
   using item = value_of<S>;
@@ -406,23 +406,23 @@ class buffered_stage : public pump_stage<buffered_state<S, G>> {
 
 }  // namespace detail
 
-/// `fn(item)` for several items at once, results in order. An error arrives in its place: what is
-/// behind it is cancelled at once, earlier results still arrive.
+/// `fn(item)` for several items at once, results in order. An error arrives in its place: later
+/// items are cancelled at once, earlier results still arrive.
 template <detail::permits G, class F>
 auto map_async(G&& g, F fn) {
   return detail::stage_op<detail::map_async_stage, detail::permits_t<G>, F>(
       detail::permits_from(std::forward<G>(g)), std::move(fn));
 }
-/// The same, results in order of completion. An error arrives at once, when everything else is
+/// The same, results in order of completion. An error arrives as soon as everything else is
 /// cancelled and joined.
 template <detail::permits G, class F>
 auto map_async_unordered(G&& g, F fn) {
   return detail::stage_op<detail::map_unordered_stage, detail::permits_t<G>, F>(
       detail::permits_from(std::forward<G>(g)), std::move(fn));
 }
-/// Pulls ahead of the consumer, as far as there are permits. `prepopulate`: starts at once, as a
-/// child of the scope around the running code or of the service that runs it (outside a fiber:
-/// errc::no_current_fiber), not with the first pull.
+/// Pulls ahead of the consumer while there are permits. `prepopulate`: starts at once instead of at
+/// the first pull, as a child of the enclosing scope or of the service that runs the code (outside
+/// a fiber: errc::no_current_fiber).
 template <detail::permits G>
 auto buffered(G&& g, bool prepopulate = false) {
   return detail::stage_op<detail::buffered_stage, detail::permits_t<G>, bool>(
@@ -487,7 +487,7 @@ auto with_permits(G&& g, F fn, Sink sink) {
                                                         std::move(fn), std::move(sink));
 }
 
-/// Asks a predicate and keeps the item if it held.
+/// Calls a predicate and keeps the item if it is true.
 template <class P>
 struct keep_if {
   P predicate;
@@ -549,7 +549,7 @@ auto none_of(F fn, G&& g) {
   return detail::with_permits<detail::map_unordered_stage>(std::forward<G>(g), std::move(fn),
                                                            none_of(detail::is_true{}));
 }
-/// The first in source order.
+/// The first match in source order.
 template <class F, detail::permits G>
 auto find(F fn, G&& g) {
   return detail::with_permits<detail::map_async_stage>(

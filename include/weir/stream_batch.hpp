@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Several items as one: chunks, ready_chunks, sliding, group_by; and limits in time: throttle,
-// timeout_each.
+// Batches: chunks, ready_chunks, sliding, group_by; and time limits: throttle, timeout_each.
 #pragma once
 
 #include <chrono>
@@ -53,7 +52,7 @@ class chunks_stage : public stage_over<S> {
   bool ended_ = false;
 };
 
-/// Also gives what it has when the first item of the chunk is `limit` old.
+/// Also emits an incomplete chunk when its first item is `limit` old.
 template <class S, class N, class D>
 class timed_chunks_stage : public stage_over<S> {
  public:
@@ -232,14 +231,14 @@ class timeout_each_stage : public stage_over<S> {
           static_cast<std::uint64_t>(saturating_add(now(), limit_).time_since_epoch().count()));
     const pull answer = this->source_.poll(out, owner);
     if (answer == pull::value || answer == pull::end) {
-      (void)timer_.stand_down();  // the next item has a limit of its own; a sleep ends at once
+      (void)timer_.stand_down();  // the next item has its own limit; a sleep ends at once
       timer_.drop();
       return answer;
     }
     if (timer_.poll(owner)) raise_item_timeout(limit_);
     return answer;
   }
-  // The limit is for one pull: the next one begins with a new timer.
+  // The limit applies to one pull: the next pull starts a new timer.
   unsigned stand_down() noexcept {
     (void)timer_.stand_down();
     timer_.drop();
@@ -258,14 +257,14 @@ class timeout_each_stage : public stage_over<S> {
 inline auto chunks(std::int64_t size) {
   return detail::stage_op<detail::chunks_stage, std::int64_t>(detail::require_size(size, "chunks"));
 }
-/// The same, and what there is when the first item of a chunk is `limit` old.
+/// The same, but also emits an incomplete chunk when its first item is `limit` old.
 template <class Rep, class Period>
 auto chunks(std::int64_t size, std::chrono::duration<Rep, Period> limit) {
   return detail::stage_op<detail::timed_chunks_stage, std::int64_t, duration>(
       detail::require_size(size, "chunks"),
       detail::require_length(detail::saturating_cast(limit), "chunks"));
 }
-/// What is there without waiting, at least one item and at most `size`.
+/// The items available without waiting, at least one and at most `size`.
 inline auto ready_chunks(std::int64_t size) {
   return detail::stage_op<detail::ready_chunks_stage, std::int64_t>(
       detail::require_size(size, "ready_chunks"));
@@ -275,18 +274,18 @@ inline auto sliding(std::int64_t size) {
   return detail::stage_op<detail::sliding_stage, std::int64_t>(
       detail::require_size(size, "sliding"));
 }
-/// Pairs of a key and the items of one run with that key.
+/// Pairs of a key and the consecutive items with that key.
 template <class F>
 auto group_by(F fn) {
   return detail::stage_op<detail::group_by_stage, F>(std::move(fn));
 }
-/// Passes an item, then drops those of the next `length`; the event `throttled` counts them.
+/// Passes an item, then drops items for `length`; the event `throttled` counts them.
 template <class Rep, class Period>
 auto throttle(std::chrono::duration<Rep, Period> length) {
   return detail::stage_op<detail::throttle_stage, duration>(
       detail::require_length(detail::saturating_cast(length), "throttle"));
 }
-/// timeout_error if an item takes longer than `limit` from when it was asked for.
+/// timeout_error if a pull takes longer than `limit`.
 template <class Rep, class Period>
 auto timeout_each(std::chrono::duration<Rep, Period> limit) {
   return detail::stage_op<detail::timeout_each_stage, duration>(

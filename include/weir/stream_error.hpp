@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a stream does about errors and at its end: catch_with, retry_stream, finally.
+// Errors and cleanup of streams: catch_with, retry_stream, finally.
 #pragma once
 
 #include <exception>
@@ -54,16 +54,16 @@ class catch_with_stage {
   std::optional<inner> inner_;
 };
 
-/// Whether a stream that failed is to be made anew, and after how long.
+/// Decides whether a failed stream is created again, and after which delay.
 class stream_retry {
  public:
   explicit stream_retry(const retry_options& options);
   stream_retry(stream_retry&&) noexcept;
   ~stream_retry();
   void begin_attempt();
-  /// The wait before the next attempt; throws the error if there is none.
+  /// The delay before the next attempt; throws the error if there is none.
   duration after_failure(std::exception_ptr error, retry_question ask, void* predicate);
-  /// An item has come: the attempts are counted anew, unless the options say otherwise.
+  /// An item was delivered: resets the count of attempts, unless the options say otherwise.
   void delivered() noexcept;
 
  private:
@@ -71,7 +71,7 @@ class stream_retry {
   std::unique_ptr<state> state_;
 };
 
-/// Everything is worth another attempt.
+/// Retries every error.
 struct retry_always {
   static retry_question question() noexcept { return nullptr; }
 };
@@ -158,7 +158,7 @@ class finally_stage {
   finally_stage(finally_stage&& other)
       : source_(std::move(other.source_)), cleanup_(std::move(other.cleanup_)) {}
   ~finally_stage() {
-    if (leaf_ != nullptr) tell_cleanup("cleanup_skipped");  // what is left of it
+    if (leaf_ != nullptr) tell_cleanup("cleanup_skipped");  // the rest of it
     if (cleanup_ == nullptr || !begun_) return;
     source_.reset();  // innermost first
     run_now();
@@ -222,7 +222,7 @@ class finally_stage {
     leaf_.reset();
     return true;
   }
-  // The function outlives its task, also if the stage does not.
+  // The function outlives its task, even if the stage does not.
   static task<> run_kept(entry_ptr, task<> rest) { co_await std::move(rest); }
   static task<> run_later(entry_ptr cleanup) {
     outcome<void> how;
@@ -252,13 +252,14 @@ class finally_stage {
 
 }  // namespace detail
 
-/// After an error, the items of the stream that `fn(exception_ptr)` gives.
+/// After an error, continues with the stream that `fn(exception_ptr)` returns.
 template <class F>
 auto catch_with(F fn) {
   return detail::stage_op<detail::catch_with_stage, F>(std::move(fn));
 }
-/// The items of the stream that `fn()` makes; after an error it is made anew, as `retry(options)`
-/// says. An item that came through resets the count of attempts, unless `.reset_on_item` is false.
+/// The items of the stream that `fn()` returns; after an error `fn` is called again, as by
+/// `retry(options)`. A delivered item resets the count of attempts, unless `.reset_on_item` is
+/// false.
 template <class F>
 class [[nodiscard]] retry_stream : public pipeline<detail::retry_stage<F>> {
   using stage = detail::retry_stage<F>;
@@ -266,7 +267,7 @@ class [[nodiscard]] retry_stream : public pipeline<detail::retry_stage<F>> {
  public:
   explicit retry_stream(F fn, retry_options options = {})
       : pipeline<stage>(stage(std::move(fn), detail::stream_retry(options), {})) {}
-  /// `retry_stream(fn, options).when(predicate)`: the predicate is asked as that of `retry`.
+  /// `retry_stream(fn, options).when(predicate)`: the predicate works as in `retry`.
   template <class P>
   auto when(P predicate) && {
     static_assert(std::is_invocable_r_v<retry_decision, P&, const std::exception_ptr&>,
@@ -282,8 +283,9 @@ struct detail::stage_type<retry_stream<F>> {
 };
 
 /// `stream | finally(fn)`: `fn`, plain or a task, runs once when the stream ends, fails or is
-/// closed, after everything below it; not if nothing was ever pulled. A task is awaited by `next`,
-/// `close` and sinks; if the stream is only destroyed, it is not run: event `cleanup_skipped`.
+/// closed, after everything upstream; not if nothing was ever pulled. A task is awaited by `next`,
+/// `close` and sinks; if the stream is destroyed early without `close`, it does not run: event
+/// `cleanup_skipped`.
 template <detail::any_pipeline P, class F>
 auto operator|(P&& source, finally<F> last) {
   return detail::make_pipeline(detail::finally_stage<detail::stage_of<P>, F>(

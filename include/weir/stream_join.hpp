@@ -17,7 +17,7 @@ namespace weir {
 
 namespace detail {
 
-/// A stream inside another one: closed when it has ended, before its owner goes on.
+/// A stream inside another one: closed when it has ended, before its owner continues.
 template <class P>
 using inner_stream = weir::pipeline<stage_of<P>>;
 
@@ -86,7 +86,7 @@ class switch_map_stage : public stage_over<S> {
       : stage_over<S>(std::move(other)), fn_(std::move(other.fn_)) {}
   pull poll(std::optional<value_type>& out, composite& owner) {
     for (;;) {
-      if (leaving_) {  // the inner stream that was left is closed first
+      if (leaving_) {  // the previous inner stream is closed first
         if (inner_->poll_close(owner) != pull::end) return pull::pending;
         inner_.reset();
         leaving_ = false;
@@ -134,7 +134,7 @@ class switch_map_stage : public stage_over<S> {
 
 // ------------------------------------------------------------------ several streams
 
-/// One of several that are waited for: those that have ended are left out.
+/// The dump line of a stage over several streams: those that have ended are omitted.
 template <class Part>
 void describe_part(dump_line& line, const char*& before, const Part& one) {
   if (one.has_ended()) return;
@@ -143,13 +143,13 @@ void describe_part(dump_line& line, const char*& before, const Part& one) {
   before = ", ";
 }
 
-/// Calls `fn` for each stream of a tuple, in order, until it answers false.
+/// Calls `fn` for each stream of a tuple, in order, until it returns false.
 template <class Tuple, class F>
 bool each_of(Tuple& streams, F&& fn) {
   return std::apply([&](auto&... one) { return (fn(one) && ...); }, streams);
 }
 
-/// What the stages over several streams have in common. Each is closed when it has ended.
+/// The common part of stages over several streams. Each stream is closed when it has ended.
 template <class... S>
 class stage_over_all {
  public:
@@ -216,7 +216,7 @@ class merge_stage : public stage_over_all<First, Rest...> {
   using value_type = value_of<First>;
   static constexpr bool leaves_pending = true;
   using stage_over_all<First, Rest...>::stage_over_all;
-  // Begins behind the one that gave the last item, so that nobody is kept out.
+  // Starts after the stream that gave the last item, so that none starves.
   pull poll(std::optional<value_type>& out, composite& owner) {
     bool again = false;
     for (int round = 0; round < 2; ++round) {
@@ -312,7 +312,7 @@ class combine_latest_stage : public stage_over_all<S...> {
         ended = answer == pull::end;
         hopeless = hopeless || (ended && !latest);
       };
-      // Begins behind the one that gave the last item, as merge does.
+      // Starts after the stream that gave the last item, as merge does.
       const std::size_t first = next_;
       const auto from_to = [&](std::size_t begin, std::size_t end) {
         ((I >= begin && I < end ? one(std::get<I>(this->sources_), std::get<I>(latest_), I)
@@ -481,55 +481,56 @@ class take_until_stage : public stage_over<S> {
 
 }  // namespace detail
 
-/// The items of the streams that `fn` makes of the items, one stream after the other.
+/// Maps each item to a stream by `fn` and concatenates them.
 template <class F>
 auto flat_map(F fn) {
   return detail::stage_op<detail::flat_map_stage, F>(std::move(fn));
 }
-/// A stream of streams as one.
+/// Concatenates a stream of streams.
 inline auto flatten() { return flat_map(detail::identity_fn{}); }
-/// As flat_map, but each item ends the stream of the one before.
+/// As flat_map, but each new item ends the stream of the previous one.
 template <class F>
 auto switch_map(F fn) {
   return detail::stage_op<detail::switch_map_stage, F>(std::move(fn));
 }
-/// Until `op` has ended (which is started with the first pull); its error is the stream's.
+/// Ends when `op`, which starts with the first pull, has ended; its error is the stream's.
 template <detail::operation Op>
 auto take_until(Op op) {
   return detail::stage_op<detail::take_until_stage, Op>(std::move(op));
 }
 
-/// One after the other.
+/// Concatenates streams.
 template <detail::any_pipeline... P>
 auto concat(P&&... streams) {
   return detail::make_pipeline(detail::concat_stage<detail::stage_of<P>...>(
       detail::stage_from(std::forward<P>(streams))...));
 }
-/// All at once, each item when it comes; ends when all have. The first error closes the others.
+/// Merges streams in order of arrival; ends when all have ended. The first error closes the others.
 template <detail::any_pipeline... P>
 auto merge(P&&... streams) {
   return detail::make_pipeline(
       detail::merge_stage<detail::stage_of<P>...>(detail::stage_from(std::forward<P>(streams))...));
 }
-/// Tuples of the first items, the second items, ...; ends with the first that does.
+/// Tuples of the first items, the second items, ...; ends when the first of the streams ends.
 template <detail::any_pipeline... P>
 auto zip(P&&... streams) {
   return detail::make_pipeline(
       detail::zip_stage<detail::stage_of<P>...>(detail::stage_from(std::forward<P>(streams))...));
 }
-/// A tuple of the latest items for each new one, once there is one of each; ends when all have.
+/// A tuple of the latest items for each new item, once each stream has one; ends when all have
+/// ended.
 template <detail::any_pipeline... P>
 auto combine_latest(P&&... streams) {
   return detail::make_pipeline(detail::combine_latest_stage<detail::stage_of<P>...>(
       detail::stage_from(std::forward<P>(streams))...));
 }
-/// The stream that is the first to give an item or to end; the others are closed.
+/// The first stream to yield an item or to end; the others are closed.
 template <detail::any_pipeline... P>
 auto race_streams(P&&... streams) {
   return detail::make_pipeline(detail::race_streams_stage<detail::stage_of<P>...>(
       detail::stage_from(std::forward<P>(streams))...));
 }
-/// Tuples of each item and the latest one of `other`, once that has one.
+/// Tuples of each item and the latest item of `other`, once `other` has one.
 template <detail::any_pipeline P>
 auto with_latest_from(P&& other) {
   return detail::stage_op<detail::with_latest_stage, detail::stage_of<P>>(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Streams that do not wait for their consumer: buffer, conflate, sample, debounce, delay. Each is
-// pulled by a child of the consumer's scope from the first `next()` on.
+// Stages that run ahead of their consumer: buffer, conflate, sample, debounce, delay. From the
+// first `next()` on, a child of the consumer's scope pulls the source.
 #pragma once
 
 #include <chrono>
@@ -22,11 +22,11 @@ namespace weir {
 
 namespace detail {
 
-/// The event `dropped`: so many items were dropped by a stage.
+/// The event `dropped`: a stage dropped `count` items.
 void tell_dropped(const char* object, std::uint64_t count) noexcept;
 overflow require_buffer_policy(overflow policy);
 
-/// What the rate stages have in common: the child gives each item to `State::arrived(item)`, the
+/// The common part of the rate stages: the child gives each item to `State::arrived(item)`, the
 /// stage asks `State::give(out, owner)`.
 template <class S, class State>
 class rate_state : public pump_base {
@@ -66,7 +66,8 @@ class rate_state : public pump_base {
   weir::pipeline<S> source;
 
  protected:
-  /// Whether `at` has come; if not, `owner` is told then, or when there is news.
+  /// Whether `at` has passed; if not, `owner` is notified then, or when an item arrives or the
+  /// child ends.
   bool due(time_point at, composite& owner) {
     if (now() >= at) {
       timer_.stand_down();
@@ -104,7 +105,7 @@ class buffer_state : public rate_state<S, buffer_state<S>> {
       : rate_state<S, buffer_state<S>>(std::move(stage)),
         capacity_(static_cast<std::size_t>(capacity)),
         policy_(policy) {}
-  /// With `wait`, nothing is pulled that there is no room for.
+  /// With `wait`, the child pulls only when there is room.
   auto room() {
     if (policy_ != overflow::wait || kept_.size() < capacity_) {
       room_.set();
@@ -151,7 +152,7 @@ class conflate_state : public rate_state<S, conflate_state<S, F>> {
   void arrived(value_of<S>&& item) {
     if (kept_) {
       value_of<S> before = std::move(*kept_);
-      kept_.reset();  // if fn throws, nothing is left that was moved from
+      kept_.reset();  // if fn throws, no moved-from item is left
       kept_.emplace(fn_(std::move(before), std::move(item)));
     } else {
       kept_.emplace(std::move(item));
@@ -174,7 +175,8 @@ class sample_state : public rate_state<S, sample_state<S>> {
  public:
   sample_state(S stage, duration every)
       : rate_state<S, sample_state<S>>(std::move(stage)), every_(every) {}
-  // What arrives between two ticks is given at the next one, or as soon as it is asked for then.
+  // An item that arrives between two ticks is delivered at the next tick, or by the first pull
+  // after it.
   void arrived(value_of<S>&& item) {
     if (!latest_) tick_ = tick_after(now());
     latest_.emplace(std::move(item));
@@ -282,14 +284,14 @@ class delay_stage : public pump_stage<delay_state<S>> {
 
 }  // namespace detail
 
-/// Keeps up to `capacity` items for a slow consumer. Full: `wait` pulls no more; drop_oldest,
-/// drop_newest, conflate (all are dropped but the new one); the event `dropped` counts. A capacity
-/// below 1, or another policy: errc::invalid_argument.
+/// Keeps up to `capacity` items for a slow consumer. When full: `wait` stops pulling; drop_oldest,
+/// drop_newest and conflate (drops all but the new item) are counted by the event `dropped`. A
+/// capacity below 1, or another policy: errc::invalid_argument.
 inline auto buffer(std::int64_t capacity, overflow policy = overflow::wait) {
   return detail::stage_op<detail::buffer_stage, std::int64_t, overflow>(
       detail::require_size(capacity, "buffer"), detail::require_buffer_policy(policy));
 }
-/// Joins what a slow consumer has not taken: `fn(kept, item)`.
+/// Combines the items that a slow consumer has not taken: `fn(kept, item)`.
 template <class F>
 auto conflate(F fn) {
   return detail::stage_op<detail::conflate_stage, F>(std::move(fn));
@@ -300,13 +302,13 @@ auto sample(std::chrono::duration<Rep, Period> every) {
   return detail::stage_op<detail::sample_stage, duration>(
       detail::require_positive(detail::saturating_cast(every), "sample"));
 }
-/// An item after which nothing came for `quiet`; the last one at the end.
+/// An item after which none followed for `quiet`; also the last item at the end.
 template <class Rep, class Period>
 auto debounce(std::chrono::duration<Rep, Period> quiet) {
   return detail::stage_op<detail::debounce_stage, duration>(
       detail::require_length(detail::saturating_cast(quiet), "debounce"));
 }
-/// Every item `by` later, at the same distances.
+/// Every item delayed by `by`; the intervals between items are kept.
 template <class Rep, class Period>
 auto delay(std::chrono::duration<Rep, Period> by) {
   return detail::stage_op<detail::delay_stage, duration>(

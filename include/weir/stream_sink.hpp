@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where streams end: to_vector, for_each, any_of, all_of, none_of, find, reduce, fold, first, last,
+// Stream sinks: to_vector, for_each, any_of, all_of, none_of, find, reduce, fold, first, last,
 // count. Each is an operation; callbacks return a value or a task.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace weir {
 
 namespace detail {
 
-/// Pulls a stream and gives each item to `step` until that says false; a loop inside one await.
+/// Pulls a stream and passes each item to `step` until that returns false; a loop inside one await.
 template <class S, class F>
 class drain_wait_of : public pull_wait {
  public:
@@ -68,7 +68,7 @@ class drain_wait_of : public pull_wait {
   turn_slot turn_;
 };
 
-/// Runs `body(source)` and closes the stream, whatever happens, also if the consumer is cancelled.
+/// Runs `body(source)` and then closes the stream, even if the consumer is cancelled.
 template <class R, class S, class Body>
 struct consume {
   static task<R> run(S stage, Body body) {
@@ -80,7 +80,7 @@ struct consume {
   }
 };
 
-/// Gives each item to `step` until it says false; `step` returns bool or task<bool>.
+/// Passes each item to `step` until it returns false; `step` returns bool or task<bool>.
 template <class S, class F>
 struct for_all_items {
   static task<> run(weir::pipeline<S>& source, F& step) {
@@ -104,13 +104,13 @@ template <class T>
 struct plain_or_task<task<T>> {
   using type = T;
 };
-/// What a callback gives in the end, directly or by a task.
+/// The result of a callback, direct or of the task it returns.
 template <class F, class... Args>
 using final_t =
     typename plain_or_task<std::remove_cvref_t<std::invoke_result_t<F&, Args...>>>::type;
 
-/// A step made of a callback, which may return a task, and of `then`, which gets the item and what
-/// the callback gave, and says whether to go on.
+/// A step made of a callback, which may return a task, and of `then`, which gets the item and the
+/// callback's result and returns whether to continue.
 template <class T, class F, class Then>
 struct callback_step {
   F* fn;

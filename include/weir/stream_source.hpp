@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where streams begin: from, iota, unfold, once, empty, never, interval, defer_stream, lines.
+// Stream sources: from, iota, unfold, once, empty, never, interval, defer_stream, lines.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ namespace weir {
 
 namespace detail {
 
-/// A range that was moved in, or one that lives elsewhere (`Range` is a reference).
+/// A range that is owned, or referred to (`Range` is a reference).
 template <class Range>
 class range_stage : public ready_stage {
   using iterator = decltype(std::begin(std::declval<std::remove_reference_t<Range>&>()));
@@ -29,7 +29,7 @@ class range_stage : public ready_stage {
  public:
   using value_type = std::remove_cvref_t<decltype(*std::declval<iterator&>())>;
   explicit range_stage(Range&& range) : range_(std::forward<Range>(range)) {}
-  // Iterators are made at the first pull; until then it may be moved.
+  // Iterators are created at the first pull; until then it may be moved.
   range_stage(range_stage&& other) noexcept : range_(std::forward<Range>(other.range_)) {}
   pull poll(std::optional<value_type>& out, composite&) {
     if (!at_) {
@@ -120,7 +120,7 @@ void never_stage<T>::describe_never(dump_line& line) {
   describe_never_stream(line);
 }
 
-/// 0, 1, 2, ... on the grid that begins with the first pull.
+/// 0, 1, 2, ... on a grid that starts with the first pull.
 class interval_stage {
  public:
   using value_type = std::int64_t;
@@ -138,7 +138,7 @@ class interval_stage {
   wait_leaf<sleep_wait> tick_;
 };
 
-/// What a queue, a channel or a subscription gives: `Args` make one wait, which is used again.
+/// The values of a queue, a channel or a subscription: one wait, which is reused.
 template <class T, class W>
 class wait_stage {
  public:
@@ -163,7 +163,7 @@ class wait_stage {
   wait_leaf<W> next_;
 };
 
-/// The same, and it has what the wait refers to, until it ends.
+/// The same, but it also owns what the wait refers to, until the stream ends.
 template <class T, class W, class Owner>
 class owning_wait_stage : public wait_stage<T, W> {
  public:
@@ -223,8 +223,8 @@ concept iterable = requires(std::remove_reference_t<R>& r) {
 
 }  // namespace detail
 
-/// The elements of a range. One that is given as an rvalue is kept and its elements are moved out;
-/// an lvalue must outlive the stream.
+/// The elements of a range. An rvalue range is kept and its elements are moved out; an lvalue must
+/// outlive the stream.
 template <class Range>
   requires(detail::iterable<Range> && !detail::any_pipeline<Range>)
 auto from(Range&& range) {
@@ -232,8 +232,8 @@ auto from(Range&& range) {
       std::conditional_t<std::is_lvalue_reference_v<Range>, Range, std::remove_cv_t<Range>>;
   return detail::make_pipeline(detail::range_stage<kept>(std::forward<Range>(range)));
 }
-/// What the queue gives, up to its end. Leaving early does not close the queue, which must outlive
-/// the stream.
+/// The values of the queue, until it ends. Ending the stream early does not close the queue, which
+/// must outlive the stream.
 template <class T>
 auto from(queue<T>& q) {
   return detail::make_pipeline(detail::wait_stage<T, detail::next_wait<T>>({&q}));
@@ -264,7 +264,7 @@ template <class T, class U>
 auto iota(T first, U end) {
   return detail::make_pipeline(detail::iota_stage<T>(std::move(first), T(std::move(end))));
 }
-/// `fn(state)` gives an item and the next state, or nothing at the end.
+/// `fn(state)` returns an item and the next state, or nothing at the end.
 template <class State, class F>
 auto unfold(State seed, F fn) {
   return detail::make_pipeline(detail::unfold_stage<State, F>(std::move(seed), std::move(fn)));
@@ -284,19 +284,20 @@ template <class T>
 auto never() {
   return detail::make_pipeline(detail::never_stage<T>());
 }
-/// 0, 1, 2, ...: the first `every` after the first pull, then on that grid. Ticks that nobody
+/// 0, 1, 2, ...: the first `every` after the first pull, then on that grid. Ticks that were not
 /// pulled in time are skipped: their numbers are left out, and the event `interval_skipped` counts
 /// them. Not positive: errc::invalid_argument.
 template <class Rep, class Period>
 auto interval(std::chrono::duration<Rep, Period> every) {
   return detail::make_pipeline(detail::interval_stage(detail::saturating_cast(every)));
 }
-/// The stream that `fn` makes when it is first pulled.
+/// The stream that `fn` returns, called at the first pull.
 template <class F>
 auto defer_stream(F fn) {
   return detail::make_pipeline(detail::defer_stage<F>(std::move(fn)));
 }
-/// The lines of `in`, without their ends. Reading blocks the loop: for files and string streams.
+/// The lines of `in`, without line ends. Reading blocks the loop: use it for files and string
+/// streams.
 inline auto lines(std::istream& in) { return detail::make_pipeline(detail::lines_stage(in)); }
 
 }  // namespace weir

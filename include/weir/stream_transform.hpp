@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Streams, item by item: map, filter, filter_map, scan, enumerate, tap, dedup, distinct,
-// start_with; take, take_while, drop, drop_while, take_last, skip_last.
+// Stream stages that work item by item: map, filter, filter_map, scan, enumerate, tap, dedup,
+// distinct, start_with; take, take_while, drop, drop_while, take_last, skip_last.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ std::int64_t require_count(std::int64_t count, const char* what);
 /// errc::invalid_argument for a size below 1.
 std::int64_t require_size(std::int64_t size, const char* what);
 
-/// An item was skipped: whether the turn has been long enough.
+/// An item was skipped: returns whether the turn's budget is used up.
 inline bool turn_used_up() noexcept { return --current->budget <= 0; }
 
 template <class S, class F>
@@ -334,7 +334,7 @@ class skip_last_stage : public stage_over<S> {
 
 }  // namespace detail
 
-/// Each item through `fn`.
+/// Applies `fn` to each item.
 template <class F>
 auto map(F fn) {
   return detail::stage_op<detail::map_stage, F>(std::move(fn));
@@ -344,7 +344,7 @@ template <class F>
 auto filter(F fn) {
   return detail::stage_op<detail::filter_stage, F>(std::move(fn));
 }
-/// map and filter at once: `fn` gives an optional.
+/// map and filter in one: `fn` returns an optional.
 template <class F>
 auto filter_map(F fn) {
   return detail::stage_op<detail::filter_map_stage, F>(std::move(fn));
@@ -356,7 +356,7 @@ auto scan(A init, F fn) {
 }
 /// Pairs of a number, from 0 on, and the item.
 inline auto enumerate() { return detail::stage_op<detail::enumerate_stage>(); }
-/// Shows each item to `fn`.
+/// Calls `fn` with each item and passes the item on.
 template <class F>
 auto tap(F fn) {
   return detail::stage_op<detail::tap_stage, F>(std::move(fn));
@@ -370,7 +370,7 @@ inline auto distinct(std::int64_t max) {
   return detail::stage_op<detail::distinct_stage, std::int64_t>(
       detail::require_size(max, "distinct"));
 }
-/// `first`, then everything else.
+/// `first`, then the items of the stream.
 template <class T>
 auto start_with(T first) {
   return detail::stage_op<detail::start_with_stage, T>(std::move(first));
@@ -394,12 +394,12 @@ template <class F>
 auto drop_while(F fn) {
   return detail::stage_op<detail::drop_while_stage, F>(std::move(fn));
 }
-/// The last `count` items, when the end is known.
+/// The last `count` items, delivered at the end of the stream.
 inline auto take_last(std::int64_t count) {
   return detail::stage_op<detail::take_last_stage, std::int64_t>(
       detail::require_count(count, "take_last"));
 }
-/// All but the last `count` items; each comes when `count` others are behind it.
+/// All but the last `count` items; each is delivered when `count` items have followed it.
 inline auto skip_last(std::int64_t count) {
   return detail::stage_op<detail::skip_last_stage, std::int64_t>(
       detail::require_count(count, "skip_last"));

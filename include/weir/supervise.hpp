@@ -24,8 +24,8 @@ struct supervise_options {
   weir::backoff backoff{};
 };
 
-/// Something failed too often in too short a time. `errors()`: all failures inside the window,
-/// oldest first; the last one is the one that was too many.
+/// The restart limit was exceeded. `errors()`: all failures inside the window, oldest first; the
+/// last one exceeded the limit.
 class restart_limit_error : public error_group {
  public:
   /// `who` gave up: "supervise", or the name of a supervisor.
@@ -43,7 +43,7 @@ class supervise_run {
   supervise_run& operator=(const supervise_run&) = delete;
   ~supervise_run();
   void begin_life();
-  /// How long to wait before the next life; negative: it gives up, and `out` says so.
+  /// The delay before the next life; negative: it gives up, and `out` holds the error.
   duration after_failure(outcome_base& out);
 
  private:
@@ -81,7 +81,7 @@ struct supervise_coroutine {
   }
 };
 
-/// What weir::supervise gives.
+/// The policy made by weir::supervise.
 class supervise_policy : public policy_of<supervise_policy> {
  public:
   static constexpr bool runs_again = true;
@@ -102,12 +102,12 @@ class supervise_policy : public policy_of<supervise_policy> {
 
 }  // namespace detail
 
-/// `op | supervise({...})`: runs `op` again whenever it failed, until a value.
+/// `op | supervise({...})`: runs `op` again whenever it fails, until it returns a value.
 ///
 /// It gives up with restart_limit_error when more than `max_restarts` failures of this run lie
-/// within the last `within`. Before each further life it waits as `.backoff` says (by default not
-/// at all). Cancels: a cancelled operation is not run again. Event: `restart` (number: which one).
-/// Bad options: errc::invalid_argument.
+/// within the last `within`. Before each restart it backs off by `.backoff` (default: no delay).
+/// Cancels: a cancelled operation is not restarted. Event: `restart` (number: of the restart). Bad
+/// options: errc::invalid_argument.
 inline detail::supervise_policy supervise(supervise_options options = {}) {
   return detail::supervise_policy(options);
 }

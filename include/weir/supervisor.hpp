@@ -24,20 +24,20 @@
 
 namespace weir {
 
-/// Who is restarted when a child has to be.
+/// Which children are restarted together with a child.
 enum class strategy : std::uint8_t {
   one_for_one,   ///< the child
   one_for_all,   ///< all children
   rest_for_one,  ///< the child and those added after it
-  dynamic,       ///< the child; at the end all children are stopped at once, not one by one, and
-                 ///< a child that was terminated or has finished is forgotten
+  dynamic,       ///< the child; at the end all children are stopped at once, not one by one, and a
+                 ///< child that was terminated or has finished is removed
 };
 
-/// Which ends of a child are followed by another life.
+/// After which kinds of termination a child is restarted.
 enum class restart : std::uint8_t {
   permanent,  ///< all
   transient,  ///< errors and cancellations
-  temporary,  ///< none, and the supervisor forgets the child
+  temporary,  ///< none, and the child is removed
 };
 
 /// Whether the end of significant children ends their supervisor.
@@ -48,17 +48,17 @@ enum class auto_shutdown : std::uint8_t {
 };
 
 enum class child_state : std::uint8_t {
-  running,     ///< it has a life, perhaps one that is being started or stopped
-  restarting,  ///< it waits for the next one, or that is being started
+  running,     ///< it has a life, possibly one that is being started or stopped
+  restarting,  ///< it waits for its next life, or that is being started
   stopped,     ///< it has none
-  zombie,      ///< it was told to stop, its limit is over, and it still lives
+  zombie,      ///< asked to stop, its limit has expired, and it still runs
 };
 
 struct no_wait_t {};
-/// A child that is cancelled at once when it is to stop.
+/// Shutdown limit: the child is cancelled at once.
 inline constexpr no_wait_t no_wait{};
 struct no_limit_t {};
-/// A child that may take any time to stop.
+/// Shutdown limit: the child may take any time to stop.
 inline constexpr no_limit_t no_limit{};
 
 /// How long a child may take to stop: any duration, `no_wait` or `no_limit`. Unset: 5 s; for a
@@ -110,11 +110,11 @@ struct child_info {
   std::uint64_t restarts = 0;
 };
 
-/// A life of a child ended with an error. What `on_crash` is told.
+/// A life of a child ended with an error; the argument of `on_crash` callbacks.
 struct crash_info {
   std::string_view child;      ///< its name
   std::exception_ptr error;    ///< see weir::describe
-  std::uint64_t restarts = 0;  ///< of this child, until now
+  std::uint64_t restarts = 0;  ///< of this child, so far
   bool will_restart = false;   ///< false as well if the supervisor gives up
 };
 
@@ -159,7 +159,7 @@ class repeatable_call final : public repeatable {
   F fn_;
 };
 
-/// What on_crash was given.
+/// An `on_crash` callback.
 class crash_listener {
  public:
   crash_listener() = default;
@@ -180,20 +180,20 @@ class crash_function final : public crash_listener {
   F fn_;
 };
 
-/// What a supervisor and its ref have in common.
+/// The common interface of a supervisor and its ref.
 class supervisor_face {
  public:
-  /// Adds an agent. `args` are copied and kept for further lives; those of a temporary child are
-  /// moved. While the supervisor runs, the child is started.
-  /// errc::invalid_argument: bad options, a name that another child has, arguments that cannot be
-  /// copied. errc::not_running: the supervisor is stopping, or has ended.
+  /// Adds an agent. `args` are copied and kept for restarts; those of a temporary child are moved.
+  /// If the supervisor is running, the child is started. errc::invalid_argument: bad options, a
+  /// name that another child has, arguments that cannot be copied. errc::not_running: the
+  /// supervisor is stopping, or has ended.
   template <class T, class... Args>
   agent_ref<T> add(child_options options = {}, Args&&... args) {
     agent_ref<T> made = make_agent<T>(prepare_agent(options), std::forward<Args>(args)...);
     adopt_agent(options, made.core());
     return made;
   }
-  /// Adds a callable that gives a task (or a wait); it is called for each life.
+  /// Adds a callable that returns a task (or a wait); it is called for each life.
   template <class F>
   void add_task(child_options options, F&& fn) {
     using kept = std::decay_t<F>;
@@ -203,15 +203,14 @@ class supervisor_face {
     check_task(options, is_empty_callable(fn));
     adopt_task(options, std::make_unique<repeatable_call<kept>>(std::forward<F>(fn)));
   }
-  /// Adds a supervisor that has not been run. It runs as a child of this one, and each further life
-  /// of it begins with the children that it has now, and an empty window.
+  /// Adds a supervisor that has not been run. It runs as a child of this one; each restart of it
+  /// begins with the children that it has now and an empty restart window.
   supervisor_ref add_supervisor(child_options options, supervisor&& inner);
 
-  /// Calls `fn(const crash_info&)` for each life of a child that ends with an error, its
-  /// constructor and a nested supervisor that gave up included; on this supervisor's loop, before
-  /// the restart. Kept as long as the supervisor; several are called in the order in which they
-  /// were given. It must not wait; if it throws, the error is ignored and counted (event
-  /// `observer_failed`).
+  /// Calls `fn(const crash_info&)` for each life of a child that ends with an error, including
+  /// errors of constructors and nested supervisors that gave up; on this supervisor's loop, before
+  /// the restart. Kept as long as the supervisor; several are called in order of registration. It
+  /// must not wait; if it throws, the error is ignored and counted (event `observer_failed`).
   template <class F>
   void on_crash(F&& fn) {
     using kept = std::decay_t<F>;
@@ -222,20 +221,21 @@ class supervisor_face {
     listen(std::make_unique<crash_function<kept>>(std::forward<F>(fn)));
   }
 
-  /// The newest first.
+  /// Newest first.
   std::vector<child_info> which_children() const;
   child_counts count_children() const;
 
-  /// Starts a child that is stopped, and returns when it is started; its error if it could not be.
-  /// errc::no_such_child, child_running, child_restarting, not_running; as the next two.
+  /// Starts a stopped child, and returns when it has started; throws its error if that fails.
+  /// Errors: errc::no_such_child and not_running, also of the next two; child_running and
+  /// child_restarting, also of delete_child.
   task<> restart_child(std::string_view name);
-  /// Stops a child and keeps what is needed to start it again, unless it is temporary or the
-  /// strategy is dynamic. Returns when it has ended, or is a zombie. Of an ancestor of the caller:
-  /// errc::call_cycle.
+  /// Stops a child and keeps what is needed to restart it, unless it is temporary or the strategy
+  /// is dynamic. Returns when it has ended, or is a zombie. If the child is an ancestor of the
+  /// caller: errc::call_cycle.
   task<> terminate_child(std::string_view name);
-  /// Forgets a child that is stopped.
+  /// Removes a stopped child.
   task<> delete_child(std::string_view name);
-  /// Stops the children and ends run(); returns when it has ended. At once if it does not run.
+  /// Stops the children and ends run(); returns when run() has ended, at once if it is not running.
   /// From a descendant: errc::call_cycle.
   task<> stop();
 
@@ -265,34 +265,33 @@ class supervisor_face {
 
 }  // namespace detail
 
-/// Keeps its children alive: starts them in order, restarts them by its rules, stops them in
-/// reverse order.
+/// Starts its children in order, restarts them by its rules, stops them in reverse order.
 ///
-/// Requires: its home loop only, which is the first one that uses it; children may live on others.
-/// Passive until `run()`.
-/// Ensures: a child has one life at a time: the next one begins when the last one and all its
-/// cleanup have ended. Each end of a life is judged once; one that the supervisor asked for is
-/// expected and changes nothing. When more than `max_restarts` restarts lie within `within`, it
-/// stops its children and `run()` throws restart_limit_error.
-/// Cancels: a cancellation of `run()` reaches the children in their order of stopping, within their
-/// limits; then it goes on unwinding. When a grace around it is over, they are cancelled at once.
-/// Costs: O(1) per child that is added, started, restarted, stopped or forgotten.
+/// Requires: its home loop only, which is the first one that uses it; children may run on others.
+/// Passive until `run()`. Ensures: a child has one life at a time: the next one begins when the
+/// last one and all its cleanup have ended. Each termination is handled once; a termination that
+/// the supervisor requested is expected and changes nothing. When more than `max_restarts` restarts
+/// lie within `within`, it stops its children and `run()` throws restart_limit_error. Cancels: a
+/// cancellation of `run()` stops the children in stopping order, within their limits; then
+/// unwinding continues. When an enclosing grace expires, they are cancelled at once. Costs: O(1)
+/// per child that is added, started, restarted, stopped or removed.
 class supervisor : public detail::supervisor_face {
  public:
   explicit supervisor(supervisor_options options = {});
   supervisor(supervisor&&) noexcept = default;
   supervisor& operator=(supervisor&&) noexcept = default;
 
-  /// Starts the children, and ends when it was stopped, by auto-shutdown, by cancellation, or with
-  /// an error: that of a child that could not be started the first time, or restart_limit_error.
-  /// Once: errc::already_running.
+  /// Starts the children, and ends by stop(), by auto-shutdown, by cancellation, or with an error:
+  /// that of a child whose first start failed, or restart_limit_error. A second call:
+  /// errc::already_running.
   task<> run();
 
  private:
   friend class detail::supervisor_face;
 };
 
-/// A supervisor that is a child of another one: everything but `run`. Valid across its restarts.
+/// Refers to a supervisor that is a child of another one: everything but `run`. Valid across
+/// restarts.
 class supervisor_ref : public detail::supervisor_face {
  private:
   friend class detail::supervisor_face;

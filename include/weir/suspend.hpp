@@ -19,9 +19,9 @@ namespace detail {
 class suspend_wait_base;
 struct suspend_message;
 
-/// What a pending `suspend` and its resumers share. Two kinds of owners: the wait (which lives in a
-/// coroutine frame and may end first) and the resumers, on any thread. Whoever answers first claims
-/// it; the answer travels to the wait's loop as a message unless it is given there.
+/// The state shared by a pending `suspend` and its resumers. Two kinds of owners: the wait (which
+/// lives in a coroutine frame and may end first) and the resumers, on any thread. The first answer
+/// claims it; it is posted to the wait's loop as a message unless it is given there.
 class suspend_core {
  public:
   suspend_core();
@@ -29,9 +29,9 @@ class suspend_core {
   suspend_core& operator=(const suspend_core&) = delete;
   virtual ~suspend_core();
 
-  /// False if it was answered before or the wait has ended: the late answer is counted.
+  /// False if it was already answered or the wait has ended: the late answer is counted.
   bool claim();
-  /// The claimed answer is complete: tell the wait.
+  /// The claimed answer is complete: notifies the wait.
   void hand_over() noexcept;
   void add_resumer() noexcept { resumers_.fetch_add(1, std::memory_order_relaxed); }
   void drop_resumer() noexcept;
@@ -40,13 +40,13 @@ class suspend_core {
 
   // The wait's side, on its loop.
   void attach(suspend_wait_base& wait) noexcept { wait_ = &wait; }
-  /// The wait ends without an answer. False if an answer is on its way.
+  /// The wait ends without an answer. False if an answer is in flight.
   bool end_waiting() noexcept;
   void detach() noexcept { wait_ = nullptr; }
   bool answered() const noexcept;
   void arrived() noexcept;
 
-  std::exception_ptr error;  // written by whoever claimed it
+  std::exception_ptr error;  // written by the claimant
 
  private:
   friend struct suspend_message;
@@ -65,7 +65,7 @@ class suspend_state final : public suspend_core {
   std::optional<stored_t<T>> value;
 };
 
-/// The part of a suspend that does not depend on its types.
+/// The type-independent part of a suspend.
 class suspend_wait_base : public wait {
  public:
   bool poll() override { return false; }
@@ -99,12 +99,12 @@ class suspend_wait_base : public wait {
 }  // namespace detail
 
 /// Answers a pending `suspend<T>`: copyable, usable on any thread, also after the loop has ended.
-/// Only the first answer counts; when the last copy dies unanswered, the wait ends with
+/// Only the first answer counts; when the last copy is destroyed unanswered, the wait ends with
 /// errc::abandoned.
 template <class T = void>
 class resumer {
  public:
-  /// Answers nobody.
+  /// Without a pending suspend: answers are ignored.
   resumer() noexcept = default;
   resumer(const resumer& other) noexcept : state_(other.state_) { hold(); }
   resumer(resumer&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
@@ -195,9 +195,9 @@ class suspend_wait : public suspend_wait_base {
 
 /// Turns any callback interface into a wait. `start(resumer<T>)` is called when the wait starts; it
 /// may return a canceller, `cancel_result()`, which is called at once on cancellation: `done`
-/// (stopped; a later answer is ignored and counted), `no` (the answer is delivered, cancellation
-/// takes the fiber at its next await), `later` (the next answer is the confirmation: the fiber is
-/// unwound, a value counts as `value_discarded`). Neither may throw or change weir's state.
+/// (stopped; a later answer is ignored and counted), `no` (the answer is delivered, the fiber is
+/// unwound at its next await), `later` (the next answer is the confirmation: the fiber is unwound,
+/// a value counts as `value_discarded`). Neither may throw or change weir's state.
 template <class T = void, class F>
 auto suspend(F&& start) {
   using fn = std::decay_t<F>;

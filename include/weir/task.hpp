@@ -22,7 +22,7 @@ inline constexpr bool is_task = false;
 template <class T>
 inline constexpr bool is_task<task<T>> = true;
 
-/// A task whose await is no cancellation point: what `shield` returns.
+/// A task whose await is not a cancellation point: returned by `shield`.
 template <class T>
 class quiet_task;
 template <class T>
@@ -61,14 +61,14 @@ class [[nodiscard]] task_await {
   outcome<T> out_;
 };
 
-/// A stream, or another source of values: what is awaited is its next one.
+/// A stream, or another source of values with `next()`.
 template <class A>
 concept value_source = requires(A& a) {
   a.next();
   a.close();
 };
 
-/// Stands for the result of what a static_assert has refused, so that its message is the only one.
+/// The result type after a failed static_assert, so that its message is the only one.
 struct refused {
   template <class T>
   operator T() const noexcept;
@@ -81,7 +81,7 @@ struct refused {
   refused weir_await() const noexcept;
 };
 
-/// What every promise of weir does with `co_await`.
+/// The `co_await` rules of every promise of weir.
 struct promise_base : frame {
   std::suspend_always initial_suspend() const noexcept { return {}; }
   final_await final_suspend() const noexcept { return {}; }
@@ -110,7 +110,7 @@ template <class T>
 struct promise : promise_base {
   task<T> get_return_object(std::source_location here = std::source_location::current()) noexcept;
   void unhandled_exception() noexcept {
-    static_cast<outcome<T>*>(out)->drop_value();  // a destructor may throw after co_return
+    static_cast<outcome<T>*>(out)->drop_value();  // a local's destructor may throw after co_return
     frame_failed(*this);
   }
   template <class U = T>
@@ -130,7 +130,7 @@ struct promise<void> : promise_base {
 
 }  // namespace detail
 
-/// One run of a coroutine, not started: lazy, move-only, awaited once as an rvalue.
+/// One run of a coroutine, not yet started: lazy, move-only, awaited once as an rvalue.
 ///
 /// Ensures: the coroutine runs in the awaiting fiber; recursion is not limited by the machine
 /// stack. Cancels: unwound with the fiber that awaits it. Threads: stays on its loop once started.

@@ -11,10 +11,10 @@ namespace detail {
 struct test_clock_state;
 }
 
-/// A clock that is moved by hand, for a real loop: `weir::run({.clock = &clock}, op)`.
+/// A manually advanced clock for a real loop: `weir::run({.clock = &clock}, op)`.
 ///
 /// `advance` may be called by the program or by another thread and returns at once; the clock then
-/// moves timer by timer, each when nothing is ready, and straight to the target if no timer lies
+/// moves timer by timer, each when nothing is ready, and directly to the target if no timer is due
 /// before it.
 class test_clock {
  public:
@@ -23,11 +23,12 @@ class test_clock {
   test_clock& operator=(const test_clock&) = delete;
   ~test_clock();
 
-  /// Lets `d` pass; a negative one is errc::invalid_argument.
+  /// Advances by `d`; a negative `d` is errc::invalid_argument.
   void advance(duration d);
-  /// Jumps to the next timer whenever nothing is ready.
+  /// Whether the clock jumps to the next timer whenever nothing is ready.
   void auto_advance(bool on);
-  /// Sets the wall clock (weir::wall_now) forward, or back by a negative `d`; `now` goes on.
+  /// Sets the wall clock (weir::wall_now) forward, or back by a negative `d`; `now` is not
+  /// affected.
   void shift_wall_clock(duration d);
   time_point now() const;
 

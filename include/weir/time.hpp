@@ -13,10 +13,10 @@ namespace weir {
 
 namespace detail {
 
-/// Waits for a point in time. Started again after a withdrawal, it keeps that point.
+/// Waits for a point in time, which it keeps when it is restarted after a withdrawal.
 class sleep_wait : public simple_wait<sleep_wait>, public timer_node {
  public:
-  /// Absolute nanoseconds, or a length with the highest bit set that is counted from the start.
+  /// Absolute nanoseconds, or a length from the start, with the highest bit set.
   using args = std::uint64_t;
   using result = void;
   static constexpr std::uint64_t relative = std::uint64_t{1} << 63;
@@ -33,7 +33,7 @@ class sleep_wait : public simple_wait<sleep_wait>, public timer_node {
 
 void fire_sleep(timer_node& due) noexcept;
 
-/// Gives up the turn: to the back of the ready queue.
+/// Moves the strand to the back of the ready queue.
 class yield_wait : public simple_wait<yield_wait> {
  public:
   struct args {};
@@ -78,9 +78,9 @@ detail::pending<detail::sleep_wait> sleep_until(
     std::chrono::time_point<std::chrono::steady_clock, Duration> at) {
   return detail::make_sleep_until(std::chrono::time_point_cast<duration>(at));
 }
-/// Lets everybody else who is ready run first.
+/// Lets all other ready fibers run first.
 detail::pending<detail::yield_wait> yield();
-/// A cancellation point that does not wait: also notices a deadline that has passed meanwhile.
+/// A cancellation point that does not wait; it also notices an expired deadline.
 detail::pending<detail::checkpoint_wait> checkpoint();
 
 /// The loop's steady clock: virtual in simulation; read at most once per step of a fiber.

@@ -13,11 +13,11 @@
 
 namespace weir {
 
-/// Casts what is published to every agent that has subscribed.
+/// Publishes values to agents: casts each value to every subscribed agent.
 ///
-/// Home loop only (elsewhere: errc::wrong_loop); the agents may live on any loop. A subscription
-/// lasts until the agent has ended for good, or until `unsubscribe`.
-/// Costs: `publish` is one cast, with a copy of the value, per subscription.
+/// Home loop only (elsewhere: errc::wrong_loop); the agents may run on any loop. A subscription
+/// lasts until the agent terminates permanently, or until `unsubscribe`. Costs: `publish` is one
+/// cast, with a copy of the value, per subscription.
 template <class T>
 class topic {
  public:
@@ -30,7 +30,8 @@ class topic {
   void subscribe(const agent_ref<A>& agent, F handler) {
     if constexpr (detail::check_handler<A, F, const T&>()) {
       require_home();
-      // Those that have ended are forgotten here and in publish, so that they cannot pile up.
+      // Subscriptions of ended agents are removed here and in publish, so that they cannot
+      // accumulate.
       if (subscriptions_.size() >= sweep_at_) {
         forget([](const subscription& s) { return s.agent->ended_for_good(); });
         sweep_at_ = 16 + 2 * subscriptions_.size();
@@ -43,7 +44,7 @@ class topic {
     require_home();
     forget([&](const subscription& s) { return s.agent.get() == &agent.core(); });
   }
-  /// Casts `value` to all. Gives the number of mailboxes that took it.
+  /// Casts `value` to all subscribers. Returns the number of mailboxes that accepted it.
   std::size_t publish(const T& value) {
     require_home();
     std::size_t taken = 0;
@@ -56,7 +57,7 @@ class topic {
     if (ended) forget([](const subscription& s) { return s.agent->ended_for_good(); });
     return taken;
   }
-  /// Subscriptions, with those of agents that have ended since the last `publish`.
+  /// Number of subscriptions, including those of agents that have ended since the last `publish`.
   std::size_t subscribers() const noexcept { return subscriptions_.size(); }
 
  private:

@@ -14,7 +14,7 @@ namespace weir {
 
 namespace detail {
 
-/// Where policies inside find the name of their trace.
+/// The key under which nested policies find the name of their trace.
 extern const char trace_key;
 
 struct trace_region final : local_region_base {
@@ -32,7 +32,7 @@ struct trace_region final : local_region_base {
 
 }  // namespace detail
 
-/// `op | trace("quote")`: events of the policies inside, also of those that `op` itself uses, carry
+/// `op | trace("quote")`: events of nested policies, including those that `op` itself uses, have
 /// this name as their `object`; `stats()` counts how the operation ended, as `value`, `error` and
 /// `cancelled` of this name. Changes nothing else.
 class trace : public detail::policy_of<trace> {

@@ -2,7 +2,7 @@
 // Everything of weir from core to agents. Simulation is in <weir/sim.hpp>.
 #pragma once
 
-// First, so that g++ shows a short path to the messages of these headers.
+// Included first, so that g++ shows a short path in the diagnostics of these headers.
 #include <weir/scope.hpp>
 #include <weir/task.hpp>
 

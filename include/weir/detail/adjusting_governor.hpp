@@ -13,7 +13,7 @@
 
 namespace weir::detail {
 
-/// As acquire_wait, for a governor that looks at its limit before it grants.
+/// As acquire_wait, for a governor that updates its limit before it grants.
 class adjusted_wait : public acquire_wait {
  public:
   explicit adjusted_wait(args&& a) noexcept : acquire_wait(std::move(a)) {}
@@ -29,38 +29,38 @@ class adjusted_wait : public acquire_wait {
   adjusting_governor& of() const noexcept;
 };
 
-/// What the governors have in common whose limit changes by itself: a counting governor that looks
-/// at the limit before each grant.
+/// The base of governors with a changing limit: a counting governor that updates the limit before
+/// each grant.
 ///
 /// Invariants:
-/// 1. `capacity_ - free_` is what is out, whatever the limit is: a limit that falls revokes
-///    nothing, one that rises is granted to those who have waited longest.
-/// 2. While somebody waits and time alone can let the first one in, the alarm is set; otherwise
-///    there is no timer, and a deadlock is found.
-/// 3. The loop's clock is asked on the home loop only. A permit that comes back elsewhere, because
-///    that loop has ended, changes no limit.
+/// 1. `capacity_ - free_` is the number of held units at any limit: a falling limit revokes
+///    nothing, a rising limit grants units to the longest waiters.
+/// 2. The alarm is set while time alone can admit the first waiter; otherwise there is no timer, so
+///    that a deadlock is detected.
+/// 3. The loop's clock is read on the home loop only. A permit released elsewhere, because that
+///    loop has ended, changes no limit.
 class adjusting_governor : private counting_governor {
  public:
   /// Waits for a permit, first come, first served. errc::governor_closed after close(),
   /// errc::governor_full beyond max_waiting.
   pending<adjusted_wait> acquire() { return acquire_units(1); }
-  /// At once or not at all.
+  /// Never waits; empty if no permit can be granted at once.
   std::optional<permit> try_acquire() { return try_acquire_units(1); }
   /// As acquire, for at most `d`: timeout_error.
   template <class Rep, class Period>
   auto acquire_for(std::chrono::duration<Rep, Period> d) {
     return with_timeout(d, acquire());
   }
-  /// Everybody who waits, and everybody later, gets errc::governor_closed.
+  /// All present and later acquires fail with errc::governor_closed.
   void close();
-  /// Calls `fn` each time nothing is active and nobody waits.
+  /// Calls `fn` each time it becomes idle: no permit is held and no acquire waits.
   using counting_governor::on_idle;
 
-  /// Permits that could be granted now, if nobody waited.
+  /// Permits that are free, not counting claims of waiters.
   std::int64_t available() const noexcept;
-  /// Permits that are out.
+  /// Permits that are held.
   using counting_governor::active;
-  /// Permits that are waited for.
+  /// Permits that waiters have requested.
   using counting_governor::name;
   using counting_governor::waiting;
 
@@ -80,16 +80,16 @@ class adjusting_governor : private counting_governor {
   pending<adjusted_wait> acquire_units(std::int64_t weight);
   std::optional<permit> try_acquire_units(std::int64_t weight);
   void give_back(std::int64_t weight) override;
-  /// Looks at the limit as of now.
+  /// Updates the limit as of now.
   void refresh() noexcept;
   void grant_waiters() noexcept override;
   std::uint32_t current_home() const noexcept override;
   /// The home check of every call that asks for a permit.
   virtual void require_home();
 
-  /// How many may be out at once.
+  /// Sets how many units may be held at once.
   void set_limit(std::int64_t limit) noexcept;
-  /// How many may be granted, besides those that are out.
+  /// Sets how many units may be granted beyond those held.
   void set_free(std::int64_t units) noexcept;
   std::int64_t limit_now() const noexcept { return counting_governor::capacity(); }
   std::int64_t first_weight() const noexcept { return first_waiter().weight_; }
@@ -105,13 +105,13 @@ class adjusting_governor : private counting_governor {
 
   /// Sets the limit as of `now`, by set_limit or set_free.
   virtual void adjust(time_point now) noexcept = 0;
-  /// So many units were granted.
+  /// Called when units were granted.
   virtual void granted(std::int64_t) noexcept {}
-  /// They were granted to somebody who was cancelled before it saw them, and come back.
+  /// Called when granted units return because their waiter was cancelled before it took them.
   virtual void untaken(std::int64_t) noexcept {}
-  /// When time alone may let the first waiter in; time_point::max(): never.
+  /// When time alone may admit the first waiter; time_point::max(): never.
   virtual time_point next_change() const noexcept { return time_point::max(); }
-  /// It is used on another loop whose clock shows an earlier time: what is remembered is void.
+  /// The governor is used on another loop whose clock is behind: remembered times are invalid.
   virtual void clock_changed(time_point) noexcept {}
   virtual permit make_permit(std::int64_t weight) { return plain_permit(weight); }
   virtual void describe(dump_line& line) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Messages with their types, and the waits of those who send them.
+// Typed messages, and the waits of their senders.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace weir::detail {
 
-/// What a member function takes and gives.
+/// The parameters and result of a member function.
 template <class F>
 struct handler {
   static constexpr bool is_member = false;
@@ -27,7 +27,7 @@ struct handler_signature {
   using owner = C;
   using arguments = std::tuple<std::decay_t<P>...>;
   static constexpr std::size_t arity = sizeof...(P);
-  /// The first argument that its parameter does not take, from 1; 0 if there is none.
+  /// The number, from 1, of the first argument that does not convert to its parameter; 0 if all do.
   template <class... A>
   static constexpr std::size_t wrong_argument() {
     if constexpr (sizeof...(A) != sizeof...(P)) {
@@ -38,7 +38,7 @@ struct handler_signature {
       return all ? 0 : at;
     }
   }
-  /// Hands each argument over as its parameter wants it.
+  /// Passes each argument as its parameter type.
   template <class T, class F, std::size_t... I>
   static R call(T& object, F fn, arguments& args, std::index_sequence<I...>) {
     return (object.*fn)(static_cast<P&&>(std::get<I>(args))...);
@@ -69,11 +69,11 @@ template <class U>
 struct handler_value<task<U>> {
   using type = U;
 };
-/// What a call of `F` gives: references are copied, tasks are awaited.
+/// The result of a call of `F`: references are copied, tasks are awaited.
 template <class F>
 using call_result_t = typename handler_value<typename handler<F>::result>::type;
 
-/// Whether `F` is a message of `T` that takes these arguments; if not, one message says why.
+/// Whether `F` is a message of `T` that takes these arguments; if not, a static_assert says why.
 template <class T, class F, class... A>
 constexpr bool check_handler() {
   static_assert(handler<F>::is_member,
@@ -110,7 +110,7 @@ constexpr bool check_handler() {
 
 [[noreturn]] void raise_empty_handler();
 
-/// A handler with its arguments, and where its result goes.
+/// A handler with its arguments and the place of its result.
 template <class T, class F>
 struct handler_call {
   using traits = handler<F>;
@@ -183,7 +183,7 @@ class envelope_owner {
   E* e_;
 };
 
-/// A message and whom it is for: what `call` and `send` give to be awaited.
+/// A message and its receiver: returned by `call` and `send`, to be awaited.
 template <class E>
 struct message_args {
   message_args(agent_handle a, E* e) noexcept : to(std::move(a)), what(e) {}
@@ -191,8 +191,8 @@ struct message_args {
   envelope_owner<E> what;
 };
 
-/// Waits for the answer of an agent. Cancelled, it leaves the message behind: in the mailbox it is
-/// skipped, and if it is being handled, the answer is late.
+/// Waits for the answer of an agent. When cancelled, it abandons the message: if it is still in the
+/// mailbox it is skipped; if it is being handled, its answer is late.
 class call_wait_base : public wait {
  public:
   using args = message_args<call_envelope>;
@@ -210,7 +210,7 @@ class call_wait_base : public wait {
   }
   /// A time limit directly around it.
   void limit_to(time_point at) noexcept { limit_ = at; }
-  /// The answer is here.
+  /// Called when the answer has arrived.
   void answered() noexcept;
 
  protected:
@@ -224,7 +224,7 @@ class call_wait_base : public wait {
  private:
   void abandon() noexcept;
   agent_handle to_;
-  call_envelope* message_;  // null: left behind
+  call_envelope* message_;  // null: abandoned
   std::exception_ptr error_;
   time_point limit_ = time_point::max();
   answer_due due_;
@@ -271,7 +271,7 @@ class mail_send_wait : public wait {
   answer_due due_;
 };
 
-/// Waits for the end of an agent for good.
+/// Waits for the permanent termination of an agent.
 class end_wait_base : public wait {
  public:
   struct args {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// What an agent is without its type: a name, a mailbox, and one life after the other.
+// The type-independent part of an agent: its name, its mailbox, and its successive lives.
 //
-// Who touches what:
+// Thread safety:
 // 1. The counts, the gate and the reservations of a bounded mailbox are atomic: any thread.
-// 2. The mailbox, those who wait for room in it and the lives belong to the agent's loop. Other
-//    threads post messages there; each keeps the core alive while it travels.
-// 3. An agent that was made outside of any loop has no home until its supervisor runs. Until then
-//    its mailbox is behind a lock.
+// 2. The mailbox, the waiting senders and the lives belong to the agent's loop. Other threads post
+//    messages to it; each message in flight keeps the core alive.
+// 3. An agent that was created outside any loop has no home until its supervisor runs. Until then a
+//    lock protects its mailbox.
 //
-// What always holds:
-// 4. A message is in one place: with its sender, on its way, in the mailbox (or in the line before
-//    it), or being handled. Whoever takes it out of the last two answers it, so each call has
-//    exactly one answer.
-// 5. A life ends after its handler, the scope of the incarnation and its defers; the next one is
-//    begun by the owner after that. Stop requests, timers and answers belong to one life.
+// Invariants:
+// 4. A message is in one place: with its sender, in flight, in the mailbox (or in the line of
+//    waiting senders), or being handled. The code that removes it from the last two answers it, so
+//    each call has exactly one answer.
+// 5. A life ends after its handler, the scope of the incarnation and its defers; then the owner
+//    starts the next life. Stop requests, timers and answers belong to one life.
 #pragma once
 
 #include <atomic>
@@ -37,31 +37,31 @@
 
 namespace weir {
 
-/// What became of a message that was cast.
+/// What happened to a cast.
 enum class sent : std::uint8_t {
-  enqueued,  ///< it is in the mailbox, or on its way there
+  enqueued,  ///< it is in the mailbox, or in flight to it
   full,      ///< there was no room, and nothing was enqueued
   dropped,   ///< there was no room, and it was dropped
-  stopped,   ///< the agent has ended, or is about to; it was dropped
+  stopped,   ///< the agent has ended or is stopping; it was dropped
 };
 
-/// How an agent ended for good.
+/// How an agent terminated permanently.
 enum class ending : std::uint8_t {
   normal,     ///< it was asked to stop, or had finished
-  cancelled,  ///< it was cut off at a limit, or by a cancellation
+  cancelled,  ///< by a cancellation, or because a time limit expired
   crashed,    ///< by its own error, and was not restarted
   escalated,  ///< its supervisor gave up
 };
 
 enum class agent_state : std::uint8_t { starting, idle, running, stopping, restarting, ended };
 
-/// What an error of a handler does in a call; in a cast it always crashes the agent.
+/// The effect of a handler's error in a call; in a cast it always crashes the agent.
 enum class on_error : std::uint8_t {
-  reply,  ///< the caller gets it, and the agent lives on
+  reply,  ///< the caller gets it, and the agent continues
   crash,  ///< the caller gets it, and the agent crashes
 };
 
-/// What becomes of the casts in a mailbox when its agent is restarted.
+/// What happens to queued casts when the agent is restarted.
 enum class mailbox : std::uint8_t { drop, keep };
 
 struct agent_info {
@@ -72,7 +72,7 @@ struct agent_info {
   std::uint64_t queued = 0;
   std::uint64_t handled = 0;
   std::uint64_t dropped = 0;
-  std::uint64_t skipped = 0;  ///< calls that had expired or were cancelled before their turn
+  std::uint64_t skipped = 0;  ///< calls that expired or were cancelled while queued
 };
 
 /// Why a call was not answered by its handler, or could not be sent.
@@ -103,7 +103,7 @@ struct agent_extras;
 
 using agent_handle = counted_ref<agent_core>;
 
-/// One handler that waits for a call to be answered, and those that wait for it.
+/// A handler that waits for the answer to a call, and the handlers that wait for it.
 class chain_link final : public trail {
  public:
   chain_link(agent_core& handler, trail_ref around);
@@ -122,42 +122,42 @@ struct envelope : message {
   explicit envelope(bool asks = false) noexcept : is_call(asks) {}
   void deliver(loop& here) noexcept override;
   void refuse() noexcept override;
-  /// Starts the handler of `object` in the running strand. False: it has ended, and the result is
-  /// there.
+  /// Starts the handler of `object` in the running strand. False: it has ended, and its result is
+  /// set.
   virtual bool start(void* object, strand& s) = 0;
   virtual outcome_base& result() noexcept = 0;
   virtual void dispose() noexcept = 0;
 
   union {
-    agent_core* to = nullptr;  // counted, while it travels
-    envelope* before;          // while it is in line
+    agent_core* to = nullptr;  // counted, while in flight
+    envelope* before;          // while it waits for room
   };
   bool is_call;
-  bool to_line = false;           // on its way there:
+  bool to_line = false;           // in flight to the line
   bool in_line = false;           // waits for room in the mailbox
-  room_ticket* ticket = nullptr;  // who waits for it to be accepted
+  room_ticket* ticket = nullptr;  // the wait for its acceptance
 
  protected:
   ~envelope() = default;
 };
 
-/// A message whose sender waits for the result. It is shared by the caller's wait and by whoever
-/// has the message; `phase` decides who disposes of it.
+/// A message whose sender waits for the result. It is shared by the caller's wait and the current
+/// holder of the message; `phase` decides which of them frees it.
 struct call_envelope : envelope {
   enum class step : std::uint8_t {
     waiting,
     answered,
-    skipped,    // its deadline has passed, which the caller will notice by itself
-    abandoned,  // the caller was cancelled: it is skipped, or its answer is late
-    orphaned,   // the caller's loop has crashed: it is handled, and its answer goes nowhere
+    skipped,    // its deadline has passed; the caller times out by itself
+    abandoned,  // the caller was cancelled: the call is skipped, or its answer is late
+    orphaned,   // the caller's loop has crashed: the call is handled, its answer dropped
   };
   call_envelope() noexcept : envelope(true) {}
   void deliver(loop& here) noexcept override;
   void refuse() noexcept override;
 
   std::atomic<step> phase{step::waiting};
-  bool returning = false;            // it is on its way back
-  call_wait_base* caller = nullptr;  // the caller's loop only
+  bool returning = false;            // in flight to the caller
+  call_wait_base* caller = nullptr;  // used on the caller's loop only
   std::shared_ptr<door> home;        // the caller's
   time_point deadline = time_point::max();
   trail_ref chain;
@@ -166,7 +166,7 @@ struct call_envelope : envelope {
   ~call_envelope() = default;
 };
 
-/// Told that a life has begun, its constructor having returned. On the owner's loop.
+/// Notified when the constructor of a new life has returned. On the owner's loop.
 struct birth_listener {
   virtual void born() noexcept = 0;
 
@@ -183,10 +183,10 @@ struct agent_setup {
   weir::on_error on_error = weir::on_error::reply;
   mailbox on_restart = mailbox::drop;
   std::source_location site;
-  bool supervised = false;  // the owner decides what comes after a life
-  bool revives = false;     // a life that has ended is always followed by another one
-  bool keeps = false;       // the arguments are kept for further lives
-  std::uint32_t lives = 1;  // at once: those of an agent_pool
+  bool supervised = false;  // the owner decides what follows a life
+  bool revives = false;     // it is always restarted
+  bool keeps = false;       // the arguments are kept for restarts
+  std::uint32_t lives = 1;  // concurrent lives: those of an agent_pool
 };
 /// Throws errc::invalid_argument.
 void check_mailbox(const char* what, std::string_view name, std::int64_t capacity, overflow how);
@@ -208,12 +208,12 @@ class agent_core : public polite_service {
   // ---- Any thread.
 
   std::string_view name() const noexcept { return name_; }
-  /// The address of something that is unique to the type of the agent.
+  /// An address that is unique to the type of the agent.
   virtual const void* type() const noexcept = 0;
   sent cast(envelope* message) noexcept;
   agent_info info() const;
   future<void> stop();
-  /// False while a message may still reach it.
+  /// True after permanent termination; false while a message may still reach it.
   bool ended_for_good() const noexcept {
     return (marks_.load(std::memory_order_acquire) & is_over) != 0;
   }
@@ -226,50 +226,50 @@ class agent_core : public polite_service {
 
   // ---- The owner (a scope or a supervisor), on its own loop.
 
-  /// Gives an agent that has none its home: the running loop.
+  /// Binds an agent without a home to the running loop.
   void settle_home();
-  /// Begins the next life as a child of `owner`; on another loop a child that stands for it.
-  /// `told`, if given, hears when the constructor has returned. The fiber is counted for the
-  /// caller.
+  /// Starts the next life as a child of `owner`, or, on another loop, a child that represents it.
+  /// `told`, if set, is notified when the constructor has returned. The caller gets a counted
+  /// reference to the fiber.
   fiber* begin_life(scope& owner, scope::launch how, birth_listener* told,
                     std::source_location site = {});
-  /// How often begin_life is called for all its lives at once.
+  /// How many begin_life calls start all its concurrent lives.
   std::uint32_t fibers_to_begin() const noexcept;
-  /// Asks the life to finish its handler and then to end, whatever is in the mailbox.
-  /// `restarts`: another life will follow, so that messages that come meanwhile are kept for it.
+  /// Asks the life to end after its current handler, regardless of the mailbox. `restarts`: another
+  /// life will follow, and messages that arrive meanwhile are kept for it.
   void cut_short(bool restarts) noexcept;
-  /// The life has ended and another one will follow: queued calls fail with errc::agent_restarted,
-  /// and casts are dropped, unless .on_restart keeps them or the life ended because of stop().
+  /// The life has ended and another will follow: queued calls fail with errc::agent_restarted, and
+  /// casts are dropped, unless .on_restart keeps them or the life ended because of stop().
   void expect_life(bool was_stopped) noexcept;
-  /// The life has ended and no other follows until somebody revives it: everything queued is
-  /// dropped, and calls fail with `code`, as do later ones.
+  /// The life has ended and no other follows unless the owner revives the agent: all queued
+  /// messages are dropped, and queued and later calls fail with `code`.
   void shut(errc code) noexcept;
-  /// No further life, ever: as `shut`, and tells everybody who asked how it ended.
+  /// Permanent termination: as `shut`, and notifies all watches of how it ended.
   void finish(weir::ending how) noexcept;
-  /// scope_ended: as stop(), for the scope that owns it.
+  /// As stop(), on behalf of the owning scope when that ends.
   void ask_to_end() noexcept override;
 
   // ---- Senders, for the waits of call and send.
 
   enum class room : std::uint8_t {
-    yes,      // it was taken
-    wait,     // there is none, and there will be some
-    full,     // there is none
-    crashed,  // there was none, and that was too much for the agent
+    yes,      // the message was accepted
+    wait,     // no room now; wait for it
+    full,     // no room
+    crashed,  // no room, which crashed the agent
     gone,     // the agent has ended
-    lost,     // its loop has ended; the message is gone
+    lost,     // its loop has ended; the message is destroyed
   };
-  /// Gives a message to the agent. It stays the sender's unless the answer is `yes` or `lost`.
+  /// Offers a message to the agent. The sender keeps it unless the answer is `yes` or `lost`.
   room offer(envelope& e) noexcept;
-  /// Puts it at the end of the line of those who wait for room. False: it cannot be taken back,
-  /// because it is on its way there, or because the agent may get its home at any moment.
+  /// Puts it at the end of the line of messages that wait for room. False: it cannot be withdrawn,
+  /// because it is in flight to the line, or because the agent may get its home at any moment.
   bool enter_line(envelope& e) noexcept;
-  /// Takes back what is in the line. REQUIRES: is_here().
+  /// Withdraws a message from the line. REQUIRES: is_here().
   void leave_line(envelope& e) noexcept;
-  /// Why it will be refusing messages from now on: its supervisor gave up. Null: not any more. Any
+  /// Records why it refuses messages from now on: its supervisor gave up. Null: clears that. Any
   /// thread, but one at a time.
   void blame(const std::shared_ptr<takedown>& why) noexcept;
-  /// What a message to an agent that has ended gets.
+  /// The error, with this code, of a message that is not handled.
   std::exception_ptr problem(errc code) const;
   errc ended_code() const noexcept {
     return gate_.load(std::memory_order_relaxed) == gate::crashed ? errc::agent_crashed
@@ -278,26 +278,27 @@ class agent_core : public polite_service {
   /// errc::call_cycle if a handler of this agent waits for the running code; null if none does.
   std::exception_ptr cycle_here(const trail_ref& chain) const;
   bool may_be_reached() const noexcept;
-  /// Why `offer` said that it is gone.
+  /// Why `offer` returned `gone`.
   std::exception_ptr refusal() const;
-  /// What left the line has no claim on a place any more.
+  /// Releases the reservation of a message that left the line.
   void give_back_place() noexcept;
   const void* clock() const noexcept;
   void blockers(blocker_list& list) const;
-  /// Answers a call; its result is set.
+  /// Answers a call. REQUIRES: its result is set.
   void answer(call_envelope& e) const noexcept;
   void answer(call_envelope& e, std::exception_ptr problem) const noexcept;
 
   // ---- The end, for join and monitor. Any thread.
 
-  /// False if it has ended for good.
+  /// False if it has terminated permanently.
   bool watch(end_watch& w) noexcept;
   void unwatch(end_watch& w) noexcept;
 
   /// Calls a member of a timer on the loop of the agent.
   void run_at_home(agent_timer& timer, void (agent_timer::*what)() noexcept) noexcept;
 
-  /// The registry will keep its name; false if it has ended for good, and never will be kept.
+  /// Marks that the registry keeps its name; false if the agent has terminated permanently and must
+  /// not be registered.
   bool claim_name() noexcept { return (marks_.fetch_or(name_claimed) & name_over) == 0; }
 
   // ---- Its loop.
@@ -306,11 +307,12 @@ class agent_core : public polite_service {
   void refused(envelope& e) noexcept;
   void stop_here(stop_ticket* told) noexcept;
   void crash_here() noexcept;
-  /// The life that is alive; null if there is none.
+  /// The current life; null if there is none.
   agent_life* life() const noexcept { return lives_; }
-  /// Keeps a timer for the life that is about to begin; false if none is.
+  /// Keeps a timer for the life that is about to start; false if there is none.
   bool await_life(agent_timer& timer) noexcept;
-  /// What stood for it on the owner's loop is gone. If its life never began, it never will.
+  /// The child that represents it on the owner's loop has ended. If its life has not begun, it
+  /// never will.
   void stand_in_ended() noexcept;
   void start_here(scope& owner, birth_listener* told, const std::shared_ptr<door>& listening);
   void shut_here(errc code) noexcept;
@@ -322,36 +324,37 @@ class agent_core : public polite_service {
   bool keeps_arguments() const noexcept { return keeps_; }
   virtual void dispose() noexcept = 0;
   virtual agent_life* make_life() = 0;
-  /// Constructs the object of a life; `own` is the scope of the incarnation if it wants one.
+  /// Constructs the object of a life; `own` is the scope of the incarnation, if its constructor
+  /// takes one.
   virtual void construct(agent_life& life, scope* own) = 0;
   virtual bool wants_scope() const noexcept = 0;
-  /// The arguments are not needed any more.
+  /// Destroys the arguments.
   virtual void drop_arguments() noexcept = 0;
 
  private:
   friend class agent_life;
 
   enum class gate : std::uint8_t { open, stopping, stopped, crashed };
-  static constexpr std::uint32_t homeless = ~std::uint32_t{0};  // the number of no loop
+  static constexpr std::uint32_t homeless = ~std::uint32_t{0};  // not the number of any loop
 
   bool is_next_door() const noexcept;
   bool has_home() const noexcept {
     return home_serial_.load(std::memory_order_acquire) != homeless;
   }
 
-  agent_extras& extras();  // made if need be
+  agent_extras& extras();  // created on first use
   bool has_parts() const noexcept { return extras_.load(std::memory_order_acquire) != nullptr; }
   agent_extras& parts() const noexcept { return *extras_.load(std::memory_order_acquire); }
   bool counts_places() const noexcept;
   bool reserve() noexcept;
-  /// `oldest`: what falls out of the mailbox for that.
+  /// `oldest` receives the message that it displaces from the mailbox.
   room offer_here(envelope& e, envelope*& oldest) noexcept;
   room offer_away(envelope& e, envelope*& oldest) noexcept;
   void ask_to_crash() noexcept;
   bool post(envelope& e) noexcept;
   void append(envelope& e) noexcept;
   void push(envelope& e) noexcept;
-  /// A call whose handler was unwound: it is answered when it is known what follows.
+  /// Keeps a call whose handler was unwound: it is answered when it is known what follows the life.
   void set_aside(envelope& e) noexcept;
   void refuse_set_aside(errc code) noexcept;
   envelope* take() noexcept;
@@ -391,43 +394,43 @@ class agent_core : public polite_service {
   std::atomic<std::uint32_t> home_serial_{homeless};
   std::shared_ptr<door> door_;
   const char* name_ = "";
-  std::atomic<agent_extras*> extras_{nullptr};  // what few agents need; made once, behind a lock
+  std::atomic<agent_extras*> extras_{nullptr};  // what few agents need; created once, under a lock
   // The mailbox.
   envelope* head_ = nullptr;
   envelope* tail_ = nullptr;
   agent_life* idle_ = nullptr;   // lives that wait for a message, linked by strand::next
-  agent_life* lives_ = nullptr;  // all of them; more than one only in an agent_pool
+  agent_life* lives_ = nullptr;  // all lives; more than one only in an agent_pool
   std::atomic<std::uint64_t> queued_{0};
   std::atomic<std::uint64_t> handled_{0};
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> skipped_{0};
   std::atomic<std::uint32_t> generation_{0};
-  std::atomic<std::uint32_t> links_{0};  // handlers that run and are part of a chain
+  std::atomic<std::uint32_t> links_{0};  // running handlers that are part of a chain
   std::atomic<gate> gate_{gate::open};
   std::atomic<agent_state> state_{agent_state::starting};
   std::atomic<weir::ending> ending_{weir::ending::normal};
   std::uint8_t alarms_ = 0;    // mailbox_high events since it was empty
-  bool accepts_ : 1 = true;    // what arrives now is enqueued
-  bool stopping_ : 1 = false;  // stop was asked: the lives end behind what was queued then
-  bool due_ : 1 = false;       // that has been handled
-  bool cut_ : 1 = false;       // cut_short was asked
-  bool awaited_ : 1 = false;   // a life on another loop was asked for and has not begun
+  bool accepts_ : 1 = true;    // arriving messages are enqueued
+  bool stopping_ : 1 = false;  // stop was requested: lives end after the messages queued by then
+  bool due_ : 1 = false;       // those have been handled
+  bool cut_ : 1 = false;       // cut_short was called
+  bool awaited_ : 1 = false;   // a life was requested on another loop and has not begun
 
  protected:
   bool has_arguments_ : 1 = true;
 
  private:
-  // Those above change on its loop. Those below never do, and any thread may read them, so they are
-  // a memory location of their own.
+  // The flags above change on its loop. Those below never change and any thread may read them, so
+  // they are a separate memory location.
   std::uint8_t : 0;
   bool supervised_ : 1 = false;
   bool revives_ : 1 = false;
   bool crash_on_error_ : 1 = false;
   bool keeps_mail_ : 1 = false;
-  bool keeps_ : 1 = false;    // the arguments, for further lives
-  bool bounded_ : 1 = false;  // its mailbox
+  bool keeps_ : 1 = false;    // keeps the arguments for restarts
+  bool bounded_ : 1 = false;  // the mailbox is bounded
   bool owns_name_ : 1 = false;
-  // What has happened to its name and to itself, once and for ever.
+  // Marks that are set once and never cleared: state of its name and of the agent.
   static constexpr std::uint8_t name_claimed = 1;
   static constexpr std::uint8_t name_over = 2;
   static constexpr std::uint8_t is_over = 4;

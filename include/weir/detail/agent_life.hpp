@@ -14,8 +14,8 @@
 
 namespace weir::detail {
 
-/// One life of an agent: a fiber that constructs the object, hands it one message after the other,
-/// and has no frame while it waits for the next one.
+/// One life of an agent: a fiber that constructs the object, passes it one message after the other,
+/// and has no frame while it waits for the next message.
 class agent_life : public driven_fiber {
  public:
   explicit agent_life(agent_core& of) noexcept;
@@ -26,7 +26,7 @@ class agent_life : public driven_fiber {
 
   agent_core& core() const noexcept { return *of_.get(); }
   std::uint32_t generation() const noexcept { return generation_; }
-  /// Ends it with this error as soon as its handler has ended or was cancelled.
+  /// Ends the life with this error as soon as its handler has ended or was cancelled.
   void crash(std::exception_ptr error) noexcept;
   virtual void* object() noexcept = 0;
 
@@ -49,7 +49,7 @@ class agent_life : public driven_fiber {
 
   enum class stage : std::uint8_t { fresh, serving, closing, over };
 
-  /// The wait of a life that has nothing to do.
+  /// The wait of an idle life.
   class mail_wait final : public wait {
    public:
     bool poll() override { return false; }
@@ -58,7 +58,7 @@ class agent_life : public driven_fiber {
     void describe(dump_line& line) const override;
     void wake() noexcept { complete(); }
   };
-  /// What few lives need.
+  /// State that few lives need.
   struct belongings;
 
   void construct();
@@ -83,11 +83,11 @@ class agent_life : public driven_fiber {
   std::uint32_t generation_ = 0;
   stage stage_ = stage::fresh;
   bool constructed_ = false;
-  bool put_off_ = false;  // it gave up its turn with a message waiting
+  bool put_off_ = false;  // it gave up its turn while a message was waiting
   outcome<void> out_;
 };
 
-/// The object in its life.
+/// A life with its object.
 template <class T>
 class life_of final : public agent_life {
  public:

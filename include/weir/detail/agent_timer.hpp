@@ -12,8 +12,8 @@
 
 namespace weir::detail {
 
-/// Casts a message later, once or again and again, into the life that was alive when it was armed.
-/// Shared by that life and by the handle.
+/// Casts a message later, once or periodically, to the life that was alive when it was armed.
+/// Shared by that life and the handle.
 class agent_timer : private alarm {
  public:
   agent_timer(agent_handle to, duration period, bool repeats) noexcept
@@ -27,9 +27,9 @@ class agent_timer : private alarm {
   }
   /// Any thread: arms it on the agent's loop.
   void start() noexcept;
-  /// Any thread: nothing is cast from now on.
+  /// Any thread: stops further casts.
   void cancel() noexcept;
-  /// The agent's loop: begins, in the life that is alive or about to begin.
+  /// The agent's loop: arms it, in the current life or the one about to start.
   void start_here() noexcept;
   /// The agent's loop: leaves its life.
   void drop() noexcept;
@@ -74,7 +74,7 @@ class timer_of final : public agent_timer {
   typename handler<F>::arguments args_;
 };
 
-/// One that fires once has its message from the beginning.
+/// Fires once; holds its message from the start.
 class single_timer final : public agent_timer {
  public:
   single_timer(agent_handle to, duration delay, envelope* message) noexcept

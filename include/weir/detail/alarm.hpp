@@ -10,8 +10,8 @@ namespace weir::detail {
 /// Calls its owner at a point in time, on the loop that it was set on. Setting it again replaces
 /// the time. Allocates nothing.
 ///
-/// It is a sleep that no strand is parked on: the one arm of a composite wait. So it fires with the
-/// waits of its instant, before the time limits, and what it grants wins over a timeout.
+/// A sleep that no strand is parked on: the only arm of a composite wait. It fires with the waits
+/// of its instant, before the time limits, so what it grants wins over a timeout.
 class alarm : private composite {
  public:
   alarm() noexcept;

@@ -19,7 +19,7 @@
 
 namespace weir {
 
-/// Stands for `void` where a value is needed.
+/// Represents `void` where a value is needed.
 struct unit {
   friend bool operator==(unit, unit) = default;
 };
@@ -33,7 +33,7 @@ enum class rule : std::uint8_t {
   select,  // the index of the first to settle
 };
 
-/// Whether the arm that just completed ends the whole.
+/// Whether the arm that just completed decides the composite.
 constexpr bool rule_decides(rule r, bool failed, std::size_t completed, std::size_t count) {
   if (r == rule::any) return !failed || completed == count;
   if (r == rule::all) return failed || completed == count;
@@ -240,7 +240,7 @@ struct range_result<rule::select, T> {
   using type = std::size_t;
 };
 
-/// The same over a number of equal waits that is known only at run time. One allocation.
+/// The same over a run-time number of waits of one type. One allocation.
 template <rule R, class W>
 class range_wait : public arms_wait {
  public:
@@ -252,7 +252,7 @@ class range_wait : public arms_wait {
     asks_again_ = R == rule::all;
     try {
       for (; count_ < a.size(); ++count_) make_arm(std::move(a[count_]));
-    } catch (...) {  // a value's move
+    } catch (...) {  // moving a value may throw
       destroy_arms();
       throw;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a policy runs its operation: into an outcome of its own, without a throw.
+// How a policy runs its operation: into an outcome, without a throw.
 #pragma once
 
 #include <coroutine>
@@ -14,9 +14,9 @@
 
 namespace weir::detail {
 
-/// Awaits the task that `make()` gives and leaves how it ended in `out`; if `make()` throws, that
-/// is how it ended. A cancellation point, but no catch edge: a cancelled fiber is unwound through
-/// it.
+/// Awaits the task that `make()` returns and stores how it ended in `out`; an exception of `make()`
+/// counts as its error. A cancellation point, but no catch edge: a cancelled fiber is unwound
+/// through it.
 template <class T, class Make>
 class attempt_await {
  public:
@@ -53,7 +53,7 @@ attempt_op<T, Make> into(outcome<T>& out, Make& make) {
   return {&out, &make};
 }
 
-/// The context of one run of a callable that asked for one: what it defers ends with that run.
+/// The context of one run of a callable that takes one: its defers run at the end of that run.
 struct attempt_region final : plain_region {
   struct setup {};
   explicit attempt_region(setup) : plain_region(region_kind::settle, "attempt") {}
@@ -62,7 +62,7 @@ struct attempt_region final : plain_region {
 template <class Op>
 inline constexpr bool wants_context = callable_op<Op> && !plain_call<Op>;
 
-/// One run of an operation that stays where it is.
+/// One run of an operation that is kept elsewhere.
 template <class Op>
 task<result_t<Op>> attempt_task(Op& op) {
   if constexpr (wants_context<Op>) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// g++-12 destroys an aggregate twice if it is made by braces in a full-expression with an await
-// (docs/compilers.md). A library cannot see `co_await q.push(row{text, 1})`, but it can refuse
+// g++-12 destroys an aggregate twice if it is brace-initialised in a full-expression with an await
+// (docs/compilers.md). A library cannot detect `co_await q.push(row{text, 1})`, but it can reject
 // `co_await q.push({text, 1})`.
 #pragma once
 
@@ -18,7 +18,7 @@ inline constexpr bool destroyed_twice =
     false;
 #endif
 
-/// Made of a `T`, but not of braces.
+/// Constructible from a `T`, but not from braces.
 template <class T>
 class no_braces {
  public:

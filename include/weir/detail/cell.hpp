@@ -45,11 +45,11 @@ class cell_ref {
   cell<T>* cell_ = nullptr;
 };
 
-/// What a next() has taken out of a broadcast and not given to its caller yet.
+/// An item that a next() has taken from a broadcast and not yet delivered.
 template <class T>
 struct taken_item {
   cell_ref<T> item;
-  std::uint64_t missed = 0;  // right before it
+  std::uint64_t missed = 0;  // items missed right before it
 };
 
 }  // namespace weir::detail

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// What a channel is beside its values.
+// The type-independent part of a channel.
 //
-// A bounded ring, filled by any thread and emptied by one loop. Why it is right:
-// 1. A position is reserved by moving `tail_` on, which needs `tail - head < capacity`; so a
+// A bounded ring, filled by any thread and emptied by one loop. Why it is correct:
+// 1. A position is reserved by advancing `tail_`, which requires `tail - head < capacity`; so a
 //    position has one writer, and its slot is free: the reader has left it, and the writer knows
-//    that by acquiring `head_`, or `seen_head_`, which was stored by somebody who did.
+//    that by acquiring `head_`, or `seen_head_`, which a sender stored after acquiring `head_`.
 // 2. The closed flag is part of `tail_`, so no position is reserved after it is set; the reader has
-//    seen the end when the flag is set and it has taken everything up to `tail_`.
-// 3. No wake is lost: the reader says that it waits (`receiver_waits_`) and then looks into the
-//    ring, the writer publishes and then looks whether the reader waits; likewise with the room
-//    that the reader makes and `senders_wait_`. All four are sequentially consistent, so at least
-//    one side sees the other. Whoever clears `receiver_waits_` owns the one message to the reader.
-// 4. Who waits for room stands in a list behind a lock. As long as somebody does, nobody else
-//    reserves; only the reader lets them in, the oldest first, by reserving for them.
+//    reached the end when the flag is set and it has taken everything up to `tail_`.
+// 3. No wake-up is lost: the reader sets `receiver_waits_` and then checks the ring, the writer
+//    publishes and then checks whether the reader waits; likewise for the room that the reader
+//    makes and `senders_wait_`. All four are sequentially consistent, so at least one side sees the
+//    other. The thread that clears `receiver_waits_` owns the one message to the reader.
+// 4. Senders that wait for room are in a list under a lock. While the list is not empty, no other
+//    sender reserves; only the reader admits them, oldest first, by reserving for them.
 #pragma once
 
 #include <atomic>
@@ -41,16 +41,17 @@ class send_envelope;
 struct blocked_thread;
 struct envelope_message;
 
-/// Says that a thread waits, and no wait of a loop.
+/// Tag: a thread waits, not a wait of a loop.
 struct this_thread_t {};
-/// Waits until `e` is let in, which takes it over; throws if it is refused, or after `limit`.
+/// Waits until `e` is admitted, and takes ownership of it; throws if it is refused, or after
+/// `limit`.
 void wait_for_room(send_envelope& e, duration limit);
 [[noreturn]] void raise_send_closed(const channel_core* channel);
 /// errc::would_deadlock if a loop runs on this thread.
 void require_no_loop(const char* what, const char* instead);
 
-/// Shared by a sender that waits (its wait is in a coroutine frame and may end first) and by the
-/// channel or the message that carries the answer. The wait is touched on its own loop only.
+/// Shared by a waiting sender (its wait is in a coroutine frame and may end first) and by the
+/// channel or the message that carries the answer. The wait is used on its own loop only.
 class send_envelope {
  public:
   send_envelope(channel_core& to, send_wait_base& from);
@@ -75,12 +76,12 @@ class send_envelope {
   std::unique_ptr<blocked_thread> thread_;     // instead of a wait and its message
   bool refused_ = false;                       // the answer; written before it is sent
   std::exception_ptr error_;                   // its value could not be moved
-  bool linked_ = false;                        // the rest: behind the channel's lock
+  bool linked_ = false;                        // this and the following: under the channel's lock
   send_envelope* previous_ = nullptr;
   send_envelope* next_ = nullptr;
 };
 
-/// The part of a waiting send that does not depend on its type.
+/// The type-independent part of a waiting send.
 class send_wait_base : public wait {
  public:
   cancel_result withdraw() noexcept override;
@@ -120,7 +121,7 @@ class channel_core {
 
   void add_sender() noexcept { senders_.fetch_add(1, std::memory_order_relaxed); }
   void drop_sender() noexcept;
-  /// Nothing more is accepted, for all senders.
+  /// Closes the channel for all senders.
   void end_sending() noexcept;
   bool is_closed() const noexcept { return (tail_.load(std::memory_order_acquire) & 1U) != 0; }
 
@@ -137,7 +138,7 @@ class channel_core {
  protected:
   virtual ~channel_core();
 
-  /// A position of the ring, for who does not wait yet.
+  /// Reserves a position of the ring for a sender that is not waiting.
   room reserve(std::uint64_t& position) noexcept {
     if (senders_wait_.load(std::memory_order_relaxed)) [[unlikely]]
       return is_closed() ? room::closed : room::full;
@@ -148,7 +149,7 @@ class channel_core {
     if (receiver_waits_.load(std::memory_order_seq_cst)) [[unlikely]]
       call_receiver();
   }
-  /// Moves the value of a waiting sender into the ring; what went wrong with that.
+  /// Moves the value of a waiting sender into the ring; returns the error of the move, if any.
   virtual std::exception_ptr accept(send_envelope& from, std::uint64_t position) noexcept = 0;
 
   wait_list& consumers() noexcept { return consumers_; }
@@ -163,20 +164,21 @@ class channel_core {
     if (senders_wait_.load(std::memory_order_seq_cst)) [[unlikely]]
       admit_waiting();
   }
-  /// Asks to be called when there is something. False if there is something now.
+  /// Requests a message when there is a value or the end. False if there is one now.
   bool will_be_called() noexcept;
   virtual bool has_something() const noexcept = 0;
-  /// Gives what there is to those who wait.
+  /// Delivers values to the waiting consumers.
   virtual void serve() noexcept = 0;
-  /// Aborts if the receiver may not be destroyed here and now.
+  /// Aborts if the receiver must not be destroyed now or on this thread.
   void check_end() const noexcept;
   static bool may_put_back() noexcept;
-  /// Other threads, not other fibers.
+  /// Yields to other threads, not to other fibers.
   static void let_others_run() noexcept;
 
   std::uint64_t slot_count() const noexcept { return slots_; }
   object_name self() const noexcept { return {"channel", name_.view()}; }
-  bool serving_ = false;  // handing out makes room, which lets senders in, who call for a receiver
+  bool serving_ = false;  // prevents recursion: delivering makes room, which admits senders, which
+                          // call for a receiver
   void release() noexcept {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
@@ -214,7 +216,7 @@ class channel_core {
   void call_refused() noexcept;
   void called() noexcept;
   void admit_waiting() noexcept;
-  /// The next waiting sender for whom there is room, with its position.
+  /// The next waiting sender that fits, with its position.
   send_envelope* admit_one(std::uint64_t& position) noexcept;
   room enter(send_envelope& e) noexcept;
   bool leave(send_envelope& e) noexcept;
@@ -224,7 +226,7 @@ class channel_core {
 
   // Written by senders.
   alignas(64) std::atomic<std::uint64_t> tail_{0};  // 2 * the first free position; odd: closed
-  std::atomic<std::uint64_t> seen_head_{0};         // `head_`, as a sender saw it last
+  std::atomic<std::uint64_t> seen_head_{0};         // `head_`, as last seen by a sender
   // Written by the receiver.
   alignas(64) std::atomic<std::uint64_t> head_{0};
   // Read by both, seldom written.
@@ -233,16 +235,16 @@ class channel_core {
   const std::int64_t capacity_;
   const std::uint64_t slots_;
   std::atomic<std::uint32_t> refs_{2};  // all senders together, the receiver, messages, envelopes
-  std::atomic<std::uint32_t> senders_{1};  // with those that wait
+  std::atomic<std::uint32_t> senders_{1};  // including waiting ones
   std::unique_ptr<shared> shared_;
   // The receiver's loop only.
   wait_list consumers_;
   home home_;
-  bool call_due_ = false;  // it asked to be called, and neither took that back nor was called
+  bool call_due_ = false;  // it has requested a message, and neither cancelled nor received it
   kept_name name_;
 };
 
-/// The slow part of the check of a receiver: empty (errc::invalid_argument), or elsewhere.
+/// The slow path of a receiver's check: it is empty (errc::invalid_argument) or on another loop.
 void require_receiver(channel_core* channel);
 
 }  // namespace detail

@@ -21,12 +21,12 @@ namespace weir {
 struct retry_options;
 namespace detail {
 
-/// The body of a step; it runs outside of the run, on the loop of the engine.
+/// The body of a step; it runs outside the run, on the loop of the engine.
 class step_body {
  public:
   step_body(const step_body&) = delete;
   step_body& operator=(const step_body&) = delete;
-  /// One attempt: gives the encoded result.
+  /// One attempt; returns the encoded result.
   virtual task<std::string> attempt() = 0;
 
  protected:
@@ -34,7 +34,7 @@ class step_body {
   ~step_body() = default;
 };
 
-/// What a command is about; which parts are used depends on its kind.
+/// The parameters of a command; which members are used depends on its kind.
 struct command_setup {
   command_setup(run_seam& of, command_kind what, std::source_location where)
       : run(&of), kind(what), site(where) {}
@@ -48,8 +48,9 @@ struct command_setup {
   std::unique_ptr<run_request> request;  // of a call
 };
 
-/// Waits for the answer to a command. What it is linked to is the run's; a wait for a step or a
-/// call that is given up answers `later`: it goes on when the journal knows how that ended.
+/// Waits for the answer to a command. The run owns the list that it is linked to; if a wait for a
+/// step or a call is cancelled, it answers `later` and confirms when the journal knows how that
+/// ended.
 class command_wait : public simple_wait<command_wait, linked_wait> {
  public:
   using args = command_setup;
@@ -65,8 +66,8 @@ class command_wait : public simple_wait<command_wait, linked_wait> {
   // For the run.
   const command_setup& setup() const noexcept { return setup_; }
   command_setup& setup() noexcept { return setup_; }
-  /// Keeps the answer for the fiber that awaits it. A value is decoded here, so that one that
-  /// cannot be read never reaches the fiber; throws then.
+  /// Keeps the answer for the fiber that awaits it. Decodes a value here, so that an undecodable
+  /// value never reaches the fiber; throws then.
   void set(const command_answer& answer) {
     if (answer.how == command_answer::sort::value) {
       read(answer.text);
@@ -77,12 +78,12 @@ class command_wait : public simple_wait<command_wait, linked_wait> {
   }
   /// Wakes the fiber. REQUIRES: set.
   void arrived() { complete(); }
-  /// Of the type that is awaited.
+  /// The check for the awaited type.
   virtual answer_check type() const noexcept = 0;
-  std::uint64_t command = 0;  // fiber and index, while it is issued
-  std::uint64_t order = 0;    // in which it was issued, among all of its run
-  bool given_up = false;      // withdrawn, and waits for the confirmation
-  bool answered = false;      // the answer is recorded and on its way
+  std::uint64_t command = 0;  // fiber and index, while issued
+  std::uint64_t order = 0;    // of issue, among all commands of its run
+  bool given_up = false;      // cancelled, and waits for the confirmation
+  bool answered = false;      // the answer is recorded and will be delivered
 
  protected:
   ~command_wait() = default;
@@ -96,7 +97,7 @@ class command_wait : public simple_wait<command_wait, linked_wait> {
   command_answer answer_;
 };
 
-/// A value that users give, as it is recorded: text is text, however it is given.
+/// Encodes a user's value; everything convertible to std::string_view is encoded as a string.
 template <class In>
 std::string encode_given(const In& value) {
   if constexpr (std::is_convertible_v<const In&, std::string_view> &&
@@ -107,7 +108,7 @@ std::string encode_given(const In& value) {
   }
 }
 
-/// Rethrows the present error of `decode`, with what could not be decoded and where.
+/// Rethrows the current error of `decode`, with what could not be decoded and where.
 [[noreturn]] void raise_undecodable(std::string_view what, std::string_view name);
 template <class T>
 T decode_as(std::string_view text, std::string_view what, std::string_view name) {
@@ -123,7 +124,7 @@ void check_answer(std::string_view text) {
   (void)decode<T>(text);
 }
 
-/// Gives the decoded answer.
+/// Returns the decoded answer.
 template <class T>
 class answer_wait : public command_wait {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Several waits as one: what race, any, all, select and with_timeout park on.
+// Several waits as one: the waits of race, any, all, select and with_timeout.
 #pragma once
 
 #include <cstddef>
@@ -20,20 +20,20 @@ namespace weir::detail {
 /// Cancels the children of a combinator that is decided.
 void cancel_losers(scope& s, cancel_kind kind) noexcept;
 
-/// Counts a value that arrived and that nobody will see.
+/// Counts a value that arrived and is discarded.
 void emit_discarded(std::string_view object) noexcept;
 
-/// Starts its arms in order, is told when each completes, and ends when `decides` says so: then the
-/// others are withdrawn in the same instant, and those that answer `later` or `no` are waited for.
+/// Starts its arms in order, is notified when each completes, and ends when `decides` returns true:
+/// then the others are withdrawn at once, and those that answer `later` or `no` are waited for.
 ///
 /// Invariants:
 /// 1. An arm is idle, armed, completed, leaving (answered `no`: it will still complete) or
-///    confirming (answered `later`: its next completion is no result).
+///    confirming (answered `later`: its next completion is not a result).
 /// 2. When the composite is complete, no arm is armed, leaving or confirming.
-/// 3. It answers `done` only if every arm can be started again, or has its result.
+/// 3. It answers `done` only if every arm can be restarted or has its result.
 /// 4. `complete` is called once per start (`ended_`), by the outermost call only (`busy_`).
-/// 5. If all arms must complete, each is asked again right before it is armed: those before it may
-///    be what it waits for. Alternatives do not meet like that.
+/// 5. If all arms must complete, each is polled again right before it is armed: earlier arms may be
+///    what it waits for. Alternatives are never matched with each other.
 class arms_wait : public composite {
  public:
   bool poll() override { return try_arms(); }
@@ -46,7 +46,7 @@ class arms_wait : public composite {
   void arm_completed(arm_link& arm) noexcept override;
   void blockers(blocker_list& list) const override;
   bool fits_run() const noexcept override { return true; }
-  /// An arm could not even be asked: that ends the whole, whatever its rule.
+  /// Polling an arm threw: that ends the composite, whatever its rule.
   void poll_failed(std::exception_ptr e) noexcept {
     problem_ = std::move(e);
     decided_ = true;
@@ -57,20 +57,20 @@ class arms_wait : public composite {
   virtual std::size_t arm_count() const noexcept = 0;
   virtual wait& arm_at(std::size_t i) noexcept = 0;
   virtual arm_link& link_at(std::size_t i) noexcept = 0;
-  /// Whether the completion of arm `i` ends the whole.
+  /// Whether the completion of arm `i` decides the composite.
   virtual bool decides(std::size_t i) noexcept;
-  /// Whether one arm that refuses to be cancelled gives a result for the whole.
+  /// Whether one arm that refuses to be cancelled provides a result for the composite.
   virtual bool delivers_after_cancel() const noexcept;
-  /// Why the children that lose are cancelled.
+  /// The reason for cancelling the losing children.
   virtual cancel_kind loser_kind() const noexcept;
 
-  /// Asks the arms whether they are ready, without arming any. True: decided.
+  /// Polls the arms without arming any. True: decided.
   bool try_arms();
   void arm_rest() noexcept;
   /// The arm that decided.
   std::size_t winner() const noexcept { return winner_; }
   std::size_t completed() const noexcept { return completed_; }
-  bool asks_again_ = false;  // all arms must complete: see the fifth invariant
+  bool asks_again_ = false;  // all arms must complete: see invariant 5
   /// See poll_failed.
   bool broken() const noexcept { return problem_ != nullptr; }
   void rethrow_problem() const {
@@ -90,11 +90,11 @@ class arms_wait : public composite {
   std::size_t completed_ = 0;
   std::size_t leaving_ = 0;    // arms that are leaving or confirming
   arm_link* asked_ = nullptr;  // the arm whose withdraw() is running
-  scope* children_ = nullptr;  // of the combinator: cancelled as soon as it is decided
+  scope* children_ = nullptr;  // of the combinator: cancelled when it is decided
   std::exception_ptr problem_;
   bool decided_ = false;
-  bool spent_ = false;      // an arm answered `later`: it cannot be started again
-  bool cancelled_ = false;  // asked to end: complete when no arm is leaving any more
+  bool spent_ = false;      // an arm answered `later`: it cannot be restarted
+  bool cancelled_ = false;  // cancelled: completes when no arm is leaving
   bool ended_ = false;
   bool busy_ = false;
 };

@@ -29,7 +29,7 @@ class counted_ref {
   T* get() const noexcept { return to_; }
   T* operator->() const noexcept { return to_; }
   explicit operator bool() const noexcept { return to_ != nullptr; }
-  /// Gives up the reference without dropping it.
+  /// Releases ownership without dropping the reference.
   T* detach() noexcept { return std::exchange(to_, nullptr); }
 
  private:

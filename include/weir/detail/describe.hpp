@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// How WEIR_DESCRIBE lists members, and how they are found again.
+// How WEIR_DESCRIBE lists members, and how the list is found.
 #pragma once
 
 #include <type_traits>
 
 namespace weir::detail {
 
-/// Stands for a type, so that the description of a base is not taken for that of a derived class.
+/// A tag for a type, so that the description of a base is not used for a derived class.
 template <class T>
 struct described_tag {};
 

@@ -7,7 +7,8 @@
 
 namespace weir::detail {
 
-/// Where a wait says what it is. A thin shell over a string, so that headers need no streams.
+/// The text that a wait writes about itself in a dump. A thin wrapper of a string, so that headers
+/// need no streams.
 class dump_line {
  public:
   explicit dump_line(std::string& text) noexcept : text_(&text) {}
@@ -19,7 +20,7 @@ class dump_line {
     text_->append(std::to_string(number));
     return *this;
   }
-  /// A name in quotes, with a blank before it; nothing if it is empty.
+  /// Adds a name in quotes after a blank; nothing if it is empty.
   dump_line& add_name(std::string_view name) {
     if (!name.empty()) text_->append(" '").append(name).append("'");
     return *this;

@@ -22,8 +22,8 @@ namespace detail {
 class future_wait;
 struct fiber;
 
-/// What a future refers to: an outcome that is pending until somebody settles it once.
-/// Counted without atomics: a future belongs to its loop (after the loop, to whoever has it).
+/// What a future refers to: an outcome that is pending until it is settled once. Counted without
+/// atomics: a future belongs to its loop (after the loop has ended, to the thread that holds it).
 struct future_core {
   future_core() = default;
   future_core(const future_core&) = delete;
@@ -32,9 +32,9 @@ struct future_core {
   virtual outcome_base& result() noexcept = 0;
   virtual void dispose() noexcept = 0;
   virtual void describe(dump_line& line) const;
-  /// Somebody awaited it: a failure in it is no longer unobserved.
+  /// It was awaited: a failure in it is no longer unobserved.
   virtual void note_observed() noexcept {}
-  /// Throws if the running code may not await it, because it would wait for itself.
+  /// Throws if the running code must not await it, because it would wait for itself.
   virtual void check_await() const {}
   /// The fiber that will settle it; null if that is not known.
   virtual const fiber* runner() const noexcept { return nullptr; }
@@ -42,17 +42,17 @@ struct future_core {
   void retain() noexcept { ++refs; }
   void release() noexcept {
     if (--refs != 0) return;
-    refs = 1;  // the destructor of the value may use it once more, which must not end it twice
+    refs = 1;  // the value's destructor may use the core; it must not be freed twice
     dispose();
   }
   bool done() const noexcept { return settled; }
-  /// The outcome is final: wakes everybody who waits for it, in order of arrival.
+  /// The outcome is final: wakes all waiters in order of arrival.
   void settle_now() noexcept;
 
   future_wait* waiters = nullptr;  // circular, first in, first out
   std::uint32_t home = 0;          // the serial number of its loop
   std::uint32_t refs : 30 = 0;
-  std::uint32_t guarded : 1 = 0;  // not everybody may await it: see check_await
+  std::uint32_t guarded : 1 = 0;  // some code must not await it: see check_await
   std::uint32_t settled : 1 = 0;  // the outcome is final
 
  protected:
@@ -62,7 +62,7 @@ struct future_core {
 struct fiber : future_core, strand, context {
   fiber() noexcept : context(region_kind::fiber) {}
 
-  /// Calls the operation; true if there is a frame to resume, false if it ended at once.
+  /// Calls the operation; true: there is a frame to resume; false: it ended at once.
   virtual bool begin() = 0;
   /// Destroys the operation (callable or task) and the root frame.
   virtual void drop_operation() noexcept = 0;
@@ -71,18 +71,18 @@ struct fiber : future_core, strand, context {
   void describe(dump_line& line) const override;
   void note_observed() noexcept override;
   const fiber* runner() const noexcept override { return this; }
-  /// Somebody other than the scope that stops a service waits for it.
+  /// Whether a waiter exists besides the scope that stops a service.
   bool awaited_by_user() const noexcept;
 
-  // The flags stand first: they fit into the padding at the end of `context`.
+  // The flags come first: they fit into the padding at the end of `context`.
   bool name_copied : 1 = false;
   bool background : 1 = false;
   bool starting : 1 = false;    // inside scope::start: a failure goes to the starter
   bool hidden : 1 = false;      // not counted in size()
   bool driven : 1 = false;      // it is a driven_fiber
-  bool isolated : 1 = false;    // its failure stays in its future, whatever its scope says
-  bool observed : 1 = false;    // somebody awaited it
-  bool unobserved : 1 = false;  // kept in the scope's list of failures that nobody awaited
+  bool isolated : 1 = false;    // its failure stays in its future, whatever the scope's policy
+  bool observed : 1 = false;    // it was awaited
+  bool unobserved : 1 = false;  // in the scope's list of failures never awaited
   bool carries : 1 = false;     // it is a generator_carrier
   bool cleaning : 1 = false;    // its defers have been started
   bool ended : 1 = false;
@@ -98,7 +98,7 @@ struct fiber : future_core, strand, context {
   ~fiber();
 };
 
-/// What the work of a driven fiber is part of; shared by all loops that work for it.
+/// The call chain that the work of a driven fiber belongs to; shared by all loops that work for it.
 class trail {
  public:
   trail() noexcept = default;
@@ -117,9 +117,9 @@ class trail {
 
 using trail_ref = counted_ref<trail>;
 
-/// A fiber without a coroutine of its own: it is asked what to do next when its turn comes and
-/// nothing is left of what it did before. So it may be idle without any frame. As a service it is
-/// its own entry in the stack of its scope.
+/// A fiber without its own coroutine: on its turn, when no frame is left, `drive` decides what to
+/// do next. So it can be idle without a frame. As a service it is its own entry in the stack of its
+/// scope.
 struct driven_fiber : fiber, entry {
   driven_fiber() noexcept : entry(sort::background) { driven = begun = true; }
   enum class next_step : std::uint8_t {
@@ -127,14 +127,15 @@ struct driven_fiber : fiber, entry {
     pause,  // it is parked, or in the ready queue
     end,    // its result is set
   };
-  /// REQUIRES: it is the running strand, and has no frame. If it was unwound, its result says so.
+  /// REQUIRES: it is the running strand and has no frame. If it was unwound, its result is
+  /// cancelled.
   virtual next_step drive() = 0;
-  /// It has ended, with all its cleanup; its scope hears of it next.
+  /// It has ended, with all its cleanup; its scope is notified next.
   virtual void finished() noexcept = 0;
-  /// What it works on at the moment, for code that runs in a child of `inside`, or directly in it
-  /// if that is null.
+  /// What it currently works on, for code that runs in a child of `inside`, or directly in it if
+  /// that is null.
   virtual trail_ref trail_of(const scope* inside) = 0;
-  /// What a dump says of it beside its state.
+  /// What a dump prints besides its state.
   virtual void add_details(dump_line& line) const = 0;
   bool begin() final { return true; }
   fiber* service() noexcept final { return this; }
@@ -155,7 +156,7 @@ struct fiber_of : fiber {
   ~fiber_of() = default;
 };
 
-/// Runs a task that exists already: its frame is the operation.
+/// Runs an existing task: its frame is the operation.
 template <class T>
 struct task_fiber final : fiber_of<T> {
   explicit task_fiber(task<T>&& t) noexcept { this->out.own_frame(t.release()); }

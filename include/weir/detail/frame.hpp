@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The promise base of every coroutine of weir, and the strand that its frames belong to.
+// The promise base of every coroutine of weir, and the strand its frames belong to.
 #pragma once
 
 #include <bit>
@@ -37,34 +37,34 @@ struct strand {
   frame* leaf = nullptr;     // the frame to resume
   wait* parked = nullptr;    // null: not parked
   context* top = nullptr;    // the innermost cancel region
-  std::uint16_t rank = 0;    // a simulation's: its priority, 0 until it has one
+  std::uint16_t rank = 0;    // priority in a simulation; 0: none yet
   std::int16_t budget = 0;   // awaits left in this turn; see below
-  bool special = false;      // no fiber, see special_strand
+  bool special = false;      // not a fiber, see special_strand
   std::uint8_t nesting = 0;  // resume() calls of this strand on the machine stack
   bool queued : 1 = false;
-  bool needs_start : 1 = false;        // `parked` is to be started when its turn comes
+  bool needs_start : 1 = false;        // `parked` is started on its next turn
   bool unwinding : 1 = false;          // destroy frames instead of resuming the leaf
   bool destroying : 1 = false;         // a frame's destructors are running right now
   bool unwind_when_done : 1 = false;   // the parked wait answered `later`
-  bool unarmed_deadlines : 1 = false;  // a region was entered whose timer is not armed yet
+  bool unarmed_deadlines : 1 = false;  // an entered region's timer is not armed yet
   bool begun : 1 = false;
-  bool preempted : 1 = false;  // gave up its turn although it could have gone on
+  bool preempted : 1 = false;  // gave up its turn although it could have continued
 
-  // `budget` is not at a multiple of four: there clang-19 reads four bytes right after it has
-  // written two, which no processor forwards, for each item of a stream.
+  // `budget` is not at a multiple of four: there clang-19 would read four bytes right after writing
+  // two, which no processor forwards, for each item of a stream.
 };
 
-/// A strand that is no fiber of its own: a generator, or the pull of a stream.
+/// A strand that is not a fiber: a generator, or the pull of a stream.
 struct special_strand : strand {
   special_strand() noexcept { special = begun = true; }
-  /// Its turn has come: whether there is a frame to resume.
+  /// Starts its turn; returns whether there is a frame to resume.
   virtual bool begin_turn() noexcept = 0;
-  /// Its turn is over; `current` is not set any more.
+  /// Ends its turn; `current` is already reset.
   virtual void end_turn() noexcept = 0;
-  /// Frees it. It is in no queue any more.
+  /// Frees it. REQUIRES: it is in no queue.
   virtual void dispose() noexcept = 0;
 
-  // Stray: not needed any more, but still queued. The loop frees it instead of giving it its turn.
+  // No longer needed, but still queued: the loop frees it instead of running its turn.
   bool stray = false;
   special_strand* next_stray = nullptr;
   special_strand** at_stray = nullptr;
@@ -76,9 +76,9 @@ struct special_strand : strand {
 /// The running strand of this thread; null outside fibers.
 inline constinit thread_local strand* current = nullptr;
 
-/// The serial number of the loop of this thread; 0 outside `run`.
+/// The serial number of the loop that runs on this thread; 0 outside loops.
 inline constinit thread_local std::uint32_t loop_serial = 0;
-/// A crash destroys frames on this thread: nothing that their destructors send may get out.
+/// A crash destroys frames on this thread: messages that their destructors send are discarded.
 inline constinit thread_local bool crashing = false;
 /// The durable run whose code runs on this thread; null outside of runs and inside of steps.
 inline constinit thread_local run_seam* run_here = nullptr;
@@ -91,17 +91,18 @@ inline constexpr std::uint8_t nesting_limit = 64;
 void* allocate_frame(std::size_t bytes);
 void deallocate_frame(void* memory, std::size_t bytes) noexcept;
 
-/// A source location as the pointer that it is made of: as a default argument of await_transform a
-/// pointer needs no room in the frame of the awaiting coroutine, which g++ gives to class types.
+/// A source location as its underlying pointer: as a default argument of await_transform a pointer
+/// takes no space in the awaiting coroutine's frame, while g++ reserves space for class types.
 using place_pointer = decltype(__builtin_source_location());
 inline std::source_location as_location(place_pointer place) noexcept {
   static_assert(sizeof(std::source_location) == sizeof(void*));
   return std::bit_cast<std::source_location>(place);
 }
 
-/// What every coroutine of weir has: who awaits it, where its outcome goes, and where it is.
-/// It is the first part of every promise and no promise is over-aligned (results live in the
-/// outcome, not in the frame), so the coroutine handle can be computed from its address.
+/// The common part of every coroutine of weir: its awaiter, the destination of its outcome, and its
+/// source location. It is the first part of every promise and no promise is over-aligned (results
+/// live in the outcome, not in the frame), so the coroutine handle can be computed from its
+/// address.
 struct frame {
   frame* parent = nullptr;
   outcome_base* out = nullptr;
@@ -120,18 +121,18 @@ inline frame& frame_of(std::coroutine_handle<> handle) noexcept {
   return std::coroutine_handle<frame>::from_address(handle.address()).promise();
 }
 
-/// The strand's budget is used up, or it is cancelled: start `child` in a later turn, or unwind.
+/// The strand's budget is used up, or it is cancelled: starts `child` in a later turn, or unwinds.
 bool give_up_turn(strand& s, frame& me, frame& child);
-/// The budget is used up: start `child` in a later turn; but at once if the strand is cancelled,
-/// and unwound at the child's first await.
+/// The budget is used up: starts `child` in a later turn; at once if the strand is cancelled, which
+/// is then unwound at the child's first await.
 bool give_up_turn_quietly(strand& s, frame& me, frame& child);
 /// Records where an exception left this frame, and keeps it as the frame's outcome.
 void frame_failed(frame& me) noexcept;
 [[noreturn]] void fatal_destructor(strand& s) noexcept;
 
-/// Starts the coroutine owned by `out` as the child of `me`. Answers whether `me` stays suspended.
-/// Nested resume() is the fast path; beyond the limit the strand's turn resumes the child instead,
-/// which keeps the machine stack bounded on compilers without guaranteed tail calls.
+/// Starts the coroutine `child`, which `me` awaits. Returns whether `me` stays suspended. Nested
+/// resume() is the fast path; beyond the limit the strand's turn resumes the child instead, which
+/// keeps the machine stack bounded on compilers without guaranteed tail calls.
 inline bool enter_child(strand& s, frame& me, frame& child) {
   s.leaf = &child;
   if (s.nesting >= nesting_limit) return true;
@@ -151,7 +152,7 @@ inline bool start_child(frame& me, outcome_base& out) {
   return enter_child(s, me, child);
 }
 
-/// The end of a coroutine: control goes back to the awaiting frame, by return or by the turn.
+/// The end of a coroutine: control returns to the awaiting frame, directly or by the strand's turn.
 struct final_await {
   bool await_ready() const noexcept { return false; }
   template <class Promise>

@@ -11,7 +11,7 @@ namespace weir::detail {
 
 class gate_wait;
 
-/// Something that fibers wait for until it is open: what `event` and `latch` have in common.
+/// Fibers wait until it is open: the common part of `event` and `latch`.
 class gate {
  public:
   gate(const char* kind, bool open, const weir::name& name) : kind_(kind), name_(name) {
@@ -26,7 +26,7 @@ class gate {
       settle_home();
   }
   bool is_open() const noexcept { return open_; }
-  /// Lets everybody through who waits, in order of arrival.
+  /// Releases all waiters in order of arrival.
   void open() noexcept;
   void shut() noexcept { open_ = false; }
   object_name self() const noexcept { return {kind_, name_.view()}; }
@@ -48,7 +48,7 @@ class gate_wait : public simple_wait<gate_wait, linked_wait> {
   };
   using result = void;
 
-  // Made where it is awaited, which need not be where `wait` was called.
+  // Constructed where it is awaited, which may differ from where `wait` was called.
   explicit gate_wait(args&& a) : gate_(a.of) { gate_->check(); }
   bool try_now() const noexcept { return gate_->is_open(); }
   void arm() noexcept {

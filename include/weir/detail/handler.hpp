@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Handlers of durable runs without their types.
+// Type-erased handlers of durable runs.
 #pragma once
 
 #include <memory>
@@ -22,13 +22,13 @@ class handler_base {
   handler_base(const handler_base&) = delete;
   handler_base& operator=(const handler_base&) = delete;
   virtual ~handler_base() = default;
-  /// One run, in the fiber that awaits it: from the encoded input to the encoded result.
-  /// What it cannot decode it throws at once.
+  /// One run, in the fiber that awaits it: from the encoded input to the encoded result. Throws at
+  /// once if the input cannot be decoded.
   virtual task<std::string> invoke(std::string_view input) const = 0;
-  std::source_location added;  // where it was given to the engine
+  std::source_location added;  // where it was added to the engine
 };
 
-/// The result and the parameters of a callable that has one call operator.
+/// The result and parameters of a callable with one call operator.
 template <class F>
 struct signature_of : signature_of<decltype(&F::operator())> {};
 template <class R, class... Args>
@@ -48,7 +48,7 @@ struct signature_of<R (C::*)(Args...) noexcept> : signature_of<R (*)(Args...)> {
 template <class C, class R, class... Args>
 struct signature_of<R (C::*)(Args...) const noexcept> : signature_of<R (*)(Args...)> {};
 
-/// What a handler takes: nothing, an input, a scope, or a scope and an input.
+/// The parameters of a handler: none, an input, a scope, or a scope and an input.
 template <class... Args>
 struct handler_args {
   static_assert(sizeof...(Args) > 99,
@@ -87,7 +87,7 @@ class handler_of final : public handler_base {
 
  public:
   explicit handler_of(F fn) : fn_(std::move(fn)) {}
-  // An input that cannot be decoded is found here, before anything of the run begins.
+  // An undecodable input is detected here, before any of the run's code starts.
   task<std::string> invoke(std::string_view text) const override {
     if constexpr (std::is_void_v<input>) {
       return run(fn_, unit());

@@ -27,7 +27,7 @@ inline constexpr bool is_future<future<T>> = true;
 template <class T>
 inline constexpr bool is_future<child<T>> = true;
 
-/// A wait, a task or a future: what can be awaited as it is.
+/// A wait, a task or a future: directly awaitable.
 template <class T>
 concept direct_op = is_task<T> || is_pending<T> || is_future<T>;
 
@@ -52,7 +52,7 @@ template <class F>
 concept callable_op = !direct_op<F> && requires { typename call_result<F>::type; } &&
                       direct_op<typename call_result<F>::type>;
 
-/// Whether a class has an operator(), of whatever kind: if so, the name is ambiguous in `probe`.
+/// Detects any operator() of a class: if it has one, the name is ambiguous in `probe`.
 struct call_operator {
   void operator()();
 };
@@ -62,7 +62,8 @@ template <class F>
 concept has_call_operator =
     std::is_class_v<std::remove_cvref_t<F>> && !std::is_final_v<std::remove_cvref_t<F>> &&
     !requires { &call_operator_probe<std::remove_cvref_t<F>>::operator(); };
-/// A lambda whose body does not compile: its operator() has no type. The compiler has said why.
+/// A lambda whose body does not compile: its operator() has no type. The compiler has already
+/// reported why.
 template <class F>
 concept broken_callable = has_call_operator<F> && !plain_call<F> && !context_call<F> &&
                           !requires { &std::remove_cvref_t<F>::operator(); };
@@ -83,7 +84,7 @@ struct result_of<quiet_task<T>> {
 };
 template <class W>
 struct result_of<pending<W>> {
-  // A reference (oneshot::receive) is kept as a copy by whoever keeps the result.
+  // A reference (oneshot::receive) is stored as a copy.
   using type = std::remove_cvref_t<typename W::result>;
 };
 template <class T>
@@ -97,11 +98,11 @@ struct result_of<child<T>> {
 template <callable_op F>
 struct result_of<F> : result_of<typename call_result<F>::type> {};
 
-/// The type of value that an operation gives.
+/// The value type of an operation.
 template <class Op>
 using result_t = typename result_of<std::remove_cvref_t<Op>>::type;
 
-/// What somebody keeps of an operation that was given: a child is kept as a future.
+/// The type in which an operation is stored: a child is stored as a future.
 template <class Op>
 struct held {
   using type = std::decay_t<Op>;
@@ -136,7 +137,7 @@ task<T> run_future(future<T> observed);
 
 [[noreturn]] void raise_empty_job();
 
-/// An operation as a task. Callables stay where they are and must outlive the task.
+/// An operation as a task. Callables are referred to and must outlive the task.
 template <class Op>
 task<result_t<Op>> as_task(Op&& op, context& c) {
   using plain = std::remove_cvref_t<Op>;

@@ -10,9 +10,9 @@
 
 namespace weir::detail {
 
-/// Base of everything that may stand to the right of `op |`. A policy `P` offers a static
-/// `task<T> run<T, Policy, Op>(Policy, Op)`, which runs the operation under the policy. Both
-/// arguments are values, kept by the task; or references to what outlives it.
+/// Base of everything that may follow `op |`. A policy `P` provides a static `task<T> run<T,
+/// Policy, Op>(Policy, Op)`, which runs the operation under the policy. Both arguments are values,
+/// kept by the task, or references to objects that outlive it.
 struct policy {
   static constexpr bool runs_again = false;  // may run its operation more than once
 };
@@ -28,8 +28,8 @@ template <class First, class Second>
 inline constexpr bool is_pipeline<pipeline<First, Second>> = true;
 
 /// A callable operation under a policy: again a callable operation, re-runnable, copyable if its
-/// callable is. A run keeps a copy of both if that can be made, so the object may go first; a
-/// move-only one must outlive its runs.
+/// callable is. A run keeps copies of both if they are copyable, so the object may be destroyed
+/// first; a move-only operation must outlive its runs.
 template <class Op, class P>
 class piped {
  public:
@@ -50,7 +50,7 @@ class piped {
   auto weir_await() && {
     return P::template run<value, P, Op>(std::move(policy_), std::move(op_)).weir_await();
   }
-  /// A run of an operation that its caller keeps where it is: nothing is copied.
+  /// A run of an operation that its caller keeps alive: nothing is copied.
   task<value> weir_start(context&) { return P::template run<value, P&, Op&>(policy_, op_); }
   const Op& inner() const noexcept { return op_; }
   const P& applied() const noexcept { return policy_; }
@@ -60,7 +60,7 @@ class piped {
   mutable P policy_;
 };
 
-/// Whether an operation is retried somewhere inside.
+/// Whether an operation contains a policy that runs it again.
 template <class Op>
 inline constexpr bool has_retry = false;
 template <class Op, class P>
@@ -126,13 +126,14 @@ class pipeline : public policy_of<pipeline<First, Second>> {
 
 // Found through the bases of every policy.
 
-/// Applies a policy. A callable gives a callable; a task or wait gives an operation that runs once.
+/// Applies a policy. A callable becomes a callable; a task or wait becomes an operation that runs
+/// once.
 template <operation Op, any_policy P>
 auto operator|(Op&& op, P&& policy) {
   return apply_policy(std::forward<P>(policy), std::forward<Op>(op));
 }
 
-/// What is left of a policy is the result of an await: a mistake that is easily made.
+/// The left operand of a policy is the result of an await: a common mistake.
 template <class V, any_policy P>
   requires(!operation<V> && !any_policy<V> && !has_call_operator<V>)
 refused operator|(V&&, P&&) {
@@ -142,7 +143,7 @@ refused operator|(V&&, P&&) {
   return {};
 }
 
-/// A pipeline of its own: `op | (a | b)` is the same as `op | a | b`.
+/// A pipeline of policies: `op | (a | b)` is the same as `op | a | b`.
 template <any_policy A, any_policy B>
 auto operator|(A&& inner, B&& outer) {
   return pipeline<std::remove_cvref_t<A>, std::remove_cvref_t<B>>(std::forward<A>(inner),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What policies tell: events of the running loop, and counts.
+// Events and counters of policies.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace weir::detail {
 
-/// An event of a policy: its object is the name of the innermost `trace` around the running code,
-/// or else `object`. Outside a loop it does nothing.
+/// An event of a policy: its object is the name of the innermost enclosing `trace`, or else
+/// `object`. Outside a loop it does nothing.
 void tell(std::string_view event, std::string_view object, std::uint64_t number = 0,
           const std::exception_ptr& error = nullptr) noexcept;
 
-/// `original` loses against the error that `out` holds.
+/// `original` is suppressed by the error that `out` holds.
 void suppress(outcome_base& out, std::exception_ptr original, std::string_view object);
 
-/// A name that many copies of a policy share.
+/// A name shared by the copies of a policy.
 class shared_name {
  public:
   shared_name() noexcept = default;
@@ -29,7 +29,7 @@ class shared_name {
 
  private:
   std::string_view text_;
-  std::shared_ptr<const kept_name> copy_;  // of what is not a literal
+  std::shared_ptr<const kept_name> copy_;  // for names that are not literals
 };
 
 }  // namespace weir::detail

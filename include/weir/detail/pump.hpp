@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What pulls a stream beside its consumer: a child of the consumer's scope.
+// A pump pulls a stream concurrently with its consumer, in a child of the consumer's scope.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@
 
 namespace weir::detail {
 
-/// Tells one owner that polling again makes sense.
+/// Notifies one owner to poll again.
 class signal_leaf {
  public:
-  /// Nothing is there yet: `owner` is told by the next notify().
+  /// Nothing available yet: the next notify() notifies `owner`.
   void wait_for(composite& owner) noexcept {
     link_.owner = &owner;
     link_.state = arm_link::phase::armed;
@@ -38,12 +38,12 @@ class signal_leaf {
   arm_link link_;
 };
 
-/// The state that a stage and its child share; it lives as long as either of them.
+/// The state shared by a stage and its child; it lives as long as either of them.
 ///
 /// The child is hidden (it does not count in size()) and isolated (its errors go only to the
 /// stream), and progresses without polling. It is a service of the child that first pulls the
-/// stream, or a child of the scope whose body does; there it is cancelled at the latest, and
-/// joined. Whoever drops the stage cancels it.
+/// stream, or a child of the scope whose body does; that owner joins it, and cancels it at the
+/// latest when it ends. Destroying the stage cancels it.
 class pump_base {
  public:
   pump_base() = default;
@@ -56,14 +56,14 @@ class pump_base {
   /// Starts `work` for the running code.
   void start(task<> work, begun when);
   void cancel() noexcept;
-  /// A task that waits for its end, however it ends.
+  /// A task that waits for the child's end, whatever its outcome.
   task<> join() const;
-  /// Whether the child has ended; if not, `owner` is told when it has.
+  /// Whether the child has ended; if not, `owner` is notified when it has.
   bool poll_end(composite& owner) {
     if (!end_.made()) end_.make(child_);
     return end_.poll(owner);
   }
-  /// Pending; if the child has ended without a word, it was cancelled: errc::stream_interrupted.
+  /// Pending; if the child has ended without a result, it was cancelled: errc::stream_interrupted.
   pull wait_for_news(composite& owner) {
     if (poll_end(owner)) raise_pump_cancelled();
     news.wait_for(owner);
@@ -82,7 +82,7 @@ class pump_base {
   wait_leaf<settled_wait> end_;
 };
 
-/// Runs `feed(self)`, then closes the source, also if it is cancelled; at the very end, tells.
+/// Runs `feed(self)`, then closes the source, even if it is cancelled; finally notifies the stage.
 template <class State>
 struct pump_work {
   struct telling {
@@ -96,7 +96,7 @@ struct pump_work {
     using around = finally_region<decltype(close)>;
     co_await run_region<void, around, decltype(feed)&>(typename around::setup(close), feed);
   }
-  /// Waits for the child, and then drops what nobody will take.
+  /// Waits for the child, then drops the remaining results.
   static task<> end(std::shared_ptr<State> self) {
     co_await self->join();
     self->clear();
@@ -138,7 +138,7 @@ class pump_stage {
  private:
   static void describe_pump(dump_line& line);
   std::shared_ptr<State> state_;
-  // Pointers, because g++-12 warns of coroutines that are instantiated from virtual functions.
+  // Pointers, because g++-12 warns about coroutines that are instantiated from virtual functions.
   task<> (*work_)(std::shared_ptr<State>);
   task<> (*end_)(std::shared_ptr<State>);
 };

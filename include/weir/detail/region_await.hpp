@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Awaits that only weir's own coroutines use: entering regions, unwinding on, ending as an outcome.
+// Awaits for weir's own coroutines only: entering regions, continuing to unwind, ending with an
+// outcome.
 #pragma once
 
 #include <coroutine>
@@ -16,12 +17,12 @@ namespace weir::detail {
 /// Makes `c` the innermost region of the running strand; it inherits a cancellation of its parent
 /// unless it is a shield.
 void enter_region(context& c);
-/// The opposite; a cancelled parent takes effect at the next await.
+/// Leaves `c`; a cancelled parent takes effect at the next await.
 void leave_region(context& c) noexcept;
 
-/// Runs the task that `make()` gives inside region `c` and leaves how it ended in `out`: a catch
-/// edge, where unwinding stops and this frame is resumed. Never throws, is no cancellation point.
-/// The region stays entered.
+/// Runs the task that `make()` returns inside region `c` and stores how it ended in `out`: a catch
+/// edge, where unwinding stops and this frame is resumed. Never throws, is not a cancellation
+/// point. The region stays entered.
 template <class T, class Make>
 class region_await {
  public:
@@ -84,7 +85,7 @@ quiet_op<T> quietly(task<T> t) {
   return {t.release()};
 }
 
-/// A wait that is no cancellation point, because something must be finished first.
+/// A wait that is not a cancellation point, because something must finish first.
 template <class W>
 class quiet_wait final : public W {
  public:
@@ -110,7 +111,7 @@ class quiet_wait_op {
   typename W::args args_;
 };
 
-/// Continues the unwinding that this frame was resumed from. Does not come back.
+/// Continues the unwinding that this frame was resumed from. Does not return.
 struct keep_unwinding {
   struct awaiter {
     bool await_ready() const noexcept { return false; }
@@ -125,7 +126,7 @@ struct keep_unwinding {
 };
 
 /// Ends this coroutine with `out` as it is: value, error or cancelled, with its notes, without a
-/// throw. Does not come back; the frame is destroyed by its owner as if it had returned.
+/// throw. Does not return; its owner destroys the frame as if it had returned.
 template <class T>
 struct finish_op {
   outcome<T>* out;

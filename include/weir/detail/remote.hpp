@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operations that run on another loop: what `on`, `spawn_on` and `pool` have in common.
+// Operations that run on another loop: the common part of `on`, `spawn_on` and `pool`.
 #pragma once
 
 #include <atomic>
@@ -22,8 +22,8 @@ namespace weir::detail {
 class remote_wait_base;
 struct remote_parts;
 
-/// A plain callable or an operation, run as a task that leaves its value in `out`. It owns the
-/// operation, which is gone with the task.
+/// A plain callable or an operation, run as a task that stores its value in `out`. The task owns
+/// the operation.
 template <class T, class Op>
 task<> leave_result(Op op, outcome<T>& out, context& c) {
   if constexpr (operation<Op>) {
@@ -42,15 +42,15 @@ task<> leave_result(Op op, outcome<T>& out, context& c) {
   co_return;
 }
 
-/// Something that is to run on another loop, shared by the caller and by whoever carries or runs
-/// it there.
+/// An operation to run on another loop, shared by the caller and by the message or fiber that
+/// carries or runs it there.
 ///
 /// Invariants:
 /// 1. Its messages (start, cancel, force, answer) are parts of it and posted at most once each.
-/// 2. Whoever takes it over for running answers exactly once, whatever happens: with its outcome,
+/// 2. The side that takes it over to run it answers exactly once in every case: with its outcome,
 ///    or with errc::loop_gone if it was not run to its end.
 /// 3. The outcome and the operation belong to the running side until the answer is posted, then to
-///    the caller. The caller's wait is touched on the caller's loop only.
+///    the caller. The caller's wait is used on the caller's loop only.
 class remote_op {
  public:
   using caller = task<> (*)(remote_op& self, context& c);
@@ -69,13 +69,13 @@ class remote_op {
   virtual outcome_base& result() noexcept = 0;
   /// Destroys the operation; what it holds must not outlive its run.
   virtual void drop_operation() noexcept = 0;
-  /// Destroys what is in the result.
+  /// Destroys the result.
   virtual void drop_result() noexcept = 0;
 
   remote_parts& parts() noexcept { return *parts_; }
 
  private:
-  // Not a virtual function: g++-12 warns of every coroutine that is made in one of those.
+  // Not a virtual function: g++-12 warns about every coroutine created in one.
   caller call_;
   std::atomic<std::uint32_t> refs_{1};
   std::unique_ptr<remote_parts> parts_;
@@ -106,7 +106,7 @@ inline constexpr bool stays_home = is_future<Op>;
 template <class W>
 inline constexpr bool stays_home<pending<W>> = is_home_bound<W>;
 
-/// `Op`, which gives a `T`, as something that can run on another loop.
+/// `Op`, with result `T`, as an operation that can run on another loop.
 template <class T, class Op, class G>
 remote_ref make_remote(G&& op) {
   static_assert(
@@ -116,8 +116,8 @@ remote_ref make_remote(G&& op) {
   return remote_ref(new remote_op_of<T, Op>(std::forward<G>(op)));
 }
 
-/// The caller's side: waits for the answer. Cancelled, it asks the other side to stop and waits for
-/// the confirmation.
+/// The caller's side: waits for the answer. When cancelled, it asks the other side to stop and
+/// waits for the confirmation.
 class remote_wait_base : public wait {
  public:
   struct args {
@@ -136,17 +136,17 @@ class remote_wait_base : public wait {
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;
   bool failed() const noexcept { return !op_->result().is_value(); }
-  /// Asked to end, it has answered with a value or an error nevertheless.
+  /// It was asked to stop and answered with a value or an error nevertheless.
   bool ended_by_itself() const noexcept;
   /// A time limit directly around it.
   void limit_to(time_point at) noexcept { limit_ = at; }
-  /// The answer is here.
+  /// Called when the answer has arrived.
   void arrived() noexcept;
 
  protected:
   explicit remote_wait_base(args&& a) noexcept : op_(std::move(a.op)), there_(a.there) {}
   ~remote_wait_base();
-  /// The result, for whoever takes it now.
+  /// The result; marks it as taken.
   outcome_base& taken() noexcept {
     cancelling_ = false;
     return op_->result();
@@ -158,7 +158,7 @@ class remote_wait_base : public wait {
   loop_ref there_;
   time_point limit_ = time_point::max();
   answer_due due_;
-  bool cancelling_ = false;  // asked to end; nobody has taken the result
+  bool cancelling_ = false;  // asked to stop; the result is not taken
 };
 
 template <class T>

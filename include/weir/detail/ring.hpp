@@ -12,10 +12,10 @@ namespace weir::detail {
 /// A circular buffer that doubles when it is full. Elements are constructed in place and never
 /// moved except when it grows; if that throws, nothing has changed.
 ///
-/// The destructor of an element may use the ring that it was in, or destroy it: an element is out
-/// before it is destroyed, and its slot is used again only when that has ended. So the slots right
-/// before `head_` may be taken by elements that are being destroyed, one inside the destructor of
-/// the other; `limit_` is what is left of `room_` for others.
+/// The destructor of an element may use the ring that it was in, or destroy it: an element leaves
+/// the ring before it is destroyed, and its slot is reused only after its destructor has returned.
+/// So the slots right before `head_` may hold elements that are being destroyed, one inside the
+/// destructor of another; `limit_` is the rest of `room_`.
 template <class T>
 class ring {
  public:
@@ -57,7 +57,7 @@ class ring {
     --size_;
     if constexpr (!std::is_trivially_destructible_v<T>) destroy(gone);
   }
-  /// Grows now if the next push_back would; true: it did, and destructors of elements have run.
+  /// Grows now if the next push_back would; true: it grew, and destructors of elements have run.
   bool make_room() {
     if (size_ < limit_) return false;
     ring made;
@@ -66,7 +66,7 @@ class ring {
     swap(made);
     return true;
   }
-  /// The first element, out of the ring.
+  /// Removes and returns the first element.
   T take_front() noexcept(std::is_nothrow_move_constructible_v<T>) {
     T taken(std::move(front()));
     pop_front();
@@ -78,8 +78,8 @@ class ring {
   }
 
  private:
-  /// The outermost pop that is at work on an array of slots. If the ring has left that array
-  /// meanwhile (`of` is null), the array goes with the pop.
+  /// The outermost running pop on an array of slots. If the ring has left that array meanwhile
+  /// (`of` is null), the pop frees it.
   struct leaving {
     ring* of;
     T* slots;
@@ -96,7 +96,7 @@ class ring {
 
   void destroy(T& gone) noexcept {
     --limit_;
-    if (leaving_ != nullptr) return gone.~T();  // inside the destructor of another one
+    if (leaving_ != nullptr) return gone.~T();  // inside the destructor of another element
     leaving mine{this, slots_, room_};
     leaving_ = &mine;
     gone.~T();
@@ -132,9 +132,9 @@ class ring {
     for (; size_ < other.size_; ++size_)
       ::new (static_cast<void*>(slots_ + head_ + size_)) T(std::move_if_noexcept(other[size_]));
   }
-  /// Moves to a larger array, with a new element at `at`, which is 0 or size(). Whatever may throw
-  /// comes before anything changes. What is left of the old elements is destroyed last: their
-  /// destructors find everything in its place.
+  /// Moves to a larger array, with a new element at `at`, which is 0 or size(). Everything that may
+  /// throw comes before any change. The moved-from elements are destroyed last: their destructors
+  /// see a consistent ring.
   template <class U>
   void push_growing(std::size_t at, U&& value) {
     constexpr bool moves = std::is_nothrow_move_constructible_v<T>;

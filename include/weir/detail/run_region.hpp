@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operations that run in a cancel region of their own: with_timeout, with_token, shield, ...
+// Operations that run in their own cancel region: with_timeout, with_token, shield, ...
 #pragma once
 
 #include <optional>
@@ -17,14 +17,15 @@ struct limited_region : scope, deadline_node {
   explicit limited_region(region_kind kind, const char* name) : scope(kind, name) {}
   ~limited_region();
   void set_deadline(time_point at, cancel_kind kind);
-  /// One that is enforced elsewhere: context::deadline() knows it, no timer is armed for it.
+  /// A deadline that is enforced elsewhere: context::deadline() returns it, no timer is armed for
+  /// it.
   void know_deadline(time_point limit) noexcept {
     at = limit;
     has_deadline = fired = true;
   }
   void expired() noexcept override;
   void arm() noexcept;
-  /// The outer cancellation was requested: shields under one cancellation share their limit.
+  /// The outer cancellation was requested. Shields under one cancellation share their limit.
   void start_shield_limit();
 
   time_point at = time_point::max();
@@ -36,18 +37,18 @@ struct limited_region : scope, deadline_node {
   std::optional<duration> shield_limit;  // a shield: starts with the outer cancellation
 };
 
-/// Leaves the region `r` of an operation that ended as `out`: a cancelled caller goes on unwinding
-/// unless there is a value to deliver.
+/// Leaves the region `r` of an operation that ended as `out`: a cancelled caller continues
+/// unwinding unless there is a value to deliver.
 verdict judge_region(scope& r, outcome_base& out);
 bool has_entries(const scope& r) noexcept;
 /// Runs the defers that the operation registered with its context.
 task<> end_region(scope& r, outcome_base& out);
 
-/// Runs `op` in a region of type `Region`, which says whether it starts (`may_start`) and what is
-/// reported (`judge`).
+/// Runs `op` in a region of type `Region`, which decides whether it starts (`may_start`) and what
+/// is reported (`judge`).
 ///
-/// Members of class templates, because g++-12 warns of the frames of free coroutine templates whose
-/// arguments are closures of another coroutine (-Wsubobject-linkage).
+/// Members of class templates, because g++-12 warns about the frames of free coroutine templates
+/// whose arguments are closures of another coroutine (-Wsubobject-linkage).
 template <class T, class Region, class Op>
 struct region_coroutine {
   static task<T> run(typename Region::setup setup, Op op) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// weir::serde for the types of the standard library. Containers are recognised by what they can do,
+// weir::serde for the types of the standard library. Containers are recognised by their interface,
 // so that their headers need not be included.
 #pragma once
 
@@ -45,11 +45,11 @@ concept set_like = !described<T> && !map_like<T> && requires(T c) {
   c.insert(std::declval<typename T::key_type>());
 };
 
-/// Its order is not a property of its value.
+/// A container whose order is not part of its value.
 template <class T>
 concept unordered = requires { typename T::hasher; };
 
-/// Where keys are unique, refuses to lose an element of the text.
+/// Where keys are unique, a duplicate key is an error, so that no element is lost.
 template <class Inserted>
 void check_inserted(const Inserted& inserted, const json_value& in) {
   if constexpr (requires { inserted.second; })
@@ -71,7 +71,7 @@ void write_each(json_writer& out, const C& container, F write) {
   }
 }
 
-/// Something or nothing: null, or the value; in an array if the value itself may be null.
+/// An optional value: null, or the value; in an array if the value itself may be null.
 template <class T>
 void write_nullable(json_writer& out, const T* value) {
   if (value == nullptr) return out.null();
@@ -185,7 +185,7 @@ struct serde<std::variant<Ts...>> {
   }
 };
 
-/// An array of exactly as many elements.
+/// An array with exactly this many elements.
 template <class... Ts>
 struct serde<std::tuple<Ts...>> {
   static constexpr bool never_null = true;
@@ -255,7 +255,7 @@ struct serde<T> {
   }
 };
 
-/// An array; what has no order of its own is in the order of its bytes.
+/// An array; unordered containers are sorted by the bytes of their elements.
 template <detail::set_like T>
 struct serde<T> {
   static constexpr bool never_null = true;

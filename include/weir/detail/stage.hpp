@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// What a stream is made of: stages that are pulled.
+// Stages, the parts of a stream.
 //
 // A stage is a plain class, fused with the stages above it by templates. It has a `value_type` and
 //   pull poll(std::optional<value_type>& out, composite& owner)   asks for the next value, without
 //       waiting. `out` is empty before, and filled iff the answer is `value`. If the answer is
-//       `pending`, everything that it waits for tells `owner` when polling again makes sense; what
-//       was armed by an earlier poll stays so. It may throw, which ends the stream.
-//   unsigned stand_down()        the pull ends or is given up (`owner` says which): withdraws what
-//       is armed, and nothing is lost by that; how many of them will still tell `owner` that they
-//       are quiet, or in flight (see generator_base). Nothing refers to `owner` afterwards.
-//   void shut(closing& c)        it ends for good, innermost first; whatever must be awaited for
-//       that goes to `c`, and owns what it uses. Called at most once, when nothing is armed.
+//       `pending`, everything that it waits for notifies `owner` to poll again; parts that an
+//       earlier poll armed stay armed. It may throw, which ends the stream.
+//   unsigned stand_down()        the pull ends or is given up (`owner` says which): withdraws the
+//       armed parts without loss. Returns how many of them will still notify `owner` that they are
+//       quiet, or in flight (see generator_base). Nothing refers to `owner` after that.
+//   void shut(closing& c)        closes it permanently, innermost first; tasks that must be awaited
+//       for that are added to `c`, and own what they use. Called at most once, when nothing is
+//       armed.
 //   void describe(dump_line&) const   what it waits for.
 //   static constexpr bool leaves_pending   whether it may answer `value` or `end` or throw while a
 //       part of it is armed; such parts are made quiet before the pull ends.
@@ -28,7 +29,7 @@
 
 namespace weir::detail {
 
-/// What must be awaited before a stream is closed, in this order.
+/// The tasks to await before a stream is closed, in this order.
 class closing {
  public:
   void later(task<> rest) { rest_.push_back(std::move(rest)); }
@@ -50,7 +51,7 @@ concept stage =
 template <class S>
 using value_of = typename S::value_type;
 
-/// A stage on top of another one, as far as it only passes things on.
+/// Base of a stage on top of another: forwards everything to it.
 template <class S>
 class stage_over {
  public:
@@ -64,7 +65,7 @@ class stage_over {
   S source_;
 };
 
-/// A stage at the bottom that never waits.
+/// A source stage that never waits.
 class ready_stage {
  public:
   static constexpr bool leaves_pending = false;
@@ -73,7 +74,7 @@ class ready_stage {
   void describe(dump_line& line) const;
 };
 
-/// One wait as a part of a stage. It is started by `arm` and started again after a pause.
+/// One wait as a part of a stage. It is started by `arm` and restarted after a pause.
 template <class W>
 class wait_leaf {
  public:
@@ -86,7 +87,7 @@ class wait_leaf {
     wait_.reset();
     link_.state = arm_link::phase::idle;
   }
-  /// Whether it is complete: then take(). If not, `owner` will be told.
+  /// Whether it is complete: then call take(). If not, `owner` will be notified.
   bool poll(composite& owner) {
     if (link_.state == arm_link::phase::completed) return true;
     if (link_.state != arm_link::phase::idle) return false;
@@ -120,7 +121,7 @@ class wait_leaf {
   }
 
  private:
-  // Waits are neither movable nor final, and have no public destructor: this one has.
+  // Waits are neither movable nor final and have no public destructor; this class has one.
   struct owned final : W {
     explicit owned(typename W::args&& a) : W(std::move(a)) {}
   };
@@ -142,7 +143,8 @@ struct pull_turn final : special_strand {
   pull_wait* of = nullptr;
 };
 
-/// Owns the turns of one pull at a time. One that is dropped while it is queued goes astray.
+/// Owns the turns of one pull at a time. If they are dropped while queued, they become stray
+/// (special_strand::stray).
 class turn_slot {
  public:
   turn_slot() noexcept = default;
@@ -172,13 +174,12 @@ class turn_slot {
 /// The wait behind every pull of a stream: polls the stages, on its own turns while it waits.
 ///
 /// Invariants:
-/// 1. While it waits, something of its stages is armed, or its turn is queued, or both.
+/// 1. While it waits, a part of its stages is armed, or its turn is queued, or both.
 /// 2. When it is complete or withdrawn, neither, and no stage refers to it: `armed_` is set before
-///    the stages are polled for the first time, and what is armed then stands down. Only a pull
-///    that is complete with the first poll, of stages that cannot have left anything pending, skips
-///    this.
-/// 3. Stages are polled when it is awaited by itself, else only on its own turns: a composite that
-///    asks all its arms starts nothing that it may not need.
+///    the stages are first polled, and armed parts stand down at the end. Only a pull that
+///    completes with the first poll, of stages that cannot leave anything pending, skips this.
+/// 3. Stages are polled when it is awaited directly, else only on its own turns: a composite that
+///    polls all its arms starts nothing that it may not need.
 class pull_wait : public composite {
  public:
   static constexpr bool parks_after_poll = true;
@@ -189,7 +190,8 @@ class pull_wait : public composite {
   bool try_now();
   void arm();
   cancel_result withdraw() noexcept override;
-  /// Always pausable: what its stages cannot pause stays in flight, and it attaches to that again.
+  /// Always pausable: parts that its stages cannot pause stay in flight, and it attaches to them
+  /// again.
   cancel_result pause() noexcept override;
   bool fits_run() const noexcept override { return true; }
   void arm_completed(arm_link& link) noexcept override;
@@ -206,28 +208,28 @@ class pull_wait : public composite {
 
   virtual pull poll_stages() = 0;
   virtual unsigned stand_down_stages() noexcept = 0;
-  /// It was cancelled by the very poll that found a value, which stays in its stream.
+  /// The poll that found a value also cancelled the pull: the value stays in the stream.
   virtual void put_back() noexcept {}
-  /// Where its turns are kept; asked when it begins to wait.
+  /// Where its turns are kept; called when it starts to wait.
   virtual turn_slot& own_turn() = 0;
-  /// The pull ends now, whatever it was about to find.
+  /// Ends the pull now, without a result.
   void end_early() noexcept;
   void fail(std::exception_ptr error) noexcept { error_ = std::move(error); }
   void rethrow() const {
     if (error_ != nullptr) [[unlikely]]
       std::rethrow_exception(error_);
   }
-  /// Whether its stages wait for something, or it waits until they are quiet.
+  /// Whether its stages are waiting, or it waits until they are quiet.
   bool is_polled() const noexcept { return armed_ || leaving_ > 0; }
-  /// There is a result; true if everything is quiet.
+  /// Called when there is a result; true if everything is quiet.
   bool settle() noexcept;
-  /// Not settled: what has been polled is armed.
+  /// Not settled: the polled parts are armed.
   void note_polled(pull answer) {
     armed_ = true;
     again_ = answer == pull::again;
     begin_to_wait(*current->top);
   }
-  bool armed_ = false;  // something may be armed
+  bool armed_ = false;  // a part may be armed
 
  private:
   friend struct pull_turn;
@@ -247,7 +249,7 @@ class pull_wait : public composite {
   void stand_down() noexcept;
 
   pull_turn* turn_ = nullptr;
-  int leaving_ = 0;  // who will still tell that it is quiet
+  int leaving_ = 0;  // parts that will still notify that they are quiet
   phase phase_ = phase::open;
   bool again_ = false;
   bool counting_ = false;

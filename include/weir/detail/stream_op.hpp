@@ -10,7 +10,7 @@
 
 namespace weir::detail {
 
-/// An operator that is not applied yet: the arguments of `Stage<S, Args...>` but for the source.
+/// An operator that is not applied yet: the arguments of `Stage<S, Args...>` except the source.
 template <template <class...> class Stage, class... Args>
 class stage_op {
  public:
@@ -53,7 +53,7 @@ concept stream_op = requires { typename std::remove_cvref_t<Op>::is_stream_op; }
 template <class Op>
 concept stream_sink = requires { typename std::remove_cvref_t<Op>::is_stream_sink; };
 
-/// What is left of it is the result of an await: a mistake that is easily made.
+/// The left operand is the result of an await: a common mistake.
 template <class V, class Op>
   requires((stream_op<Op> || stream_sink<Op>) && !any_pipeline<V> && !stream_op<V> &&
            !std::is_same_v<std::remove_cvref_t<V>, refused>)

@@ -11,7 +11,7 @@ namespace weir::detail {
 
 class chooser;
 
-/// One armed timer; lives in whatever waits for it. Arming and cancelling allocate nothing.
+/// One timer; embedded in the object that waits for it. Arming and cancelling allocate nothing.
 struct timer_node {
   timer_node() = default;
   timer_node(const timer_node&) = delete;
@@ -24,8 +24,8 @@ struct timer_node {
   std::uint64_t when = 0;  // nanoseconds of the steady clock
 };
 
-/// A timer that is not a wait: a time limit. Fires after everything else that happens at its
-/// instant has run, so that a value that arrives at the same time wins.
+/// A timer that is not a wait: a time limit. Fires after everything else at its instant has run, so
+/// that a value that arrives at the same time wins.
 struct deadline_node : timer_node {
   virtual void expired() noexcept = 0;
   std::uint32_t order = 0;  // among equal times, the lower one fires first
@@ -45,8 +45,8 @@ struct deadline_node : timer_node {
 ///    need not remember its slot, and timers of one time are always in one slot, in order of
 ///    arming.
 /// 3. Timers of a lower level are due before those of any higher level, and within a level before
-///    those of any higher slot; a slot of level 0 holds one single nanosecond.
-/// Costs: arm and cancel O(1); each timer moves down at most ten levels on its way.
+///    those of any higher slot; a slot of level 0 covers a single nanosecond.
+/// Costs: arm and cancel O(1); each timer moves down at most ten levels.
 class timer_wheel {
  public:
   /// `by_order`: among equal times deadlines fire by their `order` instead of in order of arming.
@@ -56,11 +56,11 @@ class timer_wheel {
 
   void arm(timer_node& node, std::uint64_t when) noexcept;
   void cancel(timer_node& node) noexcept;
-  /// Takes one timer that is due at `now`, in order of time; null if there is none. Among equal
+  /// Removes one timer that is due at `now`, in order of time; null if there is none. Among equal
   /// times `order` chooses.
   timer_node* pop_due(std::uint64_t now, chooser* order = nullptr) noexcept;
-  /// A time at which to look again: exact if few timers are near, never later than the first.
-  /// All ones if there is no timer.
+  /// When to check again: exact if few timers are near, never later than the first timer. All bits
+  /// set if there is no timer.
   std::uint64_t next_look() const noexcept;
   std::size_t size() const noexcept { return size_; }
   static constexpr std::uint64_t never = ~std::uint64_t{0};

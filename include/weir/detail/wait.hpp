@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a strand parks on. See class wait for the contract that every wait of weir keeps.
+// What a strand parks on. Class wait has the contract of every wait of weir.
 #pragma once
 
 #include <coroutine>
@@ -14,10 +14,10 @@
 
 namespace weir {
 
-/// What a wait answers when it is asked to cancel.
+/// The answer of a wait to a cancellation.
 enum class cancel_result : std::uint8_t {
-  done,   ///< withdrawn, nothing was lost
-  later,  ///< it will confirm: the answer of another thread is in flight
+  done,   ///< withdrawn without loss
+  later,  ///< it will confirm later, e.g. when an answer in flight has arrived
   no,     ///< it must finish first
 };
 
@@ -27,7 +27,7 @@ class dump_line;
 class composite;
 struct fiber;
 
-/// The fibers that something waits for, as far as it knows them.
+/// The fibers that a wait depends on, as far as they are known.
 struct blocker_list {
   std::vector<const fiber*> fibers;
 };
@@ -40,52 +40,52 @@ struct arm_link {
   phase state = phase::idle;
 };
 
-/// Something a strand can be parked on: an intrusive object in the awaiting frame.
+/// What a strand can be parked on: an intrusive object in the awaiting frame.
 ///
-/// Life: constructed -> `poll()` says that it is complete, or `link()` -> armed -> completed (by
+/// Life cycle: constructed -> complete (`poll()` is true), or `link()` -> armed -> completed (by
 /// its source), or withdrawn by `withdraw()`. After a withdrawal that answered `done` it may be
-/// started again. Invariants:
+/// restarted. Invariants:
 /// 1. No wait of a loop's own objects allocates in poll, link, complete or withdraw; linking and
 ///    unlinking are O(1).
 /// 2. `complete()` is called at most once per start and only while armed; it never runs user code:
-///    it only puts the strand on the ready queue (or tells the composite it belongs to).
+///    it only puts the strand on the ready queue (or notifies its composite).
 /// 3. A result that arrived is delivered by `take()`; a withdrawn wait has taken nothing.
-/// 4. `later` means that it cannot be started again, also if it confirms inside the call.
+/// 4. `later` means that it cannot be restarted, even if it confirms inside the call.
 class wait {
  public:
   wait() noexcept = default;
   wait(const wait&) = delete;
   wait& operator=(const wait&) = delete;
 
-  /// Tries to complete at once, without arming. What it throws is for who awaits it; of a wait that
-  /// a frame awaits nothing is thrown here, but by its `take()`.
+  /// Tries to complete at once, without arming. An exception is for the awaiter; a wait that a
+  /// frame awaits does not throw here, but in its `take()`.
   virtual bool poll() = 0;
-  /// Arms, after poll() said no; looks again, as starting others may have changed that. May
-  /// complete at once.
+  /// Arms, after poll() was false; checks again, because starting other waits may have changed
+  /// that. May complete at once.
   virtual void link() = 0;
   virtual cancel_result withdraw() noexcept = 0;
-  /// Whether it can be withdrawn without effect, and started again: nothing outside of this loop
-  /// works for it, and no fiber was started.
+  /// Whether it can be withdrawn without effect and restarted: nothing outside this loop works for
+  /// it, and it has started no fiber.
   virtual bool pausable() const noexcept { return true; }
-  /// Withdraws it although nobody was cancelled, to be started again. REQUIRES: pausable().
+  /// Withdraws it without a cancellation, to be restarted later. REQUIRES: pausable().
   virtual cancel_result pause() noexcept { return withdraw(); }
-  /// Whether it stands in a line of others, and would lose its place by a withdrawal: nobody is
-  /// withdrawn from there who was not cancelled.
+  /// Whether it is queued with other waits and would lose its place by a withdrawal: a pull that
+  /// ends with a result does not pause such a wait.
   virtual bool in_line() const noexcept { return false; }
-  /// It answered `later` and the grace is over: what is awaited shall end without any.
+  /// It answered `later` and the grace has expired: end the awaited operation now.
   virtual void grace_over() noexcept {}
-  /// What a dump says after "waits on".
+  /// What a dump prints after "waits on".
   virtual void describe(dump_line& line) const = 0;
   /// Whether a durable run may wait for it: it is local to the run, or journaled. Everything else
   /// is refused before it is armed.
   virtual bool fits_run() const noexcept { return false; }
-  /// Who would have to go on for this to complete; to name the cycle of a deadlock.
+  /// The fibers that must continue for this wait to complete; to report deadlock cycles.
   virtual void blockers(blocker_list&) const {}
 
   void belongs_to(strand& s) noexcept { target_ = reinterpret_cast<std::uintptr_t>(&s); }
   void belongs_to(arm_link& arm) noexcept { target_ = reinterpret_cast<std::uintptr_t>(&arm) | 1U; }
   bool is_arm() const noexcept { return (target_ & 1U) != 0; }
-  /// The strand that will be woken in the end, through any number of composites.
+  /// The strand that will be woken, through any number of composites.
   strand* waiting_strand() const noexcept;
 
  protected:
@@ -96,8 +96,8 @@ class wait {
   std::uintptr_t target_ = 0;  // the strand, or the arm_link with the lowest bit set
 };
 
-/// An answer of another loop or thread that a wait expects: while one is due, a loop that has
-/// nothing to do is not deadlocked. On the loop of the wait only.
+/// An answer that a wait expects from another loop or thread: while one is due, an idle loop is not
+/// deadlocked. On the loop of the wait only.
 class answer_due {
  public:
   answer_due() noexcept = default;
@@ -106,7 +106,7 @@ class answer_due {
   ~answer_due() { settle(); }
   explicit operator bool() const noexcept { return due_; }
   void expect() noexcept;
-  /// It has come, or nobody waits for it any more.
+  /// The answer has arrived, or is no longer awaited.
   void settle() noexcept;
 
  private:
@@ -115,47 +115,47 @@ class answer_due {
 
 /// Why the parts of a pull are asked to stand down.
 enum class pull_end : std::uint8_t {
-  result,    // it has one; they may stay in flight
-  paused,    // the same, and it does not wait until they are
-  given_up,  // it was cancelled: nothing stays in flight
+  result,    // the pull has a result; they may stay in flight
+  paused,    // the same, and the pull does not wait until they are
+  given_up,  // the pull was cancelled: nothing stays in flight
 };
 
-/// Told by its arms when they complete; a wait itself.
+/// Notified by its arms when they complete; itself a wait.
 class composite : public wait {
  public:
   virtual void arm_completed(arm_link& arm) noexcept = 0;
-  /// Asked by the parts of a pull while they stand down.
+  /// Called by the parts of a pull while they stand down.
   virtual pull_end why_ending() const noexcept { return pull_end::result; }
 
  protected:
   ~composite() = default;
 };
 
-/// Parks `s` on `w`, which is about to be armed. False if the strand may not park and unwinds.
+/// Parks `s` on `w`, which is about to be armed. False if the strand must not park and unwinds.
 bool prepare_park(strand& s, wait& w);
-/// errc::not_journaled if a durable run is about to wait for something that would not be the same
-/// when it is replayed.
+/// errc::not_journaled if a durable run is about to wait for something that a replay could not
+/// reproduce.
 void require_fits_run(const wait& w);
 /// As prepare_park, for a wait that cancellation does not end.
 void park_quietly(strand& s, wait& w);
-/// The budget is used up or the strand is cancelled: start `w` in a later turn, or unwind.
+/// The budget is used up or the strand is cancelled: starts `w` in a later turn, or unwinds.
 void give_up_turn(strand& s, wait& w);
 
-/// A wait was armed; user code in it may have cancelled this very strand meanwhile.
+/// A wait was armed; user code in it may have cancelled this strand meanwhile.
 void cancel_if_asked(strand& s);
 /// The same for a wait that was armed although the strand may not have been allowed to park.
 void withdraw_if_asked(strand& s);
 
-/// Whether asking a wait that was put off can fail: a pull asks nobody before its own turn.
+/// Whether polling a deferred wait can throw: a pull polls nothing before its own turn.
 template <class W>
 inline constexpr bool poll_throws =
     !requires { W::parks_after_poll; } && !noexcept(std::declval<W&>().try_now());
-/// Whether it keeps that error itself, for its `take()`.
+/// Whether the wait itself keeps that error for its `take()`.
 template <class W>
 inline constexpr bool keeps_poll_error =
     requires(W& w, std::exception_ptr e) { w.poll_failed(std::move(e)); };
 
-/// The error of a wait that was put off and could not be asked when its turn came.
+/// The error of a deferred wait whose poll threw on its turn.
 template <bool Needed>
 struct late_error {
   void keep(std::exception_ptr) const noexcept {}
@@ -171,10 +171,10 @@ struct late_error<true> {
   std::exception_ptr error;
 };
 
-/// The awaiter made of a wait: `W` with the coroutine's side added.
-/// `W` offers: `args` (movable, what users hold), `result`, `W(args&&)`, `bool try_now()`,
-/// `void arm()`, `result take()`, `bool failed() const`. If `try_now` may throw, then also `void
-/// poll_failed(std::exception_ptr)`, after which `take()` throws that; or it is kept here.
+/// The awaiter of a wait: adds the coroutine's side to `W`. `W` provides: `args` (movable, what
+/// users hold), `result`, `W(args&&)`, `bool try_now()`, `void arm()`, `result take()`, `bool
+/// failed() const`. If `try_now` may throw, then also `void poll_failed(std::exception_ptr)`, after
+/// which `take()` throws that; or it is kept here.
 template <class W>
 class await_wait final : public W {
  public:
@@ -205,7 +205,7 @@ class await_wait final : public W {
     late_.raise();
     return W::take();
   }
-  /// On a later turn, when the frame cannot be thrown at: it gets the error when it goes on.
+  /// On a later turn, when nothing can be thrown into the frame: it gets the error when it resumes.
   bool poll() override {
     if constexpr (poll_throws<W>) {
       try {
@@ -224,8 +224,8 @@ class await_wait final : public W {
   }
 
  private:
-  // What was polled may be armed already, so this parks in any case; a strand that may not park is
-  // then withdrawn like any other.
+  // The polled wait may be armed already, so this always parks; a strand that must not park is then
+  // withdrawn like any other.
   void park_polled(strand& s) {
     if (!W::was_polled) return give_up_turn(s, *this);
     park_quietly(s, *this);
@@ -251,7 +251,7 @@ class [[nodiscard]] pending {
   typename W::args args_;
 };
 
-/// Whether a wait is for something of the loop it was made on, and so cannot go to another one.
+/// Whether a wait depends on an object of its loop and so cannot move to another loop.
 template <class W>
 inline constexpr bool is_home_bound = requires { requires W::home_bound; };
 
@@ -260,7 +260,7 @@ inline constexpr bool is_pending = false;
 template <class W>
 inline constexpr bool is_pending<pending<W>> = true;
 
-/// Gives `W` its virtual functions from its `try_now` and `arm`.
+/// Implements the virtual functions of `W` by its `try_now` and `arm`.
 template <class Derived, class Base = wait>
 class simple_wait : public Base {
  public:

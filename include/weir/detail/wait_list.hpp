@@ -8,7 +8,7 @@
 
 namespace weir::detail {
 
-/// A wait that stands in a list of its source while it is armed.
+/// A wait that is in a list of its source while it is armed.
 class linked_wait : public wait {
  public:
   static constexpr bool home_bound = true;  // as the list is
@@ -24,7 +24,7 @@ class linked_wait : public wait {
   linked_wait* next_;
 };
 
-/// Those who wait, first come, first served. Intrusive: entering and leaving are O(1).
+/// A FIFO list of waits. Intrusive: entering and leaving are O(1).
 class wait_list {
  public:
   wait_list() noexcept = default;
@@ -46,7 +46,7 @@ class wait_list {
     (w.next_ == nullptr ? last_ : w.next_->previous_) = w.previous_;
   }
 
-  /// Aborts with the names of the fibers if somebody waits: `whose` is being destroyed.
+  /// Aborts with the names of the waiting fibers, if any: `whose` is being destroyed.
   void require_empty(const object_name& whose) const {
     if (first_ != nullptr) [[unlikely]]
       destroyed_too_early(whose);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For programs that describe their types with Boost.Describe: weir stores them, too.
+// Boost.Describe support: types described with it can be stored.
 #pragma once
 
 #include <boost/describe/members.hpp>
@@ -10,13 +10,13 @@
 
 namespace weir::detail {
 
-/// Every member counts: private ones and those of described bases, so that nothing is lost.
+/// Includes private members and those of described bases, so that nothing is lost.
 template <class T>
 using boost_members = boost::describe::describe_members<T, boost::describe::mod_any_access |
                                                                boost::describe::mod_inherited>;
 
-/// A type with BOOST_DESCRIBE_STRUCT or _CLASS is as good as one with WEIR_DESCRIBE, which wins if
-/// there are both. Requires: this header comes before the type is first stored.
+/// BOOST_DESCRIBE_STRUCT and _CLASS work like WEIR_DESCRIBE, which wins if a type has both.
+/// Requires: this header is included before the type is first stored.
 template <class T, class Visitor>
   requires boost::describe::has_describe_members<T>::value
 constexpr void weir_describe_members(described_tag<T>, Visitor&& visitor) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests with GoogleTest: a test body under the adversary.
+// GoogleTest support: runs a test body under sim::explore.
 #pragma once
 
 #include <source_location>
@@ -16,7 +16,7 @@ namespace weir {
 
 namespace detail {
 
-/// A run in which an EXPECT failed has failed: it is shrunk and reported like any other.
+/// A run in which an EXPECT fails is a failing run: it is shrunk and reported like any other.
 class expecting_program final : public program {
  public:
   explicit expecting_program(program& body) noexcept : body_(body) {}
@@ -46,8 +46,8 @@ class expecting_program final : public program {
 
 namespace testing {
 
-/// Runs `op` under sim::explore. If a run fails (or an EXPECT in it), so does the test, and it says
-/// how to replay. An EXPECT in a run that passes otherwise counts only here, on this thread.
+/// Runs `op` under sim::explore. If a run or an EXPECT in it fails, the test fails and reports how
+/// to replay it. In a run that otherwise passes, only an EXPECT on this thread counts.
 template <class F>
   requires detail::simulated_program<F&>
 sim::report explore(const sim::explore_options& options, F&& op,
