@@ -26,8 +26,7 @@ struct frame;
 /// 1. At most one strand of a loop runs at a time: `current`.
 /// 2. A strand is parked on exactly one wait, or is in the ready queue, or runs, or is *held*
 ///    (about to be unwound, waiting for the children of a scope whose body it runs), or has ended.
-/// 3. Frames are destroyed only by the strand's turn, leaf first, when none is on the machine
-/// stack.
+/// 3. Frames of a cancelled strand are destroyed leaf first, when none is on the machine stack.
 struct strand {
   strand() = default;
   strand(const strand&) = delete;
