@@ -213,11 +213,8 @@ bool restart_window::charge(time_point now, const std::exception_ptr& error, std
   if (most == std::int64_t{unbounded}) return true;  // unlimited: the window is never read
   const bool room = has_room(now, most, within);
   while (!failed_.empty() &&
-         (now - failed_.front().when >= within || failed_.size() == most_errors)) {
-    // An error's destructor is user code and may re-enter this function.
-    const failed_life gone = std::move(failed_.front());
-    failed_.pop_front();
-  }
+         (now - failed_.front().when >= within || failed_.size() == most_errors))
+    forget_first();
   failed_.push_back({now, error});
   if (!room) return false;
   stamps_.push_back(now);
@@ -233,7 +230,13 @@ std::vector<std::exception_ptr> restart_window::errors() const {
 
 void restart_window::clear() noexcept {
   stamps_.clear();
-  const auto gone = std::exchange(failed_, {});
+  while (!failed_.empty()) forget_first();
+}
+
+// An error's destructor is user code and may re-enter the window.
+void restart_window::forget_first() noexcept {
+  const failed_life gone = std::move(failed_.front());
+  failed_.pop_front();
 }
 
 }  // namespace weir::detail

@@ -222,6 +222,8 @@ class restart_window {
     time_point when;
     std::exception_ptr error;
   };
+  void forget_first() noexcept;
+
   static constexpr std::size_t most_errors = 1000;
   std::deque<time_point> stamps_;
   std::deque<failed_life> failed_;

@@ -314,6 +314,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::unique_ptr<journal_batch> stalled_;  // the batch that waits for room
   room_clock room_clock_{*this};            // armed while room is lacking
   event looked_for_room_;
+  bool full_ = false;  // room was lacking when it was last looked for; reported
   bool shutting_down_ = false;
   bool flush_wanted_ = false;
   int flushes_put_off_ = 0;

@@ -129,8 +129,10 @@ void engine_core::room_looked_for() noexcept {
   const in_loop outside(host_);
   looked_for_room_.set();
   if (room_clock_.armed()) host_.cancel_deadline(room_clock_);
-  if (lacks_room() && !shutting_down_)
+  const bool was_full = std::exchange(full_, lacks_room());
+  if (full_ && !shutting_down_)
     host_.arm_deadline(room_clock_, saturating_add(host_.now(), room_interval), host_.next_order());
+  if (full_ && !was_full) host_.emit("journal_full", setup_.path);
 }
 
 task<> engine_core::find_room() {

@@ -98,13 +98,14 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
     if (!job.value_) co_await detail::into(out, call);
     if (out.is_value()) job.value_ = out.take();
     // If there is no space for the result, it waits: the step is not repeated.
-    while (job.value_) {
+    for (bool waited = false; job.value_; waited = true) {
       const recorded how = job.record_value(out);
-      if (how == recorded::yes) {
+      if (how == recorded::done) {
         end.reached();
         co_return;
       }
       if (how == recorded::failed) break;
+      if (!waited) job.engine_.host().emit("journal_full", job.run_.id);
       co_await sleep(room_interval);
     }
     const duration pause = attempts.after_failure(out);
@@ -125,7 +126,7 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
 step_job::recorded step_job::record_value(outcome<std::string>& out) {
   if (run_.state == durable::run_state::blocked) {
     lost();
-    return recorded::yes;
+    return recorded::done;
   }
   completion what{record_type::answer, command_, engine_.wall_now(), {}, {}};
   what.answer.how = command_answer::sort::value;
@@ -142,7 +143,7 @@ step_job::recorded step_job::record_value(outcome<std::string>& out) {
     return recorded::failed;
   }
   leave();
-  return recorded::yes;
+  return recorded::done;
 }
 
 // The attempt counts; a message that cannot be written is omitted.

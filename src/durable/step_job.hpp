@@ -33,7 +33,7 @@ class step_job final : public std::enable_shared_from_this<step_job>, public ste
   task<std::string> attempt();
   /// Whether the value was recorded. `no_room`: try again when there is room. `failed`: `out` is
   /// the error.
-  enum class recorded { yes, no_room, failed };
+  enum class recorded { done, no_room, failed };
   recorded record_value(outcome<std::string>& out);
   std::uint64_t record_attempt(const std::string& message);
   void finish();

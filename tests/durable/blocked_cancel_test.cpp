@@ -218,31 +218,17 @@ TEST(durable_blocked_cancel, for_a_reason_that_cannot_be_written_ends_the_run_wi
 
 TEST(durable_blocked_cancel, for_such_a_reason_ends_also_a_run_whose_steps_end_first) {
   const stage on;
-  auto handler = [](int) -> task<std::string> {
-    auto slow = []() -> task<int> {
-      auto body = []() -> task<int> {
-        co_await weir::shield(weir::sleep(2h));
-        co_return 1;
-      };
-      co_return co_await weir::step("slow", body);
-    };
-    auto hears = []() -> task<int> {
-      co_await weir::sleep(1h);
-      co_return co_await weir::signal<int>("x").wait();
-    };
-    auto [a, b] = co_await weir::all(slow(), hears());
-    co_return row(a, b);
-  };
   sim::world w({.seed = 1, .start_time = day0});
-  w.run(with_open_engine(quietly_on(w), as_h(handler), [&w](durable::engine& e) -> task<> {
-    auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
-    const std::string text = "five";
-    EXPECT_TRUE(co_await e.signal("r", "x", text));
-    co_await weir::sleep(1h + 1s);
-    EXPECT_EQ(e.get("r")->state, run_state::blocked);
-    w.disk().set({.space = 1});
-    EXPECT_TRUE(e.cancel("r", long_why));
-    EXPECT_EQ(co_await ending_of(run), "cancelled");
-    w.disk().set({});
-  }));
+  w.run(with_open_engine(quietly_on(w), as_h(hears_during_a_step),
+                         [&w](durable::engine& e) -> task<> {
+                           auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
+                           const std::string text = "five";
+                           EXPECT_TRUE(co_await e.signal("r", "x", text));
+                           co_await weir::sleep(1h + 1s);
+                           EXPECT_EQ(e.get("r")->state, run_state::blocked);
+                           w.disk().set({.space = 1});
+                           EXPECT_TRUE(e.cancel("r", long_why));
+                           EXPECT_EQ(co_await ending_of(run), "cancelled");
+                           w.disk().set({});
+                         }));
 }

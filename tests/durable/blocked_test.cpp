@@ -257,22 +257,7 @@ TEST(durable_blocked,
 TEST(durable_blocked, run_whose_steps_are_still_ending_is_ended_by_cancel_when_they_have) {
   // It is blocked by an answer of the wrong type while another fiber is in a step.
   const stage on;
-  auto handler = [](int) -> task<std::string> {
-    auto slow = []() -> task<int> {
-      auto body = []() -> task<int> {
-        co_await weir::shield(weir::sleep(2h));
-        co_return 1;
-      };
-      co_return co_await weir::step("slow", body);
-    };
-    auto hears = []() -> task<int> {
-      co_await weir::sleep(1h);
-      co_return co_await weir::signal<int>("x").wait();
-    };
-    auto [a, b] = co_await weir::all(slow(), hears());
-    co_return row(a, b);
-  };
-  session_of(on, handler, [](durable::engine& e) -> task<> {
+  session_of(on, hears_during_a_step, [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
     const std::string text = "five";
     EXPECT_TRUE(co_await e.signal("r", "x", text));

@@ -56,15 +56,19 @@ task<> begin_and_suspend(durable::engine& e, bool delayed) {
   EXPECT_EQ(e.get("r")->state, run_state::suspended);
 }
 
+task<> begin_and_jump_back(durable::engine& e, sim::world& w, bool delayed) {
+  co_await begin_and_suspend(e, delayed);
+  w.shift_wall_clock(-1h);
+  co_await weir::sleep(1s);
+}
+
 }  // namespace
 
 TEST(durable_delayed, run_that_has_begun_is_cancelled_with_its_cleanup_after_a_jump_back) {
   for (const bool delayed : {false, true}) {
     const stage on;
     in_world(on, [delayed](durable::engine& e, sim::world& w) -> task<> {
-      co_await begin_and_suspend(e, delayed);
-      w.shift_wall_clock(-1h);
-      co_await weir::sleep(1s);
+      co_await begin_and_jump_back(e, w, delayed);
       EXPECT_TRUE(e.cancel("r"));
       co_await weir::sleep(1min);
       EXPECT_EQ(e.get("r")->state, run_state::cancelled) << e.get("r")->message;
@@ -77,9 +81,7 @@ TEST(durable_delayed, run_that_has_begun_hears_what_it_waits_for_after_a_jump_ba
   for (const bool delayed : {false, true}) {
     const stage on;
     in_world(on, [delayed](durable::engine& e, sim::world& w) -> task<> {
-      co_await begin_and_suspend(e, delayed);
-      w.shift_wall_clock(-1h);
-      co_await weir::sleep(1s);
+      co_await begin_and_jump_back(e, w, delayed);
       EXPECT_TRUE(co_await e.signal("r", "go", 7));
       co_await weir::sleep(1min);
       EXPECT_EQ(e.get("r")->state, run_state::completed) << delayed;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A disk without space. Promises: a payload that cannot be written fails its operation and nothing
 // else; "no space: errc::journal_full" lasts for as long as there is none, and no longer.
+#include <algorithm>
+
 #include "durable/support/refusing_disk.hpp"
 #include "durable/support/stage.hpp"
 #include "support/disk_aid.hpp"
@@ -81,6 +83,14 @@ void add_large_ones(durable::engine& e) {
 /// No room for another file, but for all that goes into the present segment.
 void fill_disk(sim::world& w) { w.disk().set({.space = 1}); }
 
+/// How often this loop has reported that there is no room for `object`.
+long full_events(std::string_view object) {
+  const auto events = weir::recent_events().events;
+  return std::count_if(events.begin(), events.end(), [&](const auto& e) {
+    return e.name == std::string_view("journal_full") && e.object == object;
+  });
+}
+
 /// Small things still work.
 task<> expect_alive(durable::engine& e, std::string id) {
   auto run = co_await e.start<std::string>("gives_back", {.id = id}, std::string("small"));
@@ -155,6 +165,7 @@ TEST(durable_room, the_result_of_a_step_waits_for_room_and_its_body_is_not_calle
           auto run = co_await e.start<int>(handler, {.id = "r"}, 1);
           co_await weir::sleep(1h);
           EXPECT_EQ(e.get("r")->state, run_state::running);
+          EXPECT_EQ(full_events("r"), 1) << handler;
           co_await expect_alive(e, "meanwhile");
           const weir::time_point then = weir::now();
           w.disk().set({});
@@ -284,6 +295,7 @@ TEST(durable_room, a_start_is_taken_as_soon_as_there_is_room_again) {
     for (int round = 0; round < 2; ++round) {
       fill_disk(w);
       co_await start_until_refused(e, "r" + std::to_string(round) + "-");
+      EXPECT_EQ(full_events("/journal"), round + 1);
       const weir::time_point then = weir::now();
       w.disk().set({});
       auto start = [&] {

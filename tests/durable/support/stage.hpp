@@ -245,6 +245,23 @@ inline task<int> twice(int n) {
   co_return v;
 }
 
+/// In one fiber a step of two hours that cannot be cancelled, in another a signal after one hour.
+inline task<std::string> hears_during_a_step(int) {
+  auto slow = []() -> task<int> {
+    auto body = []() -> task<int> {
+      co_await weir::shield(weir::sleep(2h));
+      co_return 1;
+    };
+    co_return co_await weir::step("slow", body);
+  };
+  auto hears = []() -> task<int> {
+    co_await weir::sleep(1h);
+    co_return co_await weir::signal<int>("x").wait();
+  };
+  auto [a, b] = co_await weir::all(slow(), hears());
+  co_return std::to_string(a) + " " + std::to_string(b);
+}
+
 inline task<int> gives_its_input(int n) { co_return n; }
 
 /// Waits (in virtual time) until something is true, at most about a virtual hour.

@@ -5,14 +5,11 @@
 #include <atomic>
 #include <cerrno>
 #include <memory>
-#include <span>
-#include <string>
 #include <system_error>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "durable/support/crashes.hpp"
+#include "support/forwarding_disk.hpp"
 
 namespace durable_test {
 
@@ -48,49 +45,32 @@ struct trouble {
   }
 };
 
-class troubled_disk final : public weir::disk {
+class troubled_disk final : public disk_aid::forwarding_disk {
  public:
   explicit troubled_disk(trouble& with) : with_(with) {}
   std::unique_ptr<weir::disk_file> open(const std::string& path, weir::open_mode mode) override {
-    return std::make_unique<file>(with_, real_.open(path, mode));
-  }
-  void rename(const std::string& from, const std::string& to) override { real_.rename(from, to); }
-  void unlink(const std::string& path) override { real_.unlink(path); }
-  void make_directory(const std::string& path) override { real_.make_directory(path); }
-  std::vector<std::string> list(const std::string& path) override { return real_.list(path); }
-  bool exists(const std::string& path) override { return real_.exists(path); }
-  void sync_directory(const std::string& path) override { real_.sync_directory(path); }
-  std::unique_ptr<weir::disk_lock> lock(const std::string& path) override {
-    return real_.lock(path);
+    return std::make_unique<file>(with_, forwarding_disk::open(path, mode));
   }
 
  private:
-  class file final : public weir::disk_file {
+  class file final : public disk_aid::forwarding_file {
    public:
-    file(trouble& with, std::unique_ptr<weir::disk_file> real)
-        : disk_file(real->path()), with_(with), real_(std::move(real)) {}
+    file(trouble& with, std::unique_ptr<weir::disk_file> below)
+        : forwarding_file(std::move(below)), with_(with) {}
     std::size_t pread(std::span<std::byte> into, std::uint64_t offset) override {
       if (with_.no_read) throw std::system_error(EIO, std::generic_category(), "pread");
-      return real_->pread(into, offset);
+      return forwarding_file::pread(into, offset);
     }
-    std::size_t pwrite(std::span<const std::byte> from, std::uint64_t offset) override {
-      return real_->pwrite(from, offset);
-    }
-    std::uint64_t size() const override { return real_->size(); }
-    void truncate(std::uint64_t size) override { real_->truncate(size); }
-    void preallocate(std::uint64_t size) override { real_->preallocate(size); }
     void sync() override {
       with_.sync();
-      real_->sync();
+      forwarding_file::sync();
     }
 
    private:
     trouble& with_;
-    std::unique_ptr<weir::disk_file> real_;
   };
 
   trouble& with_;
-  weir::disk& real_ = weir::real_disk();
 };
 
 inline durable::engine_options options_with(const stage& on, weir::disk& disk) {
