@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "durable/crc32c.hpp"
-#include "durable/frame.hpp"
+#include "durable/log_frame.hpp"
 
 namespace bench {
 

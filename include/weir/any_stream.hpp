@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/detail/ring.hpp>
+#include <weir/detail/circular_buffer.hpp>
 #include <weir/detail/stream_op.hpp>
 #include <weir/stream_join.hpp>
 #include <weir/stream_source.hpp>
@@ -26,7 +26,7 @@ class erased_stream {
   erased_stream& operator=(const erased_stream&) = delete;
   virtual ~erased_stream() = default;
   virtual pull poll(std::optional<T>& out, composite& owner) = 0;
-  virtual unsigned stand_down() noexcept = 0;
+  virtual unsigned withdraw_all() noexcept = 0;
   virtual void shut(closing& c) = 0;
   virtual void describe(dump_line& line) const = 0;
 };
@@ -38,7 +38,7 @@ class erased_stream_of final : public erased_stream<value_of<S>> {
   pull poll(std::optional<value_of<S>>& out, composite& owner) override {
     return stream_.poll(out, owner);
   }
-  unsigned stand_down() noexcept override { return stream_.stand_down(); }
+  unsigned withdraw_all() noexcept override { return stream_.withdraw_all(); }
   void shut(closing& c) override { stream_.shut(c); }
   void describe(dump_line& line) const override { stream_.describe(line); }
 
@@ -64,7 +64,7 @@ class any_stage {
     }
     return pull::end;
   }
-  unsigned stand_down() noexcept { return parts_.empty() ? 0 : parts_.front()->stand_down(); }
+  unsigned withdraw_all() noexcept { return parts_.empty() ? 0 : parts_.front()->withdraw_all(); }
   // The streams stay alive: what is added to `c` may refer to them.
   void shut(closing& c) {
     for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i]->shut(c);
@@ -81,7 +81,7 @@ class any_stage {
   }
 
  private:
-  ring<part> parts_;
+  circular_buffer<part> parts_;
 };
 
 template <class S>

@@ -84,7 +84,7 @@ class promise {
   std::optional<detail::stored_t<T>> peek() const {
     const detail::command_answer* found = detail::require_run("promise").peek_promise(name_);
     if (found == nullptr) return std::nullopt;
-    if (found->how != detail::command_answer::sort::value) detail::raise_answer(*found);
+    if (found->how != detail::command_answer::kind::value) detail::raise_answer(*found);
     if constexpr (std::is_void_v<T>) {
       return detail::void_value{};
     } else {
@@ -96,7 +96,7 @@ class promise {
   task<bool> resolve(const U& value,
                      std::source_location site = std::source_location::current()) const {
     return settle(name_,
-                  {detail::command_answer::sort::value, errc::terminal,
+                  {detail::command_answer::kind::value, errc::terminal,
                    detail::encode(static_cast<const T&>(value))},
                   site);
   }
@@ -104,12 +104,12 @@ class promise {
     requires std::is_void_v<U>
   task<bool> resolve(std::source_location site = std::source_location::current()) const {
     return settle(
-        name_, {detail::command_answer::sort::value, errc::terminal, detail::encode<void>()}, site);
+        name_, {detail::command_answer::kind::value, errc::terminal, detail::encode<void>()}, site);
   }
   task<bool> reject(std::string_view message,
                     std::source_location site = std::source_location::current()) const {
     return settle(
-        name_, {detail::command_answer::sort::error, errc::terminal, std::string(message)}, site);
+        name_, {detail::command_answer::kind::error, errc::terminal, std::string(message)}, site);
   }
 
  private:

@@ -29,7 +29,7 @@ inline constexpr may_abandon_t may_abandon{};
 
 namespace detail {
 
-struct blocking_parts;
+struct blocking_extra;
 class blocking_job;
 
 /// Releases a reference to a call.
@@ -56,7 +56,7 @@ class blocking_job {
   /// Calls the function, stores its value or error in the result, and destroys it.
   void run() noexcept;
   virtual outcome_base& result() noexcept = 0;
-  blocking_parts& parts() noexcept;
+  blocking_extra& extra() noexcept;
 
  protected:
   explicit blocking_job(bool may_be_abandoned) noexcept;
@@ -65,9 +65,9 @@ class blocking_job {
   virtual void drop_function() noexcept = 0;
 
  private:
-  static constexpr std::size_t parts_size = 96;
+  static constexpr std::size_t extra_size = 96;
   std::atomic<std::uint32_t> refs_{1};
-  alignas(std::max_align_t) std::byte parts_[parts_size];
+  alignas(std::max_align_t) std::byte extra_[extra_size];
 };
 
 using blocking_ref = std::unique_ptr<blocking_job, drop_blocking>;

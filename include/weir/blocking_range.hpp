@@ -86,7 +86,7 @@ class stream_range : loopless_pull {
     item_.reset();
     for (;;) {
       const pull answer = source_->poll(item_, *this);
-      if (answer == pull::pending) raise_pending(source_->stand_down() == 0);
+      if (answer == pull::pending) raise_pending(source_->withdraw_all() == 0);
       if (answer != pull::again) return;
       current->budget = 256;
     }

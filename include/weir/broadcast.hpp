@@ -11,9 +11,9 @@
 
 #include <weir/detail/braces.hpp>
 #include <weir/detail/cell.hpp>
+#include <weir/detail/circular_buffer.hpp>
 #include <weir/detail/gate.hpp>
 #include <weir/detail/home.hpp>
-#include <weir/detail/ring.hpp>
 #include <weir/detail/stream_op.hpp>
 #include <weir/detail/wait_list.hpp>
 #include <weir/overflow.hpp>
@@ -52,7 +52,7 @@ struct subscriber_base {
   subscriber_base(overflow how, std::uint64_t first) noexcept : policy(how), next(first) {}
   overflow policy;
   bool lagged = false;            // disconnected: the next call throws
-  bool told = false;              // the end or the error was delivered
+  bool end_delivered = false;     // the end or the error was delivered
   std::uint64_t next;             // the number of the item that it sees next
   std::uint64_t missed = 0;       // items missed right before the last one returned
   std::uint64_t missed_next = 0;  // drop_newest: items missed right before the next one
@@ -123,10 +123,10 @@ class broadcast_core {
     if (s.after != nullptr) s.after->before = s.before;
     --count_;
     admit();
-    if (count_ == 0 && tell_empty_ != nullptr) tell_empty_->open();
+    if (count_ == 0 && empty_gate_ != nullptr) empty_gate_->open();
   }
   /// Opens `g` when the last subscriber leaves.
-  void tell_when_empty(gate* g) noexcept { tell_empty_ = g; }
+  void notify_when_empty(gate* g) noexcept { empty_gate_ = g; }
 
   /// Gives an item to every subscriber, or to none: `refused`. `oldest` receives the item that it
   /// displaces.
@@ -263,11 +263,11 @@ class broadcast_core {
 
   std::uint64_t capacity_;
   std::uint64_t end_ = 0;  // the number of the next item
-  ring<cell_ref<T>> ring_;
+  circular_buffer<cell_ref<T>> ring_;
   subscriber_base* first_ = nullptr;
   std::size_t count_ = 0;
   wait_list emitters_;
-  gate* tell_empty_ = nullptr;
+  gate* empty_gate_ = nullptr;
   home home_;
   bool closed_ = false;
   std::exception_ptr error_;
@@ -291,8 +291,8 @@ class subscriber : public subscriber_base {
     core->remove(*this);
   }
   std::shared_ptr<broadcast_core<T>> core;
-  ring<kept> window;       // of a drop_newest subscriber
-  taken_item<T> returned;  // taken by a next() that did not deliver it
+  circular_buffer<kept> window;  // of a drop_newest subscriber
+  taken_item<T> returned;        // taken by a next() that did not deliver it
 };
 
 /// Waits for the next item of a subscription.
@@ -365,7 +365,7 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
   }
   std::optional<T> at_end() const {
     if (of_->lagged) raise_lagged();
-    if (of_->core->error() != nullptr && !std::exchange(of_->told, true))
+    if (of_->core->error() != nullptr && !std::exchange(of_->end_delivered, true))
       std::rethrow_exception(of_->core->error());
     return std::nullopt;
   }
@@ -530,7 +530,7 @@ class broadcast {
   bool closed() const noexcept { return core_->closed(); }
 
   // Below: for the library.
-  void tell_when_empty(detail::gate* g) noexcept { core_->tell_when_empty(g); }
+  void notify_when_empty(detail::gate* g) noexcept { core_->notify_when_empty(g); }
   void interrupt(std::exception_ptr error) noexcept { core_->end(std::move(error)); }
 
  protected:

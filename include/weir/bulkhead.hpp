@@ -24,7 +24,7 @@ namespace detail {
 /// errc::invalid_argument unless `limit` is positive.
 std::shared_ptr<counting_governor> own_governor(std::int64_t limit, const char* policy);
 /// The governor refused the call: event `rejected`.
-void tell_refused(const std::exception_ptr& error, std::string_view governor, const char* policy);
+void emit_refused(const std::exception_ptr& error, std::string_view governor, const char* policy);
 /// Releases a permit; if that fails, returns the error that the operation then has.
 std::exception_ptr release_permit(permit& held, const outcome_base& out);
 
@@ -58,7 +58,7 @@ struct governed_coroutine {
       held = co_await policy.user().governor().acquire();
     } catch (...) {
       out.set_error(std::current_exception());
-      tell_refused(out.error(), policy.user().name(), policy.function_name);
+      emit_refused(out.error(), policy.user().name(), policy.function_name);
     }
     if (!out.is_error()) {
       auto call = [&] { return attempt_task(op); };

@@ -84,7 +84,7 @@ reason_ref nested_reason(const reason_ref& outer, scope_id here, std::string_vie
 /// it has one) as the next link. The receiving loop sets the time, see `heard_at`.
 reason_ref remote_reason(const reason_ref& outer);
 /// The same reason with the time of the receiving loop, whose clock may differ.
-reason_ref heard_at(const reason_ref& told, time_point when);
+reason_ref heard_at(const reason_ref& reason, time_point when);
 
 }  // namespace detail
 

@@ -15,8 +15,8 @@
 
 #include <weir/detail/braces.hpp>
 #include <weir/detail/channel_core.hpp>
+#include <weir/detail/circular_buffer.hpp>
 #include <weir/detail/made_in_run.hpp>
-#include <weir/detail/ring.hpp>
 #include <weir/detail/wait_list.hpp>
 #include <weir/duration.hpp>
 #include <weir/error.hpp>
@@ -241,9 +241,9 @@ class channel_state final : public channel_core {
   }
 
   std::unique_ptr<slot[]> slots_;
-  std::uint64_t next_ = 0;  // the position of the value that is taken next
-  bool moving_on_ = false;  // a value is being destroyed in its slot
-  ring<T> returned_;        // delivered to a receiver that did not take it
+  std::uint64_t next_ = 0;       // the position of the value that is taken next
+  bool moving_on_ = false;       // a value is being destroyed in its slot
+  circular_buffer<T> returned_;  // delivered to a receiver that did not take it
 };
 
 /// Waits for a value of a channel.

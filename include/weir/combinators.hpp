@@ -88,7 +88,7 @@ class arm_children {
   quiet_wait_op<join_wait> joined() const {
     return quiet_wait_op<join_wait>({scope_, join_wait::use::end});
   }
-  /// The error to report for the one that decided: see region::cause_of.
+  /// The error to report for the one that decided: see cancel_tree::cause_of.
   std::exception_ptr cause_of(const std::exception_ptr& error);
   /// Counts results that are discarded: values, and errors after the reported one.
   void count_unseen();

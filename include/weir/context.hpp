@@ -24,7 +24,7 @@ namespace detail {
 struct fiber;
 struct generator_base;
 struct polite_service;
-struct region;  // the implementation's view of a context, in src/core/region.hpp
+struct cancel_tree;  // the implementation's view of a context, in src/core/cancel_tree.hpp
 
 enum class region_kind : std::uint8_t {
   fiber,    // a child, up to its end
@@ -42,9 +42,9 @@ enum class region_kind : std::uint8_t {
 /// Something that a context owns until it ends: a defer, a service, a std::stop_source.
 /// Popped in reverse order of registration.
 struct entry {
-  enum class sort : std::uint8_t { defer, background, stop, bottom };
+  enum class kind : std::uint8_t { defer, background, stop, bottom };
 
-  explicit entry(sort what) noexcept : kind(what) {}
+  explicit entry(kind k) noexcept : what(k) {}
   entry(const entry&) = delete;
   entry& operator=(const entry&) = delete;
   virtual ~entry() = default;
@@ -63,7 +63,7 @@ struct entry {
 
   entry* below = nullptr;
   entry* above = nullptr;
-  sort kind;
+  kind what;
 };
 
 template <class F>
@@ -73,7 +73,7 @@ template <class F>
 struct defer_entry final : entry {
   static_assert(alignof(F) <= 16, "the function is over-aligned; keep what needs it elsewhere");
   template <class G>
-  explicit defer_entry(G&& g) : entry(sort::defer), fn(std::forward<G>(g)) {}
+  explicit defer_entry(G&& g) : entry(kind::defer), fn(std::forward<G>(g)) {}
   task<> run(const outcome_view& how) override {
     if constexpr (takes_view<F>) {
       return finish([&]() -> decltype(auto) { return fn(how); });
@@ -142,7 +142,7 @@ class context {
   void require_home(const char* what) const;
 
  private:
-  friend struct detail::region;
+  friend struct detail::cancel_tree;
   friend struct detail::generator_base;
   friend class scope;
 

@@ -145,7 +145,7 @@ class counting_governor : private detail::permit_source {
   virtual void grant_waiters() noexcept;
   void grant_first() noexcept;
   void unlink(detail::acquire_wait& w) noexcept;
-  void tell_idle() noexcept;
+  void notify_idle() noexcept;
   void require_capacity(std::int64_t capacity) const;
 
   /// Updates whether a release needs more than counting.

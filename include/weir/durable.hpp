@@ -180,12 +180,12 @@ class engine {
   task<bool> signal(std::string_view run_id, std::string_view name, const V& value,
                     std::source_location site = std::source_location::current()) {
     require_outside(site);
-    return tell(run_id, name, detail::encode_given(value));
+    return send_signal(run_id, name, detail::encode_given(value));
   }
   task<bool> signal(std::string_view run_id, std::string_view name,
                     std::source_location site = std::source_location::current()) {
     require_outside(site);
-    return tell(run_id, name, detail::encode<void>());
+    return send_signal(run_id, name, detail::encode<void>());
   }
 
   std::optional<run_info> get(std::string_view id,
@@ -209,7 +209,7 @@ class engine {
   task<std::string> begin(std::string_view handler, const start_options& options,
                           std::string input);
   task<bool> answer(std::string_view id, bool ok, std::string text);
-  task<bool> tell(std::string_view id, std::string_view name, std::string value);
+  task<bool> send_signal(std::string_view id, std::string_view name, std::string value);
   template <class T>
   task<run_handle<T>> started(task<std::string> id) {
     return attach<T>(core_, std::move(id));

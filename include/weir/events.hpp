@@ -67,7 +67,7 @@ class event_observer {
   void detach() noexcept;
 
  private:
-  friend class event_ring;
+  friend class event_recorder;
   event_observer* next_ = nullptr;
   event_observer** at_ = nullptr;
   std::uint32_t home_ = 0;

@@ -61,7 +61,7 @@ class flat_map_state : public pump_base {
     if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
     return pull::end;
   }
-  unsigned stand_down() noexcept { return next_.stand_down() + pump_base::stand_down(); }
+  unsigned withdraw_all() noexcept { return next_.withdraw_all() + pump_base::withdraw_all(); }
   void clear() noexcept { items_.discard(); }
 
   weir::pipeline<S> source;

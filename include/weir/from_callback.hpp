@@ -9,9 +9,9 @@
 #include <type_traits>
 #include <utility>
 
+#include <weir/detail/circular_buffer.hpp>
 #include <weir/detail/frame.hpp>
 #include <weir/detail/made_in_run.hpp>
-#include <weir/detail/ring.hpp>
 #include <weir/detail/stream_op.hpp>
 #include <weir/overflow.hpp>
 
@@ -31,10 +31,10 @@ class doorbell {
   ~doorbell();
 
   /// Any thread.
-  void ring() noexcept;
+  void wake() noexcept;
   /// On the loop: the next ring notifies `owner`. Check for items after this call, not before.
   void wait_for(composite& owner) noexcept;
-  unsigned stand_down() noexcept;
+  unsigned withdraw_all() noexcept;
 
  private:
   struct shared;
@@ -68,7 +68,7 @@ class locked {
 };
 
 void describe_callback(dump_line& line);
-void tell_callback_dropped(std::uint64_t count) noexcept;
+void emit_callback_dropped(std::uint64_t count) noexcept;
 std::int64_t require_callback_options(std::int64_t capacity, overflow policy);
 
 /// The state shared by the emitters, on any thread, and the stream.
@@ -97,7 +97,7 @@ class callback_core {
       }
       items_.push_back(std::move(item));
     }
-    bell.ring();
+    bell.wake();
     return true;
   }
   void end(std::exception_ptr error) noexcept {
@@ -107,7 +107,7 @@ class callback_core {
       closed_ = true;
       error_ = std::move(error);
     }
-    bell.ring();
+    bell.wake();
   }
   /// The stream ends: destroys its items. Emitters may outlive it.
   void discard() noexcept {
@@ -133,7 +133,7 @@ class callback_core {
       }
     }
     if (first != nullptr) out.emplace(std::move(first->value));
-    if (dropped > 0) tell_callback_dropped(dropped);
+    if (dropped > 0) emit_callback_dropped(dropped);
     if (error != nullptr) std::rethrow_exception(error);
     return answer;
   }
@@ -148,7 +148,7 @@ class callback_core {
     }
     T value;
   };
-  using items = ring<std::unique_ptr<boxed>>;
+  using items = circular_buffer<std::unique_ptr<boxed>>;
   small_lock lock_;
   std::size_t capacity_;
   overflow policy_;
@@ -178,10 +178,10 @@ class callback_stage {
     if (answer != pull::pending) return answer;
     core_->bell.wait_for(owner);
     answer = core_->take(out);
-    if (answer != pull::pending) core_->bell.stand_down();
+    if (answer != pull::pending) core_->bell.withdraw_all();
     return answer;
   }
-  unsigned stand_down() noexcept { return core_->bell.stand_down(); }
+  unsigned withdraw_all() noexcept { return core_->bell.withdraw_all(); }
   void shut(closing&) { stop(); }
   void describe(dump_line& line) const { describe_callback(line); }
 

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include <weir/detail/braces.hpp>
+#include <weir/detail/circular_buffer.hpp>
 #include <weir/detail/home.hpp>
-#include <weir/detail/ring.hpp>
 #include <weir/detail/wait_list.hpp>
 #include <weir/duration.hpp>
 #include <weir/name.hpp>
@@ -351,7 +351,7 @@ class queue : private detail::queue_base {
     }
   }
 
-  detail::ring<T> values_;
+  detail::circular_buffer<T> values_;
   bool discarded_ = false;
 };
 

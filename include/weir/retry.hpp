@@ -90,12 +90,12 @@ class retry_run {
   duration plan(outcome_base& out, const retry_decision& decided);
   void enter_list();
   void leave_list() noexcept;
-  void tell_amplified();
+  void emit_amplified();
 
   const retry_rules& rules_;
   delay_sequence delays_;
   std::int64_t attempt_ = 0;
-  std::int64_t told_ = 0;          // the largest product reported for this run
+  std::int64_t reported_ = 0;      // the largest product reported for this run
   const frame* listed_ = nullptr;  // where nested retries find this one
   bool has_frame_ = true;
 };

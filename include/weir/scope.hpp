@@ -193,7 +193,7 @@ class scope : public context {
   }
 
  private:
-  friend struct detail::region;
+  friend struct detail::cancel_tree;
   friend class context;
   friend class detail::join_wait;
   friend struct detail::overdue_watch;
@@ -257,7 +257,7 @@ class join_wait : public simple_wait<join_wait> {
   bool is_home() const noexcept;
 
  private:
-  friend struct region;
+  friend struct cancel_tree;
   void unlink() noexcept;
   scope* scope_;
   use use_;

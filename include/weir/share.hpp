@@ -38,9 +38,9 @@ std::exception_ptr share_interrupted() noexcept;
 template <class T>
 struct share_core {
   explicit share_core(const share_options& o) : options(o), out(o.capacity) {
-    out.tell_when_empty(&left);
+    out.notify_when_empty(&left);
   }
-  ~share_core() { out.tell_when_empty(nullptr); }
+  ~share_core() { out.notify_when_empty(nullptr); }
   share_options options;
   gate first{"first subscriber of a shared stream", false, {}};
   gate left{"last subscriber of a shared stream", false, {}};

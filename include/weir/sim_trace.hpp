@@ -16,23 +16,23 @@ namespace weir::sim {
 /// production would do: continue the running fiber if its await was ready; else run what has been
 /// ready longest.
 struct strategy {
-  enum class sort : std::uint8_t { fifo, random, pct, dfs };
-  sort kind = sort::fifo;
+  enum class kind : std::uint8_t { fifo, random, pct, dfs };
+  kind what = kind::fifo;
   int depth = 0;
   friend bool operator==(const strategy&, const strategy&) = default;
 };
 
 /// Production order: always the first choice.
-inline constexpr strategy fifo{strategy::sort::fifo, 0};
+inline constexpr strategy fifo{strategy::kind::fifo, 0};
 /// Uniformly random; every await may give up the turn.
-inline constexpr strategy random{strategy::sort::random, 0};
+inline constexpr strategy random{strategy::kind::random, 0};
 /// Probabilistic concurrency testing: fibers have random priorities, the highest one runs, and
 /// `depth - 1` times in a run the running one drops to the bottom. Finds a bug that needs `depth`
 /// ordered steps with a probability that hardly depends on the size of the program. `depth` is at
 /// least 1.
-constexpr strategy pct(int depth) noexcept { return {strategy::sort::pct, depth}; }
+constexpr strategy pct(int depth) noexcept { return {strategy::kind::pct, depth}; }
 /// Every run with no preemption, then every run with one, up to `preemptions`. For `explore` only.
-constexpr strategy dfs(int preemptions) noexcept { return {strategy::sort::dfs, preemptions}; }
+constexpr strategy dfs(int preemptions) noexcept { return {strategy::kind::dfs, preemptions}; }
 
 /// "fifo", "random", "pct(3)", "dfs(2)".
 std::string to_string(const strategy& s);

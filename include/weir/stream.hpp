@@ -148,7 +148,7 @@ class generator_stage {
     out.emplace(std::move(const_cast<T&>(*self_->value)));
     return pull::value;
   }
-  unsigned stand_down() noexcept { return self_ == nullptr ? 0 : self_->stand_down(); }
+  unsigned withdraw_all() noexcept { return self_ == nullptr ? 0 : self_->withdraw_all(); }
   void shut(closing& c) { join_later(c, drop()); }
   void describe(dump_line& line) const {
     if (self_ != nullptr) self_->describe(line);
@@ -179,7 +179,7 @@ class task_leaf {
     self_->run();
     return self_->settled(owner);
   }
-  unsigned stand_down() noexcept { return self_->stand_down(); }
+  unsigned withdraw_all() noexcept { return self_->withdraw_all(); }
   void describe(dump_line& line) const { self_->describe(line); }
   /// Drops the task; if it must still be awaited, adds it to `c`.
   void shut(closing& c) { join_later(c, drop()); }
@@ -200,9 +200,9 @@ task<> finish_closing(std::unique_ptr<task_leaf> begun);
 [[noreturn]] void fatal_stream_pulled() noexcept;
 void describe_pull(dump_line& line);
 void add_words(dump_line& line, const char* words);
-void tell_suppressed(const std::exception_ptr& error) noexcept;
+void emit_suppressed(const std::exception_ptr& error) noexcept;
 /// The event `cleanup_skipped` or `cleanup_failed`.
-void tell_cleanup(const char* event) noexcept;
+void emit_cleanup(const char* event) noexcept;
 
 }  // namespace detail
 
@@ -225,7 +225,7 @@ class pipeline {
   pipeline& operator=(pipeline&& other) = default;
   ~pipeline() {
     if (pulled_by_ != nullptr) detail::fatal_stream_pulled();
-    if (extra_ != nullptr && extra_->closer != nullptr) detail::tell_cleanup("cleanup_skipped");
+    if (extra_ != nullptr && extra_->closer != nullptr) detail::emit_cleanup("cleanup_skipped");
   }
 
   [[nodiscard]] auto next() { return detail::pending<detail::next_wait_of<S>>({this}); }
@@ -246,14 +246,14 @@ class pipeline {
       if (answer != detail::pull::end) [[likely]]
         return answer;
     } catch (...) {
-      extra().error = std::current_exception();
+      need_extra().error = std::current_exception();
     }
     phase_ = phase::quieting;
     return poll_closing(owner);
   }
-  unsigned stand_down() noexcept {
-    return phase_ <= phase::quieting  ? stage_.stand_down()
-           : phase_ == phase::closing ? extra_->closer->stand_down()
+  unsigned withdraw_all() noexcept {
+    return phase_ <= phase::quieting  ? stage_.withdraw_all()
+           : phase_ == phase::closing ? extra_->closer->withdraw_all()
                                       : 0;
   }
   /// Closes it permanently, as a part of another stream.
@@ -288,7 +288,7 @@ class pipeline {
 
   pull poll_closing(detail::composite& owner) {
     if (phase_ == phase::quieting) {
-      if (stage_.stand_down() > 0) return pull::pending;
+      if (stage_.withdraw_all() > 0) return pull::pending;
       shut();
     }
     if (phase_ == phase::closing && !poll_closer(owner)) return pull::pending;
@@ -302,7 +302,7 @@ class pipeline {
     stage_.shut(rest);
     if (rest.empty()) return;
     phase_ = phase::closing;
-    extra().closer = detail::task_leaf::shielded(detail::run_closing(rest.take()));
+    need_extra().closer = detail::task_leaf::shielded(detail::run_closing(rest.take()));
   }
   bool poll_closer(detail::composite& owner) {
     try {
@@ -311,7 +311,7 @@ class pipeline {
       if (extra_->error == nullptr) {
         extra_->error = std::current_exception();
       } else {
-        detail::tell_suppressed(std::current_exception());
+        detail::emit_suppressed(std::current_exception());
       }
     }
     phase_ = phase::ended;
@@ -338,7 +338,7 @@ class pipeline {
       waits->owner->arm_completed(*waits);
   }
   /// State that few streams need.
-  struct rare {
+  struct extra {
     std::exception_ptr error;          // thrown when everything is closed
     std::optional<value_type> unread;  // found by a pull that was then cancelled
     std::unique_ptr<detail::task_leaf> closer;
@@ -346,15 +346,15 @@ class pipeline {
     std::vector<detail::arm_link*> close_waits;  // each close() waiting for a pull or close()
     detail::turn_slot turn;                      // of the pull that is pending
   };
-  rare& extra() {
-    if (extra_ == nullptr) extra_ = std::make_unique<rare>();
+  extra& need_extra() {
+    if (extra_ == nullptr) extra_ = std::make_unique<extra>();
     return *extra_;
   }
 
   S stage_;
   phase phase_ = phase::open;
   detail::pull_wait* pulled_by_ = nullptr;
-  std::unique_ptr<rare> extra_;
+  std::unique_ptr<extra> extra_;
 };
 
 namespace detail {
@@ -450,18 +450,18 @@ class next_wait_of : public pull_wait {
   }
   unsigned stand_down_stages() noexcept override {
     const bool refused = of_->pulled_by_ != nullptr && of_->pulled_by_ != this;
-    return refused || of_->being_closed() ? 0 : of_->stand_down();
+    return refused || of_->being_closed() ? 0 : of_->withdraw_all();
   }
   void put_back() noexcept override {
     try {
-      of_->extra().unread = std::exchange(value_, std::nullopt);
+      of_->need_extra().unread = std::exchange(value_, std::nullopt);
     } catch (...) {
-      tell_suppressed(std::current_exception());
+      emit_suppressed(std::current_exception());
     }
   }
   // A second concurrent pull is refused, but on its own turn.
   turn_slot& own_turn() override {
-    turn_slot& turn = of_->extra().turn;
+    turn_slot& turn = of_->need_extra().turn;
     return spare_.is_of(*this) || !(turn.is_free() || turn.is_of(*this)) ? spare_ : turn;
   }
 
@@ -493,7 +493,7 @@ class close_wait : public pull_wait {
     }
     try {
       const pull answer = of_->poll_close(*this);
-      if (answer == pull::pending) of_->extra().closed_by = this;
+      if (answer == pull::pending) of_->need_extra().closed_by = this;
       if (answer == pull::end) of_->close_ended(*this);
       return answer;
     } catch (...) {
@@ -503,7 +503,7 @@ class close_wait : public pull_wait {
     }
   }
   pull wait_for_another() {
-    if (link_.state != arm_link::phase::armed) of_->extra().close_waits.push_back(&link_);
+    if (link_.state != arm_link::phase::armed) of_->need_extra().close_waits.push_back(&link_);
     link_.owner = this;
     link_.state = arm_link::phase::armed;
     return pull::pending;
@@ -512,7 +512,7 @@ class close_wait : public pull_wait {
     if (link_.state == arm_link::phase::armed) std::erase(of_->extra_->close_waits, &link_);
     link_.state = arm_link::phase::idle;
     if (!of_->may_close(*this)) return 0;
-    const unsigned leaving = of_->stand_down();
+    const unsigned leaving = of_->withdraw_all();
     of_->close_ended(*this);
     return leaving;
   }

@@ -13,8 +13,8 @@
 
 #include <weir/bulkhead.hpp>
 #include <weir/counting_governor.hpp>
+#include <weir/detail/circular_buffer.hpp>
 #include <weir/detail/pump.hpp>
-#include <weir/detail/ring.hpp>
 #include <weir/detail/stream_op.hpp>
 #include <weir/scope.hpp>
 #include <weir/stream_sink.hpp>
@@ -197,7 +197,7 @@ class map_async_state : public pump_base {
   G permits_;
   F fn_;
   child<void> feeder_;
-  ring<std::unique_ptr<slot>> slots_;
+  circular_buffer<std::unique_ptr<slot>> slots_;
   std::exception_ptr failure_;
   bool fed_ = false;
 };
@@ -265,7 +265,7 @@ class map_unordered_state : public pump_base {
 
   G permits_;
   F fn_;
-  ring<result> done_;
+  circular_buffer<result> done_;
   std::exception_ptr failure_;
   bool fed_ = false;
 };
@@ -320,7 +320,7 @@ class buffered_state : public pump_base {
     permit held;
   };
   G permits_;
-  ring<result> kept_;
+  circular_buffer<result> kept_;
   std::exception_ptr failure_;
   bool fed_ = false;
 };
@@ -351,9 +351,9 @@ class limit_stage : public stage_over<S> {
     if (answer == pull::value || answer == pull::end) held_.release();
     return answer;
   }
-  unsigned stand_down() noexcept {
+  unsigned withdraw_all() noexcept {
     const unsigned leaving =
-        (waiting_ != nullptr ? waiting_->stand_down() : 0) + this->source_.stand_down();
+        (waiting_ != nullptr ? waiting_->withdraw_all() : 0) + this->source_.withdraw_all();
     if (leaving == 0) let_go();
     return leaving;
   }

@@ -18,7 +18,7 @@ namespace weir {
 namespace detail {
 
 [[noreturn]] void raise_item_timeout(duration limit);
-void tell_throttled(std::uint64_t dropped) noexcept;
+void emit_throttled(std::uint64_t dropped) noexcept;
 duration require_length(duration length, const char* what);
 duration require_positive(duration length, const char* what);
 
@@ -74,12 +74,12 @@ class timed_chunks_stage : public stage_over<S> {
     if (kept_.empty()) return ended_ ? pull::end : answer;
     const bool full = ended_ || kept_.size() >= size_;
     if (!full && !timer_.poll(owner)) return answer;
-    if (timer_.stand_down() > 0) return pull::pending;
+    if (timer_.withdraw_all() > 0) return pull::pending;
     timer_.drop();
     out.emplace(std::exchange(kept_, {}));
     return pull::value;
   }
-  unsigned stand_down() noexcept { return timer_.stand_down() + this->source_.stand_down(); }
+  unsigned withdraw_all() noexcept { return timer_.withdraw_all() + this->source_.withdraw_all(); }
 
  private:
   static std::uint64_t ticks_at(time_point at) noexcept {
@@ -187,20 +187,20 @@ class throttle_stage : public stage_over<S> {
   using value_type = value_of<S>;
   throttle_stage(S source, D length) : stage_over<S>(std::move(source)), length_(length) {}
   throttle_stage(throttle_stage&&) = default;
-  ~throttle_stage() { tell(); }
+  ~throttle_stage() { report_dropped(); }
   void shut(closing& c) {
-    tell();
+    report_dropped();
     this->source_.shut(c);
   }
   pull poll(std::optional<value_type>& out, composite& owner) {
     for (;;) {
       const pull answer = this->source_.poll(out, owner);
       if (answer != pull::value) {
-        if (answer == pull::end) tell();
+        if (answer == pull::end) report_dropped();
         return answer;
       }
       if (now() >= open_at_) {
-        tell();
+        report_dropped();
         open_at_ = saturating_add(now(), length_);
         return answer;
       }
@@ -211,8 +211,8 @@ class throttle_stage : public stage_over<S> {
   }
 
  private:
-  void tell() noexcept {
-    if (dropped_ > 0) tell_throttled(std::exchange(dropped_, 0));
+  void report_dropped() noexcept {
+    if (dropped_ > 0) emit_throttled(std::exchange(dropped_, 0));
   }
   duration length_;
   time_point open_at_ = time_point::min();
@@ -231,7 +231,7 @@ class timeout_each_stage : public stage_over<S> {
           static_cast<std::uint64_t>(saturating_add(now(), limit_).time_since_epoch().count()));
     const pull answer = this->source_.poll(out, owner);
     if (answer == pull::value || answer == pull::end) {
-      (void)timer_.stand_down();  // the next item has its own limit; a sleep ends at once
+      (void)timer_.withdraw_all();  // the next item has its own limit; a sleep ends at once
       timer_.drop();
       return answer;
     }
@@ -239,10 +239,10 @@ class timeout_each_stage : public stage_over<S> {
     return answer;
   }
   // The limit applies to one pull: the next pull starts a new timer.
-  unsigned stand_down() noexcept {
-    (void)timer_.stand_down();
+  unsigned withdraw_all() noexcept {
+    (void)timer_.withdraw_all();
     timer_.drop();
-    return this->source_.stand_down();
+    return this->source_.withdraw_all();
   }
 
  private:

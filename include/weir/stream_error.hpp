@@ -36,8 +36,8 @@ class catch_with_stage {
     }
     return inner_->poll(out, owner);
   }
-  unsigned stand_down() noexcept {
-    return source_.stand_down() + (inner_ ? inner_->stand_down() : 0);
+  unsigned withdraw_all() noexcept {
+    return source_.withdraw_all() + (inner_ ? inner_->withdraw_all() : 0);
   }
   void shut(closing& c) {
     if (inner_) inner_->shut(c);
@@ -121,8 +121,8 @@ class retry_stage {
       if (turn_used_up()) return pull::again;
     }
   }
-  unsigned stand_down() noexcept {
-    return pause_.stand_down() + (inner_ ? inner_->stand_down() : 0);
+  unsigned withdraw_all() noexcept {
+    return pause_.withdraw_all() + (inner_ ? inner_->withdraw_all() : 0);
   }
   void shut(closing& c) {
     pause_.drop();
@@ -158,7 +158,7 @@ class finally_stage {
   finally_stage(finally_stage&& other)
       : source_(std::move(other.source_)), cleanup_(std::move(other.cleanup_)) {}
   ~finally_stage() {
-    if (leaf_ != nullptr) tell_cleanup("cleanup_skipped");  // the rest of it
+    if (leaf_ != nullptr) emit_cleanup("cleanup_skipped");  // the rest of it
     if (cleanup_ == nullptr || !begun_) return;
     source_.reset();  // innermost first
     run_now();
@@ -179,8 +179,8 @@ class finally_stage {
     if (how_.is_error()) std::rethrow_exception(how_.error());
     return pull::end;
   }
-  unsigned stand_down() noexcept {
-    return leaf_ != nullptr ? leaf_->stand_down() : source_->stand_down();
+  unsigned withdraw_all() noexcept {
+    return leaf_ != nullptr ? leaf_->withdraw_all() : source_->withdraw_all();
   }
   void shut(closing& c) {
     source_->shut(c);
@@ -208,7 +208,7 @@ class finally_stage {
   }
   void note_failure() {
     if (how_.is_error()) {
-      tell_suppressed(std::current_exception());
+      emit_suppressed(std::current_exception());
     } else {
       how_.set_error(std::current_exception());
     }
@@ -235,9 +235,9 @@ class finally_stage {
       outcome<void> how;
       how.emplace();
       const task<> rest = cleanup_->run(outcome_view(how));
-      if (rest) tell_cleanup("cleanup_skipped");
+      if (rest) emit_cleanup("cleanup_skipped");
     } catch (...) {
-      tell_cleanup("cleanup_failed");
+      emit_cleanup("cleanup_failed");
     }
   }
 

@@ -50,8 +50,8 @@ class flat_map_stage : public stage_over<S> {
       inner_.emplace(as_inner(fn_(std::move(*item))));
     }
   }
-  unsigned stand_down() noexcept {
-    return (inner_ ? inner_->stand_down() : 0) + this->source_.stand_down();
+  unsigned withdraw_all() noexcept {
+    return (inner_ ? inner_->withdraw_all() : 0) + this->source_.withdraw_all();
   }
   void shut(closing& c) {
     if (inner_) inner_->shut(c);
@@ -110,8 +110,8 @@ class switch_map_stage : public stage_over<S> {
       inner_.reset();
     }
   }
-  unsigned stand_down() noexcept {
-    return (inner_ ? inner_->stand_down() : 0) + this->source_.stand_down();
+  unsigned withdraw_all() noexcept {
+    return (inner_ ? inner_->withdraw_all() : 0) + this->source_.withdraw_all();
   }
   void shut(closing& c) {
     if (inner_) inner_->shut(c);
@@ -154,10 +154,10 @@ template <class... S>
 class stage_over_all {
  public:
   explicit stage_over_all(S... sources) : sources_(weir::pipeline<S>(std::move(sources))...) {}
-  unsigned stand_down() noexcept {
+  unsigned withdraw_all() noexcept {
     unsigned leaving = 0;
     each_of(sources_, [&](auto& one) {
-      leaving += one.stand_down();
+      leaving += one.withdraw_all();
       return true;
     });
     return leaving;
@@ -422,7 +422,7 @@ class with_latest_stage : public stage_over<S> {
       if (turn_used_up()) return pull::again;
     }
   }
-  unsigned stand_down() noexcept { return this->source_.stand_down() + other_.stand_down(); }
+  unsigned withdraw_all() noexcept { return this->source_.withdraw_all() + other_.withdraw_all(); }
   void shut(closing& c) {
     this->source_.shut(c);
     other_.shut(c);
@@ -459,8 +459,8 @@ class take_until_stage : public stage_over<S> {
     if (until_->poll(owner) == pull::end) return pull::end;
     return this->source_.poll(out, owner);
   }
-  unsigned stand_down() noexcept {
-    return (until_ ? until_->stand_down() : 0) + this->source_.stand_down();
+  unsigned withdraw_all() noexcept {
+    return (until_ ? until_->withdraw_all() : 0) + this->source_.withdraw_all();
   }
   void shut(closing& c) {
     if (until_) until_->shut(c);

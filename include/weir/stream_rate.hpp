@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include <weir/detail/circular_buffer.hpp>
 #include <weir/detail/pump.hpp>
-#include <weir/detail/ring.hpp>
 #include <weir/detail/stream_op.hpp>
 #include <weir/event.hpp>
 #include <weir/overflow.hpp>
@@ -23,7 +23,7 @@ namespace weir {
 namespace detail {
 
 /// The event `dropped`: a stage dropped `count` items.
-void tell_dropped(const char* object, std::uint64_t count) noexcept;
+void emit_dropped(const char* object, std::uint64_t count) noexcept;
 overflow require_buffer_policy(overflow policy);
 
 /// The common part of the rate stages: the child gives each item to `State::arrived(item)`, the
@@ -60,7 +60,7 @@ class rate_state : public pump_base {
     if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
     return pull::end;
   }
-  unsigned stand_down() noexcept { return pump_base::stand_down() + timer_.stand_down(); }
+  unsigned withdraw_all() noexcept { return pump_base::withdraw_all() + timer_.withdraw_all(); }
   void clear() const noexcept {}
 
   weir::pipeline<S> source;
@@ -70,12 +70,12 @@ class rate_state : public pump_base {
   /// child ends.
   bool due(time_point at, composite& owner) {
     if (now() >= at) {
-      timer_.stand_down();
+      timer_.withdraw_all();
       timer_.drop();
       return true;
     }
     if (timer_.made() && at != timer_at_) {
-      timer_.stand_down();
+      timer_.withdraw_all();
       timer_.drop();
     }
     if (!timer_.made()) {
@@ -128,7 +128,7 @@ class buffer_state : public rate_state<S, buffer_state<S>> {
     kept_.push_back(std::move(item));
   }
   pull give(std::optional<value_of<S>>& out, composite&) {
-    if (dropped_ > 0) tell_dropped("buffer", std::exchange(dropped_, 0));
+    if (dropped_ > 0) emit_dropped("buffer", std::exchange(dropped_, 0));
     if (kept_.empty()) return pull::end;
     out.emplace(std::move(kept_.front()));
     kept_.pop_front();
@@ -139,7 +139,7 @@ class buffer_state : public rate_state<S, buffer_state<S>> {
  private:
   std::size_t capacity_;
   overflow policy_;
-  ring<value_of<S>> kept_;
+  circular_buffer<value_of<S>> kept_;
   std::uint64_t dropped_ = 0;
   event room_;
 };
@@ -245,7 +245,7 @@ class delay_state : public rate_state<S, delay_state<S>> {
     value_of<S> item;
   };
   duration by_;
-  ring<late> kept_;
+  circular_buffer<late> kept_;
 };
 
 template <class S, class N, class P>

@@ -61,7 +61,7 @@ class drain_wait_of : public pull_wait {
       return pull::end;
     }
   }
-  unsigned stand_down_stages() noexcept override { return of_->stand_down(); }
+  unsigned stand_down_stages() noexcept override { return of_->withdraw_all(); }
   turn_slot& own_turn() override { return turn_; }
   weir::pipeline<S>* of_;
   F* step_;

@@ -127,7 +127,7 @@ class interval_stage {
   static constexpr bool leaves_pending = false;
   explicit interval_stage(duration every);
   pull poll(std::optional<std::int64_t>& out, composite& owner);
-  unsigned stand_down() noexcept { return tick_.stand_down(); }
+  unsigned withdraw_all() noexcept { return tick_.withdraw_all(); }
   void shut(closing&) noexcept { tick_.drop(); }
   void describe(dump_line& line) const { tick_.describe(line); }
 
@@ -151,7 +151,7 @@ class wait_stage {
     out = next_.take();
     return out ? pull::value : pull::end;
   }
-  unsigned stand_down() noexcept { return next_.stand_down(); }
+  unsigned withdraw_all() noexcept { return next_.withdraw_all(); }
   void shut(closing&) noexcept { drop(); }
   void describe(dump_line& line) const { next_.describe(line); }
 
@@ -192,7 +192,7 @@ class defer_stage {
     if (!stream_) stream_.emplace(fn_());
     return stream_->poll(out, owner);
   }
-  unsigned stand_down() noexcept { return stream_ ? stream_->stand_down() : 0; }
+  unsigned withdraw_all() noexcept { return stream_ ? stream_->withdraw_all() : 0; }
   void shut(closing& c) {
     if (stream_) stream_->shut(c);
   }

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/detail/ring.hpp>
+#include <weir/detail/circular_buffer.hpp>
 #include <weir/detail/stream_op.hpp>
 
 namespace weir {
@@ -181,7 +181,7 @@ class distinct_stage : public stage_over<S> {
     return true;
   }
   std::size_t max_;
-  ring<value_type> seen_;
+  circular_buffer<value_type> seen_;
 };
 
 template <class S, class T>
@@ -303,7 +303,7 @@ class take_last_stage : public stage_over<S> {
  private:
   std::size_t count_;
   bool ended_ = false;
-  ring<value_type> kept_;
+  circular_buffer<value_type> kept_;
 };
 
 template <class S, class N>
@@ -329,7 +329,7 @@ class skip_last_stage : public stage_over<S> {
 
  private:
   std::size_t count_;
-  ring<value_type> kept_;
+  circular_buffer<value_type> kept_;
 };
 
 }  // namespace detail

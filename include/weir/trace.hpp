@@ -43,7 +43,8 @@ class trace : public detail::policy_of<trace> {
   template <class T, class P, class Op>
   static task<T> run(P policy, Op op) {
     using region = detail::trace_region;
-    return detail::run_region<T, region, Op>(region::setup(policy.name_), std::forward<Op>(op));
+    return detail::run_region<T, region, Op>(region::setup(policy.name_),
+                                             std::forward<Op>(op));
   }
 
  private:

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "agents/agent_parts.hpp"
-#include "core/region.hpp"
+#include "agents/agent_extra.hpp"
+#include "core/cancel_tree.hpp"
 
 namespace weir::detail {
 
@@ -43,8 +43,8 @@ agent_setup pool_setup(const agent_options& options, std::int64_t n) {
 namespace {
 
 agent_core* agent_around(const context& inside) noexcept {
-  for (const context* c = &inside; c != nullptr; c = region::parent(*c)) {
-    if (region::kind(*c) != region_kind::fiber) continue;
+  for (const context* c = &inside; c != nullptr; c = cancel_tree::parent(*c)) {
+    if (cancel_tree::kind(*c) != region_kind::fiber) continue;
     const auto& f = static_cast<const fiber&>(*c);
     if (f.driven) return &static_cast<const agent_life&>(f).core();
   }

@@ -7,8 +7,8 @@
 #include <weir/detail/dump_line.hpp>
 #include <weir/detail/made_in_run.hpp>
 
-#include "agents/agent_parts.hpp"
-#include "core/region.hpp"
+#include "agents/agent_extra.hpp"
+#include "core/cancel_tree.hpp"
 
 namespace weir::detail {
 
@@ -33,7 +33,7 @@ chain_link::~chain_link() {
 
 // Chains may be long, and most callees have no pending call: check the link count first.
 std::exception_ptr agent_core::cycle_here(const trail_ref& chain) const {
-  const std::uint32_t all = !has_parts() ? 1 : parts().lives;
+  const std::uint32_t all = !has_extra() ? 1 : extra().lives;
   if (links_.load(std::memory_order_relaxed) < all) return nullptr;
   std::uint32_t waiting = 0;
   const auto outer_of = [](const trail* t) { return static_cast<const chain_link*>(t); };
@@ -91,7 +91,7 @@ void agent_core::answer(call_envelope& e, std::exception_ptr problem) const noex
 // ------------------------------------------------------------------ call
 
 bool call_wait_base::try_now() noexcept {
-  const trail_ref chain = region::trail_around(*current->top);
+  const trail_ref chain = cancel_tree::trail_around(*current->top);
   if (chain) error_ = to_->cycle_here(chain);
   return error_ != nullptr;
 }
@@ -102,7 +102,7 @@ void call_wait_base::arm() noexcept {
   context& top = *waiting_strand()->top;
   e.caller = this;
   e.home = here.shared_door();
-  e.chain = region::trail_around(top);
+  e.chain = cancel_tree::trail_around(top);
   if (to_->clock() == here.own_door().clock() || to_->is_here()) {
     if (const auto deadline = top.deadline()) e.deadline = *deadline;
     if (limit_ < e.deadline) e.deadline = limit_;
@@ -181,7 +181,7 @@ bool mail_send_wait::try_now() {
       message_ = nullptr;
       return true;
     case agent_core::room::wait:
-      error_ = to_->cycle_here(region::trail_around(*current->top));
+      error_ = to_->cycle_here(cancel_tree::trail_around(*current->top));
       return error_ != nullptr;
     case agent_core::room::lost:
       message_ = nullptr;
@@ -207,7 +207,7 @@ void mail_send_wait::arm() noexcept {
 }
 
 // Runs on the sender's loop when the decision arrives.
-void mail_send_wait::told() noexcept {
+void mail_send_wait::notified() noexcept {
   room_ticket* const ticket = std::exchange(ticket_, nullptr);
   error_ = ticket->problem;
   message_ = nullptr;
@@ -224,7 +224,7 @@ bool room_ticket::decide(step how, std::exception_ptr why) noexcept {
   return false;
 }
 
-void room_ticket::tell() noexcept {
+void room_ticket::notify() noexcept {
   if (home->serial() == current_loop_serial()) {
     deliver(*loop::here());
   } else {
@@ -234,7 +234,7 @@ void room_ticket::tell() noexcept {
 }
 
 void room_ticket::deliver(loop&) noexcept {
-  if (waiter != nullptr) waiter->told();
+  if (waiter != nullptr) waiter->notified();
   release();
 }
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <thread>
 
-#include "agents/agent_parts.hpp"
+#include "agents/agent_extra.hpp"
+#include "core/cancel_tree.hpp"
 #include "core/error_notes.hpp"
-#include "core/region.hpp"
 
 namespace weir {
 
@@ -78,28 +78,28 @@ agent_core::agent_core(agent_setup&& setup)
   owns_name_ = !setup.name.empty() && !setup.name.is_literal();
   name_ = setup.name.release();
   if (!bounded_ && !elsewhere && !supervised_ && setup.lives == 1) return;
-  extras().site = setup.site;
-  extras().capacity = setup.capacity;
-  extras().overflow = setup.overflow;
-  extras().on = setup.on;
-  extras().elsewhere = elsewhere;
-  extras().lives = setup.lives;
+  need_extra().site = setup.site;
+  need_extra().capacity = setup.capacity;
+  need_extra().overflow = setup.overflow;
+  need_extra().on = setup.on;
+  need_extra().elsewhere = elsewhere;
+  need_extra().lives = setup.lives;
 }
 
 agent_core::~agent_core() {
   // No reference is left. Remaining messages were sent before its supervisor ran, if it ever did.
   flush(errc::agent_stopped);
-  if (has_parts()) flush_line(errc::agent_stopped);
-  delete extras_.load(std::memory_order_acquire);
+  if (has_extra()) flush_line(errc::agent_stopped);
+  delete extra_.load(std::memory_order_acquire);
   if (owns_name_) delete[] name_;
 }
 
-agent_extras& agent_core::extras() {
-  if (!has_parts()) {
+agent_extra& agent_core::need_extra() {
+  if (!has_extra()) {
     const std::lock_guard lock(lock_of(*this));
-    if (!has_parts()) extras_.store(new agent_extras, std::memory_order_release);
+    if (!has_extra()) extra_.store(new agent_extra, std::memory_order_release);
   }
-  return parts();
+  return extra();
 }
 
 void agent_core::settle_home() {
@@ -110,7 +110,7 @@ void agent_core::settle_home() {
 }
 
 loop_ref agent_core::where() const noexcept {
-  return has_parts() && parts().elsewhere ? parts().on : loop_ref();
+  return has_extra() && extra().elsewhere ? extra().on : loop_ref();
 }
 
 // A simulated loop accepts messages only from its own thread.
@@ -134,17 +134,17 @@ agent_info agent_core::info() const {
 }
 
 void agent_core::blame(const std::shared_ptr<takedown>& why) noexcept {
-  if (why == nullptr && !has_parts()) return;
-  agent_extras& mine = extras();
+  if (why == nullptr && !has_extra()) return;
+  agent_extra& mine = need_extra();
   const std::lock_guard lock(lock_of(*this));
   mine.why_ended = why;
 }
 
 std::exception_ptr agent_core::problem(errc code) const {
   takedown_ref why;
-  if (has_parts() && (code == errc::agent_stopped || code == errc::agent_crashed)) {
+  if (has_extra() && (code == errc::agent_stopped || code == errc::agent_crashed)) {
     const std::lock_guard lock(lock_of(*this));
-    why = parts().why_ended;
+    why = extra().why_ended;
   }
   const char* text = ": its loop has ended";
   switch (code) {
@@ -199,7 +199,7 @@ sent agent_core::cast(envelope* message) noexcept {
       e.dispose();
       return sent::stopped;
   }
-  const bool drops = parts().overflow == overflow::drop_newest;
+  const bool drops = extra().overflow == overflow::drop_newest;
   if (drops) count_dropped(1);
   e.dispose();
   return drops ? sent::dropped : sent::full;
@@ -219,30 +219,30 @@ agent_core::room agent_core::offer(envelope& e) noexcept {
 }
 
 bool agent_core::counts_places() const noexcept {
-  return bounded_ && parts().overflow != overflow::drop_oldest;
+  return bounded_ && extra().overflow != overflow::drop_oldest;
 }
 
 bool agent_core::reserve() noexcept {
-  std::atomic<std::int64_t>& occupied = parts().occupied;
+  std::atomic<std::int64_t>& occupied = extra().occupied;
   std::int64_t seen = occupied.load(std::memory_order_relaxed);
-  while (seen < parts().capacity) {
+  while (seen < extra().capacity) {
     if (occupied.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed)) return true;
   }
   return false;
 }
 
 void agent_core::give_back_place() noexcept {
-  if (counts_places()) parts().occupied.fetch_sub(1, std::memory_order_relaxed);
+  if (counts_places()) extra().occupied.fetch_sub(1, std::memory_order_relaxed);
 }
 
 agent_core::room agent_core::offer_here(envelope& e, envelope*& oldest) noexcept {
   if (gate_.load(std::memory_order_relaxed) != gate::open) return room::gone;
   if (bounded_) {
-    if (parts().overflow == overflow::drop_oldest) {
+    if (extra().overflow == overflow::drop_oldest) {
       oldest = oldest_in_excess();
     } else if (!reserve()) {
-      if (parts().overflow == overflow::wait) return room::wait;
-      if (parts().overflow != overflow::stop) return room::full;
+      if (extra().overflow == overflow::wait) return room::wait;
+      if (extra().overflow != overflow::stop) return room::full;
       crash_here();
       return room::crashed;
     }
@@ -258,8 +258,8 @@ agent_core::room agent_core::offer_away(envelope& e, envelope*& oldest) noexcept
   }
   if (gate_.load(std::memory_order_acquire) != gate::open || !may_be_reached()) return room::gone;
   if (counts_places() && !reserve()) {
-    if (parts().overflow == overflow::wait) return room::wait;
-    if (parts().overflow != overflow::stop) return room::full;
+    if (extra().overflow == overflow::wait) return room::wait;
+    if (extra().overflow != overflow::stop) return room::full;
     ask_to_crash();
     return room::crashed;
   }
@@ -269,10 +269,10 @@ agent_core::room agent_core::offer_away(envelope& e, envelope*& oldest) noexcept
 // One request is enough, however many messages find no room before it arrives. It applies to the
 // current life, or to the first one if none has begun.
 void agent_core::ask_to_crash() noexcept {
-  if (parts().crash_asked.exchange(true, std::memory_order_relaxed)) return;
+  if (extra().crash_asked.exchange(true, std::memory_order_relaxed)) return;
   const std::uint32_t life = generation_.load(std::memory_order_relaxed);
   at_home([life](agent_core& a) {
-    a.parts().crash_asked.store(false, std::memory_order_relaxed);
+    a.extra().crash_asked.store(false, std::memory_order_relaxed);
     if (life == 0 || life == a.generation_.load(std::memory_order_relaxed)) a.crash_here();
   });
 }
@@ -330,7 +330,7 @@ void agent_core::refuse_message(envelope& e, errc code) noexcept {
   }
   if (e.is_call) return answer(static_cast<call_envelope&>(e), problem(code));
   if (e.ticket != nullptr) {
-    if (e.ticket->decide(room_ticket::step::refused, problem(code))) e.ticket->tell();
+    if (e.ticket->decide(room_ticket::step::refused, problem(code))) e.ticket->notify();
   } else {
     count_dropped(1);
   }
@@ -358,12 +358,14 @@ void agent_core::push(envelope& e) noexcept {
   if (idle_ != nullptr) wake();
 }
 
-void agent_core::set_aside(envelope& e) noexcept { e.next = std::exchange(extras().set_aside, &e); }
+void agent_core::set_aside(envelope& e) noexcept {
+  e.next = std::exchange(need_extra().set_aside, &e);
+}
 
 // These calls were handled, so they do not count as skipped, even if the caller no longer waits.
 void agent_core::refuse_set_aside(errc code) noexcept {
-  if (!has_parts()) return;
-  envelope* all = std::exchange(parts().set_aside, nullptr);
+  if (!has_extra()) return;
+  envelope* all = std::exchange(extra().set_aside, nullptr);
   while (all != nullptr) {
     envelope& e = *all;
     all = static_cast<envelope*>(e.next);
@@ -389,8 +391,8 @@ envelope* agent_core::unlink_head() noexcept {
     tail_ = nullptr;
     alarms_ = 0;
   }
-  if (lives_ == nullptr && has_parts() && parts().old_mail > 0) --parts().old_mail;
-  if (stopping_ && e == parts().stop_after) {
+  if (lives_ == nullptr && has_extra() && extra().old_mail > 0) --extra().old_mail;
+  if (stopping_ && e == extra().stop_after) {
     due_ = true;
     wake_all();
   }
@@ -402,16 +404,16 @@ envelope* agent_core::take() noexcept {
   envelope* const e = unlink_head();
   if (bounded_) {
     give_back_place();
-    if (parts().line_first != nullptr) admit_line();
+    if (extra().line_first != nullptr) admit_line();
   }
   return e;
 }
 
 // The message to drop if the policy is drop_oldest and the mailbox is full; otherwise null.
 envelope* agent_core::oldest_in_excess() noexcept {
-  if (!bounded_ || parts().overflow != overflow::drop_oldest) return nullptr;
+  if (!bounded_ || extra().overflow != overflow::drop_oldest) return nullptr;
   const auto queued = static_cast<std::int64_t>(queued_.load(std::memory_order_relaxed));
-  return queued < parts().capacity ? nullptr : unlink_head();
+  return queued < extra().capacity ? nullptr : unlink_head();
 }
 
 void agent_core::evict(envelope& oldest) noexcept {
@@ -432,7 +434,7 @@ void agent_core::wake_all() noexcept {
 // ------------------------------------------------------------------ the line of waiting senders
 
 bool agent_core::enter_line(envelope& e) noexcept {
-  parts().occupied.fetch_add(1, std::memory_order_relaxed);
+  extra().occupied.fetch_add(1, std::memory_order_relaxed);
   if (!has_home()) {
     const std::lock_guard lock(lock_of(*this));
     if (!has_home()) {
@@ -455,7 +457,7 @@ void agent_core::enter_line_here(envelope& e) noexcept {
     give_back_place();
     return refuse_message(e, ended_code());
   }
-  agent_extras& x = parts();
+  agent_extra& x = extra();
   e.in_line = true;
   e.next = nullptr;
   e.before = x.line_last;
@@ -470,7 +472,7 @@ void agent_core::enter_line_here(envelope& e) noexcept {
 }
 
 void agent_core::leave_line(envelope& e) noexcept {
-  agent_extras& x = parts();
+  agent_extra& x = extra();
   auto* const after = static_cast<envelope*>(e.next);
   if (e.before == nullptr) {
     x.line_first = after;
@@ -486,7 +488,7 @@ void agent_core::leave_line(envelope& e) noexcept {
 // Posted messages already have a place. Messages posted to the line count in `occupied`, too,
 // before they arrive; on arrival the line is checked again.
 void agent_core::admit_line() noexcept {
-  agent_extras& x = parts();
+  agent_extra& x = extra();
   while (x.line_first != nullptr &&
          x.occupied.load(std::memory_order_relaxed) - static_cast<std::int64_t>(x.line_size) <
              x.capacity) {
@@ -504,14 +506,14 @@ void agent_core::admit_line() noexcept {
       continue;
     }
     push(e);
-    if (ticket != nullptr) ticket->tell();
+    if (ticket != nullptr) ticket->notify();
   }
 }
 
 // Senders on other loops that give up leave their messages in the line. They are swept whenever the
 // line reaches 16 plus twice its size after the last sweep.
 void agent_core::sweep_line() noexcept {
-  agent_extras& x = parts();
+  agent_extra& x = extra();
   envelope* left = nullptr;
   for (envelope* e = x.line_first; e != nullptr;) {
     envelope& seen = *e;
@@ -530,7 +532,7 @@ void agent_core::sweep_line() noexcept {
 }
 
 void agent_core::flush_line(errc code) noexcept {
-  while (envelope* e = parts().line_first) {
+  while (envelope* e = extra().line_first) {
     leave_line(*e);
     give_back_place();
     if (is_abandoned(*e)) {
@@ -552,7 +554,7 @@ void agent_core::flush(errc code) noexcept {
 
 // Messages that arrived after the last life ended wait for the next one.
 void agent_core::flush_old(errc code) noexcept {
-  std::uint64_t old = std::exchange(parts().old_mail, 0);
+  std::uint64_t old = std::exchange(extra().old_mail, 0);
   envelope* all = std::exchange(head_, nullptr);
   envelope* left = nullptr;  // newest first
   tail_ = nullptr;

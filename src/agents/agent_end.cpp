@@ -7,8 +7,8 @@
 #include <weir/detail/dump_line.hpp>
 #include <weir/on.hpp>
 
-#include "agents/agent_parts.hpp"
-#include "core/region.hpp"
+#include "agents/agent_extra.hpp"
+#include "core/cancel_tree.hpp"
 
 namespace weir::detail {
 
@@ -23,7 +23,7 @@ struct stop_future final : future_core {
   }
   ~stop_future() {
     if (ticket == nullptr) return;
-    ticket->told = nullptr;
+    ticket->future = nullptr;
     ticket->release();
   }
   outcome_base& result() noexcept override { return out; }
@@ -33,7 +33,7 @@ struct stop_future final : future_core {
   }
   void check_await() const override {
     if (settled || current == nullptr) return;
-    if (const auto cycle = agent->cycle_here(region::trail_around(*current->top)))
+    if (const auto cycle = agent->cycle_here(cancel_tree::trail_around(*current->top)))
       std::rethrow_exception(cycle);
   }
   const fiber* runner() const noexcept override {
@@ -50,7 +50,7 @@ struct stop_future final : future_core {
 
 void stop_ticket::deliver(loop& here) noexcept {
   if (expected) here.expect_answer(-1);
-  if (told != nullptr) told->settle();
+  if (future != nullptr) future->settle();
   release();
 }
 
@@ -91,16 +91,16 @@ bool agent_core::awaits_life() const noexcept {
                       state_.load(std::memory_order_relaxed) != agent_state::ended);
 }
 
-void agent_core::stop_here(stop_ticket* told) noexcept {
+void agent_core::stop_here(stop_ticket* ticket) noexcept {
   if (lives_ == nullptr && !awaits_life()) {
     if (accepts_) gate_.store(gate::open, std::memory_order_relaxed);  // there was nothing to stop
-    if (told != nullptr) told->settle();
+    if (ticket != nullptr) ticket->settle();
     return;
   }
-  if (told != nullptr) extras().stops.push_back(told);
+  if (ticket != nullptr) need_extra().stops.push_back(ticket);
   if (stopping_ || cut_) return;
   stopping_ = true;
-  extras().stop_after = tail_;
+  need_extra().stop_after = tail_;
   due_ = tail_ == nullptr;
   set_state(agent_state::stopping);
   if (!revives_) {
@@ -134,7 +134,7 @@ void agent_core::crash_here() noexcept {
   if (lives_ != nullptr) {
     lives_->crash(problem(errc::mailbox_full));
   } else if (awaited_) {
-    extras().early_crash = true;
+    need_extra().early_crash = true;
   }
 }
 
@@ -147,11 +147,11 @@ void agent_core::run_at_home(agent_timer& timer, void (agent_timer::*what)() noe
 namespace {
 
 /// The scope that owns a life on another loop.
-task<> host(agent_handle agent, birth_listener* told, door_ref listening) {
+task<> host(agent_handle agent, birth_listener* listener, door_ref listening) {
   scope_options options;
   options.name = "agent";
   auto body = [&](scope& s) -> task<> {
-    agent->start_here(s, told, listening);
+    agent->start_here(s, listener, listening);
     co_return;
   };
   co_await with_scope(options, body);
@@ -172,43 +172,45 @@ class stand_in_end {
   agent_handle agent_;
 };
 
-task<> stand_in(agent_handle agent, birth_listener* told, stand_in_end) {
+task<> stand_in(agent_handle agent, birth_listener* listener, stand_in_end) {
   const loop_ref there = agent->where();
   const door_ref listening = loop::here()->shared_door();
-  auto run = [&] { return host(agent, told, listening); };
+  auto run = [&] { return host(agent, listener, listening); };
   co_await on(there, run);
 }
 
 }  // namespace
 
 std::uint32_t agent_core::fibers_to_begin() const noexcept {
-  return !has_parts() || parts().elsewhere ? 1 : parts().lives;
+  return !has_extra() || extra().elsewhere ? 1 : extra().lives;
 }
 
-fiber* agent_core::begin_life(scope& owner, scope::launch how, birth_listener* told,
+fiber* agent_core::begin_life(scope& owner, scope::launch how, birth_listener* listener,
                               std::source_location site) {
   settle_home();
-  if (site.line() == 0 && has_parts()) site = parts().site;
-  if (has_parts() && parts().elsewhere) {
+  if (site.line() == 0 && has_extra()) site = extra().site;
+  if (has_extra() && extra().elsewhere) {
     at_home([](agent_core& a) { a.life_is_coming(); });
-    fiber* const f = scope::make(stand_in(agent_handle::share(this), told, stand_in_end(*this)));
+    fiber* const f =
+        scope::make(stand_in(agent_handle::share(this), listener, stand_in_end(*this)));
     return owner.adopt(f, {.name = std::string(name())}, site, how, this);
   }
-  return start_in(owner, how, told, nullptr, site);
+  return start_in(owner, how, listener, nullptr, site);
 }
 
-void agent_core::start_here(scope& owner, birth_listener* told,
+void agent_core::start_here(scope& owner, birth_listener* listener,
                             const std::shared_ptr<door>& listening) {
-  const std::uint32_t lives = !has_parts() ? 1 : parts().lives;
+  const std::uint32_t lives = !has_extra() ? 1 : extra().lives;
   for (std::uint32_t i = 0; i < lives; ++i)
-    (void)core_ref::adopt(start_in(owner, scope::launch::ordinary, told, listening, parts().site));
+    (void)core_ref::adopt(
+        start_in(owner, scope::launch::ordinary, listener, listening, extra().site));
 }
 
-fiber* agent_core::start_in(scope& owner, scope::launch how, birth_listener* told,
+fiber* agent_core::start_in(scope& owner, scope::launch how, birth_listener* listener,
                             const std::shared_ptr<door>& listening, std::source_location site) {
   agent_life* const life = make_life();
   const core_ref guard(life);
-  if (told != nullptr) life->tell(told, listening);
+  if (listener != nullptr) life->notify(listener, listening);
   fiber* const f = owner.adopt(life, {}, site, how, this);
   if (f->ended) {  // the scope is already cancelled: no life begins
     if (!supervised_ && lives_ == nullptr) finish_here(weir::ending::cancelled);
@@ -235,14 +237,14 @@ void agent_core::life_is_coming() noexcept {
 }
 
 bool agent_core::await_life(agent_timer& timer) noexcept {
-  if (awaited_) extras().early_timers.push_back(&timer);
+  if (awaited_) need_extra().early_timers.push_back(&timer);
   return awaited_;
 }
 
 void agent_core::life_is_not_coming() noexcept {
   awaited_ = false;
-  if (lives_ != nullptr || !has_parts()) return;
-  for (agent_timer* t : std::exchange(parts().early_timers, {})) t->start_here();
+  if (lives_ != nullptr || !has_extra()) return;
+  for (agent_timer* t : std::exchange(extra().early_timers, {})) t->start_here();
   settle_stops();
 }
 
@@ -265,8 +267,8 @@ void agent_core::life_began(agent_life& life) noexcept {
   life.generation_ = generation_.load(std::memory_order_relaxed);
   life.sibling_ = std::exchange(lives_, &life);
   if (!awaited) return;
-  for (agent_timer* t : std::exchange(parts().early_timers, {})) t->start_here();
-  if (std::exchange(parts().early_crash, false)) crash_here();
+  for (agent_timer* t : std::exchange(extra().early_timers, {})) t->start_here();
+  if (std::exchange(extra().early_crash, false)) crash_here();
 }
 
 void agent_core::life_ended(agent_life& life) noexcept {
@@ -277,7 +279,7 @@ void agent_core::life_ended(agent_life& life) noexcept {
   if (crashed) {
     ending_.store(weir::ending::crashed, std::memory_order_relaxed);
     // The owner of a life with `.on` is on another loop and gets the error: it is not kept here.
-    if (has_parts() && parts().elsewhere) {
+    if (has_extra() && extra().elsewhere) {
       loop::here()->emit_passing("crash", name(), life.generation_, life.result().error());
     } else {
       loop::here()->emit("crash", name(), life.generation_, 0, life.result().error());
@@ -285,7 +287,7 @@ void agent_core::life_ended(agent_life& life) noexcept {
   }
   if (lives_ != nullptr) return;
   if (supervised_) {
-    extras().old_mail = queued_.load(std::memory_order_relaxed);
+    need_extra().old_mail = queued_.load(std::memory_order_relaxed);
     set_state(agent_state::restarting);
   } else {
     const bool any_crashed = ending_.load(std::memory_order_relaxed) == weir::ending::crashed;
@@ -298,10 +300,10 @@ void agent_core::life_ended(agent_life& life) noexcept {
 
 // Settles the futures of stop(): the life has ended, or none will begin.
 void agent_core::settle_stops() noexcept {
-  if (!has_parts()) return;
+  if (!has_extra()) return;
   std::vector<stop_ticket*> stops;
-  stops.swap(parts().stops);
-  for (stop_ticket* told : stops) told->settle();
+  stops.swap(extra().stops);
+  for (stop_ticket* ticket : stops) ticket->settle();
 }
 
 // The agent's loop has crashed: callers and watchers on other loops are notified.
@@ -313,7 +315,7 @@ void agent_core::loop_crashed(agent_life& life) noexcept {
   idle_ = nullptr;
   accepts_ = false;
   flush(errc::loop_gone);
-  if (has_parts()) {
+  if (has_extra()) {
     flush_line(errc::loop_gone);
     settle_stops();
   }
@@ -362,7 +364,7 @@ void agent_core::finish_here(weir::ending how) noexcept {
   ending_.store(how, std::memory_order_relaxed);
   shut_here(how == weir::ending::crashed ? errc::agent_crashed : errc::agent_stopped);
   drop_arguments();
-  tell_watches();
+  notify_watches();
 }
 
 // ------------------------------------------------------------------ join and monitor
@@ -371,7 +373,7 @@ bool agent_core::watch(end_watch& w) noexcept {
   const std::lock_guard lock(lock_of(*this));
   if (ended_for_good()) return false;
   w.linked = true;
-  w.after = std::exchange(extras().watches, &w);
+  w.after = std::exchange(need_extra().watches, &w);
   if (w.after != nullptr) w.after->before = &w;
   return true;
 }
@@ -383,18 +385,18 @@ void agent_core::unwatch(end_watch& w) noexcept {
       w.waiter = nullptr;  // the notification is on its way and deletes it
       return;
     }
-    (w.before == nullptr ? parts().watches : w.before->after) = w.after;
+    (w.before == nullptr ? extra().watches : w.before->after) = w.after;
     if (w.after != nullptr) w.after->before = w.before;
   }
   delete &w;
 }
 
-void agent_core::tell_watches() noexcept {
+void agent_core::notify_watches() noexcept {
   end_watch* all = nullptr;
   {
     const std::lock_guard lock(lock_of(*this));
     marks_.fetch_or(is_over, std::memory_order_release);
-    if (has_parts()) all = std::exchange(parts().watches, nullptr);
+    if (has_extra()) all = std::exchange(extra().watches, nullptr);
     for (end_watch* w = all; w != nullptr; w = w->after) w->linked = false;
   }
   // The list is newest first; notify in the order of registration.
@@ -417,7 +419,7 @@ void agent_core::tell_watches() noexcept {
 }
 
 void end_watch::deliver(loop&) noexcept {
-  if (waiter != nullptr) waiter->told();
+  if (waiter != nullptr) waiter->notified();
   delete this;
 }
 
@@ -430,7 +432,7 @@ void end_wait_base::arm() {
   complete();
 }
 
-void end_wait_base::told() noexcept {
+void end_wait_base::notified() noexcept {
   watch_ = nullptr;
   due_.settle();
   complete();

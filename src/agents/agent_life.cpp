@@ -5,19 +5,19 @@
 #include <weir/detail/agent_timer.hpp>
 #include <weir/detail/dump_line.hpp>
 
-#include "agents/agent_parts.hpp"
-#include "core/region.hpp"
+#include "agents/agent_extra.hpp"
+#include "core/cancel_tree.hpp"
 
 namespace weir::detail {
 
-struct agent_life::belongings {
+struct agent_life::extra {
   std::exception_ptr crash;
   counted_ref<chain_link> link;  // of the message being handled; made on first request
   std::unique_ptr<scope> area;   // the scope of the incarnation
   outcome<void> body;            // how the work in that scope ended
   outcome<void> closing;         // result of the frame that ends the scope
-  birth_listener* told = nullptr;
-  door_ref listening;  // the loop of `told`; null: this one
+  birth_listener* listener = nullptr;
+  door_ref listening;  // the loop of `listener`; null: this one
   agent_timer* timers = nullptr;
 };
 
@@ -26,13 +26,13 @@ namespace {
 /// Notifies an owner on another loop. It arrives before the end of the life does, so the listener
 /// still exists.
 struct birth_message final : message {
-  explicit birth_message(birth_listener& l) noexcept : told(&l) {}
+  explicit birth_message(birth_listener& l) noexcept : listener(&l) {}
   void deliver(loop&) noexcept override {
-    told->born();
+    listener->born();
     delete this;
   }
   void refuse() noexcept override { delete this; }
-  birth_listener* told;
+  birth_listener* listener;
 };
 
 }  // namespace
@@ -40,14 +40,14 @@ struct birth_message final : message {
 agent_life::agent_life(agent_core& of) noexcept : of_(agent_handle::share(&of)) {}
 agent_life::~agent_life() = default;
 
-agent_life::belongings& agent_life::own() {
-  if (own_ == nullptr) own_ = std::make_unique<belongings>();
-  return *own_;
+agent_life::extra& agent_life::need_extra() {
+  if (extra_ == nullptr) extra_ = std::make_unique<extra>();
+  return *extra_;
 }
 
-void agent_life::tell(birth_listener* told, const std::shared_ptr<door>& listening) {
-  own().told = told;
-  own().listening = listening;
+void agent_life::notify(birth_listener* listener, const std::shared_ptr<door>& listening) {
+  need_extra().listener = listener;
+  need_extra().listening = listening;
 }
 
 // ------------------------------------------------------------------ turns
@@ -56,7 +56,7 @@ driven_fiber::next_step agent_life::drive() {
   switch (stage_) {
     case stage::fresh:
       stage_ = stage::serving;
-      if (region::may_not_park(*this) || core().cut_) return end();
+      if (cancel_tree::may_not_park(*this) || core().cut_) return end();
       construct();
       break;
     case stage::serving:
@@ -77,28 +77,28 @@ void agent_life::construct() {
     if (c.wants_scope()) {
       scope_options options;
       options.name = c.name();
-      own().area = std::make_unique<scope>(scope_setup(options, site), region_kind::scope);
-      area = own().area.get();
-      region::enter(*this, *area);
+      need_extra().area = std::make_unique<scope>(scope_setup(options, site), region_kind::scope);
+      area = need_extra().area.get();
+      cancel_tree::enter(*this, *area);
     }
     c.construct(*this, area);
     constructed_ = true;
   } catch (...) {
-    own().crash = std::current_exception();
+    need_extra().crash = std::current_exception();
   }
   if (!c.keeps_) c.drop_arguments();
-  if (constructed_ && own_ != nullptr && own_->told != nullptr) {
-    if (own_->listening == nullptr) {
-      own_->told->born();
+  if (constructed_ && extra_ != nullptr && extra_->listener != nullptr) {
+    if (extra_->listening == nullptr) {
+      extra_->listener->born();
     } else {
-      own_->listening->post(*new birth_message(*own_->told));
+      extra_->listening->post(*new birth_message(*extra_->listener));
     }
   }
 }
 
 bool agent_life::must_end() const noexcept {
-  return core().stop_due() || region::may_not_park(*this) ||
-         (own_ != nullptr && own_->crash != nullptr);
+  return core().stop_due() || cancel_tree::may_not_park(*this) ||
+         (extra_ != nullptr && extra_->crash != nullptr);
 }
 
 namespace {
@@ -184,8 +184,8 @@ void agent_life::handled() noexcept {
   c.handled_.store(c.handled_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const bool unwound = result.pending();
   // The error belongs to the caller, perhaps on another thread: keep it only if the agent crashes.
-  if (result.is_error() && (!e.is_call || c.crash_on_error_) && own().crash == nullptr)
-    own().crash = result.error();
+  if (result.is_error() && (!e.is_call || c.crash_on_error_) && need_extra().crash == nullptr)
+    need_extra().crash = result.error();
   if (!e.is_call) {
     e.dispose();
   } else if (unwound) {
@@ -196,18 +196,18 @@ void agent_life::handled() noexcept {
 }
 
 void agent_life::crash(std::exception_ptr error) noexcept {
-  if (stage_ == stage::over || stage_ == stage::closing || own().crash != nullptr) return;
-  own().crash = std::move(error);
+  if (stage_ == stage::over || stage_ == stage::closing || need_extra().crash != nullptr) return;
+  need_extra().crash = std::move(error);
   cancel_reason why(cancel_kind::custom, "the agent crashes");
   why.source = scope_id();
   why.when = loop::here()->now();
-  region::cancel(*this, make_reason(std::move(why)), false);
+  cancel_tree::cancel(*this, make_reason(std::move(why)), false);
 }
 
 trail_ref agent_life::trail_of(const scope* inside) {
   if (handling_ == nullptr) return {};
-  if (inside != nullptr && own_ != nullptr && inside == own_->area.get()) return {};
-  belongings& b = own();
+  if (inside != nullptr && extra_ != nullptr && inside == extra_->area.get()) return {};
+  extra& b = need_extra();
   if (!b.link) {
     trail_ref outer;
     if (handling_->is_call) outer = static_cast<call_envelope*>(handling_)->chain;
@@ -218,9 +218,9 @@ trail_ref agent_life::trail_of(const scope* inside) {
 }
 
 void agent_life::leave_chain() noexcept {
-  if (own_ == nullptr || !own_->link) return;
-  own_->link->running.store(false, std::memory_order_release);
-  own_->link = {};
+  if (extra_ == nullptr || !extra_->link) return;
+  extra_->link->running.store(false, std::memory_order_release);
+  extra_->link = {};
   core().links_.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -228,12 +228,12 @@ void agent_life::leave_chain() noexcept {
 
 driven_fiber::next_step agent_life::begin_end() {
   core().set_state(agent_state::stopping);
-  if (own_ == nullptr || own_->area == nullptr) return end();
-  belongings& b = *own_;
+  if (extra_ == nullptr || extra_->area == nullptr) return end();
+  extra& b = *extra_;
   if (b.crash != nullptr) {
     b.body.set_error(b.crash);
-  } else if (region::reason(*b.area)) {
-    b.body.set_cancelled(region::reason(*b.area));
+  } else if (cancel_tree::reason(*b.area)) {
+    b.body.set_cancelled(cancel_tree::reason(*b.area));
   } else {
     b.body.emplace();
   }
@@ -248,7 +248,7 @@ driven_fiber::next_step agent_life::begin_end() {
 }
 
 driven_fiber::next_step agent_life::scope_ended() noexcept {
-  belongings& b = *own_;
+  extra& b = *extra_;
   b.closing.destroy_frame();
   const verdict v = judge_scope(*b.area, b.body);
   if (v.what == verdict::action::fail && b.crash == nullptr) b.crash = v.error;
@@ -259,10 +259,10 @@ driven_fiber::next_step agent_life::scope_ended() noexcept {
 driven_fiber::next_step agent_life::end() noexcept {
   stage_ = stage::over;
   out_.reset();
-  if (own_ != nullptr && own_->crash != nullptr) {
-    out_.set_error(own_->crash);
-  } else if (region::reason(*this)) {
-    out_.set_cancelled(region::reason(*this));
+  if (extra_ != nullptr && extra_->crash != nullptr) {
+    out_.set_error(extra_->crash);
+  } else if (cancel_tree::reason(*this)) {
+    out_.set_cancelled(cancel_tree::reason(*this));
   } else {
     out_.emplace();
   }
@@ -272,10 +272,10 @@ driven_fiber::next_step agent_life::end() noexcept {
 // Runs after the life's defers.
 void agent_life::drop_operation() noexcept {
   if (std::exchange(constructed_, false)) destroy_object();
-  if (own_ != nullptr) {
-    while (own_->timers != nullptr) own_->timers->drop();
+  if (extra_ != nullptr) {
+    while (extra_->timers != nullptr) extra_->timers->drop();
     leave_chain();
-    if (in_dead_world()) own_->area.reset();
+    if (in_dead_world()) extra_->area.reset();
   }
   if (!in_dead_world() || ended) return;
   if (envelope* e = std::exchange(handling_, nullptr)) {
@@ -287,6 +287,6 @@ void agent_life::drop_operation() noexcept {
 
 void agent_life::finished() noexcept { core().life_ended(*this); }
 
-agent_timer*& agent_life::timers() { return own().timers; }
+agent_timer*& agent_life::timers() { return need_extra().timers; }
 
 }  // namespace weir::detail

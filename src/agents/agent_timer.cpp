@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "agents/agent_parts.hpp"
+#include "agents/agent_extra.hpp"
 
 namespace weir::detail {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "agents/agent_parts.hpp"
+#include "agents/agent_extra.hpp"
 
 namespace weir::detail {
 

@@ -9,8 +9,8 @@
 #include <weir/error.hpp>
 
 #include "agents/supervisor_core.hpp"
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 #include "scope/home.hpp"
 
 namespace weir {
@@ -22,7 +22,7 @@ namespace detail {
 supervisor_region::setup::setup(supervisor_handle owner, const std::source_location& site,
                                 birth_listener* when_started)
     : core(std::move(owner)),
-      told(when_started),
+      listener(when_started),
       scope(
           [&] {
             scope_options options;
@@ -34,8 +34,8 @@ supervisor_region::setup::setup(supervisor_handle owner, const std::source_locat
 
 supervisor_region::supervisor_region(setup&& s, region_kind kind)
     : guided_scope(std::move(s.scope), kind), core(std::move(s.core)) {
-  region::make_shield(*this);
-  core->enter(*this, s.told);
+  cancel_tree::make_shield(*this);
+  core->enter(*this, s.listener);
 }
 
 supervisor_region::~supervisor_region() {
@@ -49,14 +49,14 @@ void body_ended(supervisor_region& r, outcome_base& out) {
   if (r.core->was_cancelled() && out.is_value()) {
     auto& result = static_cast<outcome<void>&>(out);
     result.drop_value();
-    result.set_cancelled(region::reason(*region::parent(r)));
+    result.set_cancelled(cancel_tree::reason(*cancel_tree::parent(r)));
   }
   body_ended(static_cast<scope&>(r), out);
 }
 
-task<> supervisor_core::run(const supervisor_handle& self, birth_listener* told) {
+task<> supervisor_core::run(const supervisor_handle& self, birth_listener* listener) {
   auto body = [](supervisor_region& r) { return r.core->supervise(); };
-  return run_scope<void, supervisor_region>(supervisor_region::setup(self, self->site_, told),
+  return run_scope<void, supervisor_region>(supervisor_region::setup(self, self->site_, listener),
                                             body);
 }
 
@@ -245,7 +245,7 @@ namespace {
 
 // Whether the running code is part of `of`, and so would wait for itself.
 bool runs_in(const context& of) noexcept {
-  for (const context* c = current->top; c != nullptr; c = region::parent(*c))
+  for (const context* c = current->top; c != nullptr; c = cancel_tree::parent(*c))
     if (c == &of) return true;
   return false;
 }

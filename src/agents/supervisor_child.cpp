@@ -95,12 +95,12 @@ constexpr duration default_limit = std::chrono::seconds(5);
 
 }  // namespace
 
-slot::slot(supervisor_core& owner, const child_options& options, kind sort)
+slot::slot(supervisor_core& owner, const child_options& options, kind k)
     : of(owner),
-      what(sort),
+      what(k),
       restart(options.restart),
       significant(options.significant),
-      limit(options.shutdown.value_or(sort == kind::supervisor ? duration::max() : default_limit)),
+      limit(options.shutdown.value_or(k == kind::supervisor ? duration::max() : default_limit)),
       delays{options.backoff.base, options.backoff.factor, options.backoff.ceiling,
              options.backoff.jitter},
       reset_after(options.backoff.reset_after),
@@ -155,7 +155,7 @@ void supervisor_core::remove(slot& s) noexcept {
   quiet(s);
   shift(s, slot::phase::none, slot::intent::none);
   s.requests.settle(request::aim::stopped);
-  tell(s, s.escalated ? news::escalated : news::ended);
+  notify(s, s.escalated ? news::escalated : news::ended);
   if (s.nested != nullptr) s.nested->parent_ = nullptr;
   if (cursor_ == &s) cursor_ = stage_ == stage::starting ? s.next : s.previous;
   slot_queue::remove(s);

@@ -123,7 +123,7 @@ class wake_wait : public simple_wait<wake_wait> {
 
 /// How a life ended.
 struct life_end {
-  enum class sort : std::uint8_t { value, error, cancelled } how = sort::value;
+  enum class kind : std::uint8_t { value, error, cancelled } how = kind::value;
   std::exception_ptr error;
 };
 
@@ -153,7 +153,7 @@ class slot final : public birth_listener, public alarm {
   bool manual : 1 = false;        // started by restart_child
   bool cut_off : 1 = false;       // it was cancelled
   bool escalated : 1 = false;     // its supervisor gave up while it was alive or due to start
-  bool told_the_end : 1 = false;  // invariant 6: its agent has been notified that no life follows
+  bool end_notified : 1 = false;  // invariant 6: its agent has been notified that no life follows
   // Pending notes.
   bool was_born = false;
   bool is_gone = false;
@@ -254,7 +254,7 @@ class supervisor_core {
   }
   std::vector<child_info> which_children() const;
   child_counts count_children() const noexcept;
-  static task<> run(const supervisor_handle& self, birth_listener* told);
+  static task<> run(const supervisor_handle& self, birth_listener* listener);
   static task<> restart_child(supervisor_handle self, std::string child);
   static task<> terminate_child(supervisor_handle self, std::string child);
   static task<> delete_child(supervisor_handle self, std::string child);
@@ -269,7 +269,7 @@ class supervisor_core {
 
   // ---- One run().
 
-  void enter(supervisor_region& r, birth_listener* told);
+  void enter(supervisor_region& r, birth_listener* listener);
   task<> supervise();
   /// No child is left and the body has ended, in whatever way.
   void life_over() noexcept;
@@ -354,7 +354,7 @@ class supervisor_core {
   void judge(slot& s, const life_end& end, bool had_started);
   static bool is_clean(const slot& s, const life_end& end) noexcept;
   bool will_restart(const slot& s, const life_end& end, slot::cause why, slot::intent then);
-  void tell_crash(const slot& s, const life_end& end, bool restarts) noexcept;
+  void notify_crash(const slot& s, const life_end& end, bool restarts) noexcept;
   void leave(slot& s);
   void give_up();
   const takedown_ref& record();
@@ -363,8 +363,8 @@ class supervisor_core {
   static life_end end_of(slot& s);
 
   // Notifications of agents.
-  static void tell(slot& s, news what, bool keeps = false) noexcept;
-  void tell_all(news what) noexcept;
+  static void notify(slot& s, news what, bool keeps = false) noexcept;
+  void notify_all(news what) noexcept;
   void shut(slot& s) noexcept;
 
   kept_name name_;
@@ -383,7 +383,7 @@ class supervisor_core {
   bool cancelled_ = false;
   bool stop_asked_ = false;
   supervisor_region* region_ = nullptr;
-  birth_listener* told_ = nullptr;  // notified when all children have started
+  birth_listener* listener_ = nullptr;  // notified when all children have started
   wake_wait* waiting_ = nullptr;
   std::exception_ptr failure_;
   slot* cursor_ = nullptr;
@@ -412,9 +412,9 @@ class supervisor_core {
 /// children in its own order.
 struct supervisor_region final : guided_scope {
   struct setup {
-    setup(supervisor_handle owner, const std::source_location& site, birth_listener* told);
+    setup(supervisor_handle owner, const std::source_location& site, birth_listener* listener);
     supervisor_handle core;
-    birth_listener* told;
+    birth_listener* listener;
     scope_setup scope;
   };
   supervisor_region(setup&& s, region_kind kind);

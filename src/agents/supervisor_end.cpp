@@ -8,8 +8,8 @@
 #include <weir/supervise.hpp>
 
 #include "agents/supervisor_core.hpp"
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 #include "toolkit/remote.hpp"
 
 namespace weir::detail {
@@ -38,19 +38,19 @@ void supervisor_core::asked_to_end() noexcept {
 life_end supervisor_core::end_of(slot& s) {
   life_end end;
   if (s.unmade != nullptr) {
-    end = {life_end::sort::error, std::exchange(s.unmade, nullptr)};
+    end = {life_end::kind::error, std::exchange(s.unmade, nullptr)};
   } else {
     outcome_base& out = s.life.get()->result();
-    if (out.is_error()) end = {life_end::sort::error, out.error()};
+    if (out.is_error()) end = {life_end::kind::error, out.error()};
     if (out.is_cancelled()) {
-      end.how = life_end::sort::cancelled;
+      end.how = life_end::kind::cancelled;
       if (out.reason_reference())
         end.error = std::make_exception_ptr(cancelled_error(out.reason()));
     }
   }
   s.life = core_ref();
-  s.ending = end.how == life_end::sort::value       ? weir::ending::normal
-             : end.how == life_end::sort::cancelled ? weir::ending::cancelled
+  s.ending = end.how == life_end::kind::value       ? weir::ending::normal
+             : end.how == life_end::kind::cancelled ? weir::ending::cancelled
                                                     : weir::ending::crashed;
   return end;
 }
@@ -61,13 +61,13 @@ void supervisor_core::gone(slot& s) {
   const bool had_started = s.now != slot::phase::starting;
   const slot::intent then = s.then;
   quiet(s);
-  if (end.how == life_end::sort::error) tell_crash(s, end, will_restart(s, end, why, then));
+  if (end.how == life_end::kind::error) notify_crash(s, end, will_restart(s, end, why, then));
   if (why == slot::cause::none && mode_ != mode::stopping) return judge(s, end, had_started);
   const bool ended_by_hand = why == slot::cause::terminated && then == slot::intent::none;
   if (s.temporary() || (ended_by_hand && forgets(s))) return remove(s);
   if (why == slot::cause::group && mode_ != mode::stopping) {
     shift(s, slot::phase::none, slot::intent::start);
-    tell(s, news::restarts);
+    notify(s, news::restarts);
   } else {
     shift(s, slot::phase::none, then);
     if (then == slot::intent::none) shut(s);
@@ -79,7 +79,7 @@ void supervisor_core::gone(slot& s) {
 // A nested supervisor that gave up counts as one that was shut down.
 bool supervisor_core::is_clean(const slot& s, const life_end& end) noexcept {
   const bool gave_up = s.nested != nullptr && s.nested->finish_ == finish::gave_up;
-  return end.how == life_end::sort::value || gave_up;
+  return end.how == life_end::kind::value || gave_up;
 }
 
 // Predicts the decision of gone() and judge().
@@ -95,7 +95,7 @@ bool supervisor_core::will_restart(const slot& s, const life_end& end, slot::cau
 }
 
 // By index: a listener may add another listener.
-void supervisor_core::tell_crash(const slot& s, const life_end& end, bool restarts) noexcept {
+void supervisor_core::notify_crash(const slot& s, const life_end& end, bool restarts) noexcept {
   const crash_info crash{s.name(), end.error, s.restarts, restarts};
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
     try {
@@ -122,11 +122,11 @@ void supervisor_core::judge(slot& s, const life_end& end, bool had_started) {
   shift(s, slot::phase::none, slot::intent::restart);
   const bool stopping = stage_ == stage::stopping || stage_ == stage::pausing;
   if (is_group() && stopping && s.order >= from_) {  // restarted with its group
-    return tell(s, news::restarts);
+    return notify(s, news::restarts);
   }
   const time_point now = loop::here()->now();
   if (!window_.charge(now, error_of(s, end), max_restarts_, within_)) return give_up();
-  tell(s, news::restarts, !had_started || end.how == life_end::sort::value);
+  notify(s, news::restarts, !had_started || end.how == life_end::kind::value);
   loop::here()->emit("restart", s.name(), s.restarts + 1, region_->id(), end.error);
   if (had_started && s.reset_after != duration::max() && now - s.begun >= s.reset_after)
     s.delay.restart();
@@ -170,8 +170,9 @@ const takedown_ref& supervisor_core::record() {
     return record_;
   }
   const std::uint32_t here = loop::here()->serial();
-  for (const context* at = region::parent(*region_); at != nullptr; at = region::parent(*at))
-    if (!region::is_base(*at))
+  for (const context* at = cancel_tree::parent(*region_); at != nullptr;
+       at = cancel_tree::parent(*at))
+    if (!cancel_tree::is_base(*at))
       record_->around.push_back({here, static_cast<const scope*>(at)->id(), false});
   const std::vector<run_place> callers = callers_of(*region_);
   record_->around.insert(record_->around.end(), callers.begin(), callers.end());
@@ -186,7 +187,7 @@ void supervisor_core::blame_all(const takedown_ref& why) noexcept {
     below.pop_back();
     for (slot* s = core.first_; s != nullptr; s = s->next) {
       if (s->nested != nullptr) below.push_back(s->nested.get());
-      if (s->agent && !s->told_the_end) s->agent->blame(why);
+      if (s->agent && !s->end_notified) s->agent->blame(why);
     }
   }
 }
@@ -202,9 +203,9 @@ std::exception_ptr supervisor_core::error_of(const slot& s, const life_end& end)
 
 // `keeps`: the mailbox is kept for the next life, because the last one ended normally or never
 // started.
-void supervisor_core::tell(slot& s, news what, bool keeps) noexcept {
-  if (s.nested != nullptr) return s.nested->tell_all(what);
-  if (!s.agent || s.told_the_end) return;
+void supervisor_core::notify(slot& s, news what, bool keeps) noexcept {
+  if (s.nested != nullptr) return s.nested->notify_all(what);
+  if (!s.agent || s.end_notified) return;
   switch (what) {
     case news::restarts:
       s.agent->blame(nullptr);
@@ -215,14 +216,14 @@ void supervisor_core::tell(slot& s, news what, bool keeps) noexcept {
                                                              : errc::agent_stopped);
     case news::ended:
     case news::escalated:
-      s.told_the_end = true;
+      s.end_notified = true;
       return s.agent->finish(what == news::escalated ? weir::ending::escalated : s.ending);
   }
 }
 
 // Notifies all agents below a supervisor that does not run. Iterative, so that deep nesting cannot
 // overflow the stack.
-void supervisor_core::tell_all(news what) noexcept {
+void supervisor_core::notify_all(news what) noexcept {
   std::vector<std::pair<supervisor_core*, news>> below{{this, what}};
   while (!below.empty()) {
     const auto [core, news_of_it] = below.back();
@@ -235,7 +236,7 @@ void supervisor_core::tell_all(news what) noexcept {
       if (s->nested != nullptr) {
         below.emplace_back(s->nested.get(), heard);
       } else {
-        tell(*s, heard);
+        notify(*s, heard);
       }
     }
   }
@@ -245,7 +246,7 @@ void supervisor_core::tell_all(news what) noexcept {
 // stopping leaves the notification to its parent, which decides what follows.
 void supervisor_core::shut(slot& s) noexcept {
   if (mode_ == mode::stopping && parent_ != nullptr) return;
-  tell(s, news::rests);
+  notify(s, news::rests);
 }
 
 }  // namespace weir::detail

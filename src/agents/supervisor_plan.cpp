@@ -7,21 +7,21 @@
 #include <weir/error.hpp>
 
 #include "agents/supervisor_core.hpp"
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir::detail {
 
 // ------------------------------------------------------------------ the body
 
-void supervisor_core::enter(supervisor_region& r, birth_listener* told) {
+void supervisor_core::enter(supervisor_region& r, birth_listener* listener) {
   check_home(true);
   if (mode_ != mode::passive && mode_ != mode::resting)
     raise(
         errc::already_running,
         text() + (region_ != nullptr ? " runs already" : " has run before") + "; make another one");
   region_ = &r;
-  told_ = told;
+  listener_ = listener;
   mode_ = mode::starting;
   finish_ = finish::none;
   failure_ = nullptr;
@@ -41,7 +41,7 @@ void supervisor_core::enter(supervisor_region& r, birth_listener* told) {
 }
 
 task<> supervisor_core::supervise() {
-  if (region::parent(*region_)->cancel_requested()) cancelled_ = true;
+  if (cancel_tree::parent(*region_)->cancel_requested()) cancelled_ = true;
   while (!advance()) co_await pending<wake_wait>(this);
   if (failure_ != nullptr) std::rethrow_exception(failure_);
 }
@@ -139,7 +139,7 @@ void supervisor_core::all_started() noexcept {
   judge_held();
   if (mode_ != mode::starting) return;
   mode_ = mode::running;
-  if (told_ != nullptr) told_->born();
+  if (listener_ != nullptr) listener_->born();
 }
 
 // ------------------------------------------------------------------ group restarts
@@ -223,7 +223,7 @@ void supervisor_core::quiet(slot& s) noexcept {
 
 cancel_kind supervisor_core::kind_of_stop(slot::cause why) const noexcept {
   if (why == slot::cause::group) return cancel_kind::restart;
-  const reason_ref& outer = region::reason(*region::parent(*region_));
+  const reason_ref& outer = cancel_tree::reason(*cancel_tree::parent(*region_));
   const bool for_restart = why == slot::cause::shutdown && outer && parent_ != nullptr &&
                            outer->kind == cancel_kind::restart;
   return for_restart ? cancel_kind::restart : cancel_kind::shutdown;
@@ -233,8 +233,8 @@ void supervisor_core::cancel_life(slot& s) noexcept {
   s.cut_off = true;
   cancel_reason why(kind_of_stop(s.why), s.why == slot::cause::group ? "restarted with its group"
                                                                      : "stopped by its supervisor");
-  region::cancel(static_cast<fiber&>(*s.life.get()), region::signed_by(*region_, std::move(why)),
-                 false);
+  cancel_tree::cancel(static_cast<fiber&>(*s.life.get()),
+                      cancel_tree::signed_by(*region_, std::move(why)), false);
 }
 
 void supervisor_core::ask_to_stop(slot& s) noexcept {
@@ -343,7 +343,7 @@ void supervisor_core::life_over() noexcept {
     s = after;
   }
   lives_.clear();
-  if (parent_ == nullptr) tell_all(news::ended);
+  if (parent_ == nullptr) notify_all(news::ended);
   stops_.settle(request::aim::ended);
 }
 

@@ -7,9 +7,9 @@
 
 #include <weir/detail/dump_line.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/dump_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir::detail {
 

@@ -51,7 +51,7 @@ bool door::post(message& m) noexcept {
       m.refuse();
       return false;
     case inbox::posted::was_sleeping:
-      ring();
+      wake();
       return true;
     case inbox::posted::awake:
       return true;
@@ -59,7 +59,7 @@ bool door::post(message& m) noexcept {
   return true;
 }
 
-void door::ring() noexcept {
+void door::wake() noexcept {
   if (simulated_) return rang_.store(true, std::memory_order_release);
   const std::uint64_t one = 1;
   // Fails if the counter is full (then the bell rings already) or in a forked child without a bell.

@@ -54,7 +54,7 @@ class door {
   /// Any thread. False if the loop has ended; the message was then refused.
   bool post(message& m) noexcept;
   /// Any thread, and signal handlers: wakes a sleeping loop.
-  void ring() noexcept;
+  void wake() noexcept;
   /// Simulated loops only: whether it rang since the last call.
   bool rang() noexcept { return rang_.exchange(false, std::memory_order_acq_rel); }
   /// The loop's thread: sleeps until something is posted, it rings, or `nanoseconds` have passed

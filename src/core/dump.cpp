@@ -11,11 +11,11 @@
 #include <weir/detail/dump_line.hpp>
 #include <weir/detail/generator.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/dump_tree.hpp"
 #include "core/error_notes.hpp"
 #include "core/function_name.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir {
 
@@ -86,9 +86,10 @@ void add_chain(std::string& out, const strand& s, const std::source_location& sp
 }
 
 void add_reason(std::string& out, const context& c) {
-  if (!region::reason(c)) return;
-  out.append(", cancelled (").append(to_string(region::reason(c)->kind));
-  if (!region::reason(c)->message.empty()) out.append(": ").append(region::reason(c)->message);
+  if (!cancel_tree::reason(c)) return;
+  out.append(", cancelled (").append(to_string(cancel_tree::reason(c)->kind));
+  if (!cancel_tree::reason(c)->message.empty())
+    out.append(": ").append(cancel_tree::reason(c)->message);
   out.append(")");
 }
 
@@ -122,7 +123,7 @@ void describe_generator(std::string& out, const generator_base& g, std::size_t d
 
 void describe_scope(std::string& out, const scope& s, std::size_t depth) {
   indent(out, depth);
-  out.append(kind_name(region::kind(s)));
+  out.append(kind_name(cancel_tree::kind(s)));
   dump_line(out).add_name(s.name());
   out.append(" #").append(std::to_string(s.id()));
   if (s.size() > 0)
@@ -140,7 +141,7 @@ struct place_in_tree {
 
 /// The service that a cleanup region is joining: it is no longer in any list.
 fiber* stopping_in(const context& c) noexcept {
-  if (region::kind(c) != region_kind::cleanup) return nullptr;
+  if (cancel_tree::kind(c) != region_kind::cleanup) return nullptr;
   fiber* service = static_cast<const grace_region&>(static_cast<const scope&>(c)).joining;
   return service == nullptr || service->ended ? nullptr : service;
 }
@@ -149,14 +150,14 @@ fiber* stopping_in(const context& c) noexcept {
 void push_below(std::vector<place_in_tree>& open, const place_in_tree& from) {
   const context& c = *from.at;
   std::vector<place_in_tree> below;
-  if (!region::is_base(c))
-    for (fiber* f = region::first_child(static_cast<const scope&>(c)); f; f = f->following)
+  if (!cancel_tree::is_base(c))
+    for (fiber* f = cancel_tree::first_child(static_cast<const scope&>(c)); f; f = f->following)
       below.push_back({f, from.depth + 1});
-  for (entry* e = region::entries(const_cast<context&>(c)); e != nullptr; e = e->below)
-    if (e->kind == entry::sort::background) below.push_back({e->service(), from.depth + 1});
+  for (entry* e = cancel_tree::entries(const_cast<context&>(c)); e != nullptr; e = e->below)
+    if (e->what == entry::kind::background) below.push_back({e->service(), from.depth + 1});
   if (fiber* stopping = stopping_in(c)) below.push_back({stopping, from.depth + 1});
-  for (const context* in = region::inner(c); in != nullptr;
-       in = region::kind(*in) == region_kind::stream
+  for (const context* in = cancel_tree::inner(c); in != nullptr;
+       in = cancel_tree::kind(*in) == region_kind::stream
                 ? static_cast<const generator_base*>(in)->beside
                 : nullptr)
     below.push_back({in, from.depth + 1});
@@ -171,7 +172,7 @@ std::vector<fiber*> fibers_of(loop& here) {
   while (!open.empty()) {
     const place_in_tree next = open.back();
     open.pop_back();
-    if (region::kind(*next.at) == region_kind::fiber)
+    if (cancel_tree::kind(*next.at) == region_kind::fiber)
       found.push_back(const_cast<fiber*>(static_cast<const fiber*>(next.at)));
     push_below(open, next);
   }
@@ -183,7 +184,7 @@ bool has_region(const scope& s, scope_id inner) {
   while (!open.empty()) {
     const place_in_tree next = open.back();
     open.pop_back();
-    if (!region::is_base(*next.at) && static_cast<const scope*>(next.at)->id() == inner)
+    if (!cancel_tree::is_base(*next.at) && static_cast<const scope*>(next.at)->id() == inner)
       return true;
     push_below(open, next);
   }
@@ -199,9 +200,9 @@ bool describe_tree(std::string& out, const scope& root, std::size_t& lines) {
     const place_in_tree next = open.back();
     open.pop_back();
     if (++lines > max_lines) return false;
-    if (region::kind(*next.at) == region_kind::fiber) {
+    if (cancel_tree::kind(*next.at) == region_kind::fiber) {
       describe_fiber(out, static_cast<const fiber&>(*next.at), next.depth);
-    } else if (region::kind(*next.at) == region_kind::stream) {
+    } else if (cancel_tree::kind(*next.at) == region_kind::stream) {
       describe_generator(out, static_cast<const generator_base&>(*next.at), next.depth);
     } else {
       describe_scope(out, static_cast<const scope&>(*next.at), next.depth);

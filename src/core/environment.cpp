@@ -64,7 +64,7 @@ void environment::remove_watch(wall_watch& w) noexcept {
   if (*at != nullptr) *at = w.next_;
 }
 
-void environment::tell_watches() noexcept {
+void environment::notify_watches() noexcept {
   for (wall_watch* w = watches_; w != nullptr; w = w->next_) w->wall_clock_set();
 }
 

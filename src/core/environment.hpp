@@ -88,7 +88,7 @@ class environment {
 
  protected:
   /// The wall clock was set.
-  void tell_watches() noexcept;
+  void notify_watches() noexcept;
 
  private:
   wall_watch* watches_ = nullptr;

@@ -187,7 +187,7 @@ void add_line(std::string& out, std::size_t depth, std::string_view text) {
 
 void add_notes(std::string& out, std::size_t depth, const std::exception_ptr& error) {
   for (const detail::error_note& note : detail::notes_of(error)) {
-    if (note.kind == detail::error_note::sort::fiber) {
+    if (note.what == detail::error_note::kind::fiber) {
       const std::string as = note.name.empty() ? "" : " as '" + note.name + "'";
       add_line(out, depth, "spawned at " + detail::text_of(note.where) + as);
       continue;

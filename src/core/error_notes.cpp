@@ -74,7 +74,7 @@ void destroy_with_notes(void* object) {
 }
 
 bool same_place(const error_note& a, const error_note& b) noexcept {
-  return a.kind == b.kind && a.where.line() == b.where.line() &&
+  return a.what == b.what && a.where.line() == b.where.line() &&
          std::strcmp(a.where.file_name(), b.where.file_name()) == 0 &&
          a.function.line() == b.function.line();
 }
@@ -98,7 +98,7 @@ void add(const std::exception_ptr& error, error_note note) noexcept {
   try {
     const std::lock_guard lock(table().mutex);
     kept_notes& kept = entry_of(object);
-    if (note.kind == error_note::sort::frame) {
+    if (note.what == error_note::kind::frame) {
       note.thrown = !std::exchange(kept.left_a_frame, true);
       if (note.function.function_name() == kept.own_function) return;
     }
@@ -106,7 +106,7 @@ void add(const std::exception_ptr& error, error_note note) noexcept {
     const auto known = [&](const error_note& n) { return same_place(n, note); };
     if (std::any_of(kept.notes.begin(), kept.notes.end(), known)) return;
     // Parsing a name costs as much as all the rest, so it comes last.
-    if (note.kind == error_note::sort::frame && is_own_function(note.function.function_name())) {
+    if (note.what == error_note::kind::frame && is_own_function(note.function.function_name())) {
       kept.own_function = note.function.function_name();
       return;
     }
@@ -123,11 +123,11 @@ std::string text_of(std::source_location at) {
 }
 
 void note_frame(const std::exception_ptr& error, const frame& me) noexcept {
-  add(error, {error_note::sort::frame, false, me.awaiting, me.function, {}});
+  add(error, {error_note::kind::frame, false, me.awaiting, me.function, {}});
 }
 
 void note_fiber(const std::exception_ptr& error, const fiber& f) noexcept {
-  add(error, {error_note::sort::fiber, false, f.site, {}, f.name == nullptr ? "" : f.name});
+  add(error, {error_note::kind::fiber, false, f.site, {}, f.name == nullptr ? "" : f.name});
 }
 
 void note_takedown(const std::exception_ptr& error, std::shared_ptr<takedown> why) noexcept {

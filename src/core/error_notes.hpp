@@ -21,8 +21,8 @@ struct fiber;
 class takedown;
 
 struct error_note {
-  enum class sort : std::uint8_t { frame, fiber };
-  sort kind;
+  enum class kind : std::uint8_t { frame, fiber };
+  kind what;
   bool thrown;                    // a frame: the first one that the exception left
   std::source_location where;     // the await, or the spawn
   std::source_location function;  // of the frame

@@ -10,7 +10,7 @@
 #include <weir/detail/made_in_run.hpp>
 
 #include "core/counters.hpp"
-#include "core/event_ring.hpp"
+#include "core/event_recorder.hpp"
 #include "core/fatal.hpp"
 #include "core/loop.hpp"
 
@@ -116,7 +116,7 @@ process_watch::~process_watch() {
 namespace {
 
 template <class Failed>
-void tell_process(const event_info& info, Failed failed) noexcept {
+void notify_process(const event_info& info, Failed failed) noexcept {
   const std::shared_ptr<const observer_list> list = watching_all().get();
   for (const auto& observer : *list) {
     const process_call call(*observer);
@@ -133,21 +133,21 @@ void tell_process(const event_info& info, Failed failed) noexcept {
 // ------------------------------------------------------------------ events of one loop
 
 // Each thread keeps the storage of its last loop: simulations create thousands of loops.
-std::unique_ptr<event_ring::storage>& event_ring::spare() noexcept {
+std::unique_ptr<event_recorder::storage>& event_recorder::spare() noexcept {
   static thread_local std::unique_ptr<storage> kept;
   return kept;
 }
 
-event_ring::event_ring() : cells_(std::move(spare())) {
+event_recorder::event_recorder() : cells_(std::move(spare())) {
   counters::prepare();
   if (cells_ == nullptr) cells_ = std::make_unique_for_overwrite<storage>();
 }
 
-event_ring::~event_ring() { spare() = std::move(cells_); }
+event_recorder::~event_recorder() { spare() = std::move(cells_); }
 
-void event_ring::emit(time_point when, std::string_view name, std::string_view object,
-                      std::uint64_t number, scope_id scope, const std::exception_ptr& error,
-                      bool keep_error) noexcept {
+void event_recorder::emit(time_point when, std::string_view name, std::string_view object,
+                          std::uint64_t number, scope_id scope, const std::exception_ptr& error,
+                          bool keep_error) noexcept {
   event_info info{name, object, number, when, scope, keep_error ? error : nullptr};
   keep(info);
   info.error = error;
@@ -163,10 +163,10 @@ void event_ring::emit(time_point when, std::string_view name, std::string_view o
     }
     o = following;
   }
-  if (process_watchers.load(std::memory_order_relaxed) > 0) tell_process(info, failed);
+  if (process_watchers.load(std::memory_order_relaxed) > 0) notify_process(info, failed);
 }
 
-void event_ring::keep(const event_info& e) noexcept {
+void event_recorder::keep(const event_info& e) noexcept {
   counters::count(e.object, e.name);
   if (e.name == "cancel") counters::count_cancel(static_cast<cancel_kind>(e.number));
   const std::size_t at = emitted_++ % capacity;
@@ -181,7 +181,7 @@ void event_ring::keep(const event_info& e) noexcept {
   if (e.error != nullptr || !errors_.empty()) keep_error(e.error, at);
 }
 
-void event_ring::keep_error(const std::exception_ptr& error, std::size_t at) noexcept {
+void event_recorder::keep_error(const std::exception_ptr& error, std::size_t at) noexcept {
   try {
     if (errors_.empty()) errors_.resize(capacity);
     if (errors_[at] != nullptr) old_errors_.push_back(errors_[at]);
@@ -191,21 +191,21 @@ void event_ring::keep_error(const std::exception_ptr& error, std::size_t at) noe
   }
 }
 
-void event_ring::add(event_observer& observer) noexcept {
+void event_recorder::add(event_observer& observer) noexcept {
   event_observer** at = &observers_;
   while (*at != nullptr) at = &(*at)->next_;  // called in order of subscription
   *at = &observer;
   observer.at_ = at;
 }
 
-void event_ring::remove(event_observer& observer) noexcept {
+void event_recorder::remove(event_observer& observer) noexcept {
   *observer.at_ = observer.next_;
   if (observer.next_ != nullptr) observer.next_->at_ = observer.at_;
   observer.at_ = nullptr;
   observer.next_ = nullptr;
 }
 
-event_log event_ring::recent() const {
+event_log event_recorder::recent() const {
   event_log log;
   const std::uint64_t kept = std::min<std::uint64_t>(emitted_, capacity);
   log.dropped = emitted_ - kept;

@@ -5,9 +5,9 @@
 
 #include <weir/detail/wait.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/dump_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir::detail {
 
@@ -22,7 +22,7 @@ void destroy_frames(fiber& f) noexcept {
     leaf->handle().destroy();
     f.leaf = parent;
   }
-  region::delete_entries(f);
+  cancel_tree::delete_entries(f);
   f.drop_operation();
   f.destroying = false;
   current = nullptr;
@@ -41,7 +41,7 @@ void loop::evict(const reason_ref& why) {
     const std::vector<fiber*> all = fibers_of(*this);
     for (fiber* f : all) {
       f->retain();
-      region::mark_evicted(*f, why);
+      cancel_tree::mark_evicted(*f, why);
     }
     for (fiber* f : all)
       if (f->parked != nullptr && !f->needs_start) (void)f->parked->withdraw();
@@ -53,7 +53,7 @@ void loop::evict(const reason_ref& why) {
       f.result().set_cancelled(why);
       f.ended = true;
       door_->fibers.add(-1);
-      region::child_ended(region::scope_of(f), f);
+      cancel_tree::child_ended(cancel_tree::scope_of(f), f);
     }
     for (fiber* f : all) f->release();
     crashing = was_crashing;

@@ -6,12 +6,12 @@
 
 #include <weir/detail/region_await.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/cleanup.hpp"
 #include "core/error_notes.hpp"
 #include "core/fatal.hpp"
 #include "core/fiber_end.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir::detail {
 
@@ -23,7 +23,7 @@ void fiber::describe(dump_line& line) const { line.add("future").add_name(name ?
 
 void fiber::note_observed() noexcept {
   observed = true;
-  if (unobserved) region::remove_unobserved(*this);
+  if (unobserved) cancel_tree::remove_unobserved(*this);
 }
 
 bool fiber::awaited_by_user() const noexcept {
@@ -104,11 +104,11 @@ void check_foreign_release(const future_core& core) noexcept {
 }
 
 void cancel_fiber(fiber& f, cancel_reason reason) {
-  if (f.ended || region::reason(f)) return;
-  scope& owner = region::scope_of(f);
+  if (f.ended || cancel_tree::reason(f)) return;
+  scope& owner = cancel_tree::scope_of(f);
   reason.source = owner.id();
   reason.when = loop::here()->now();
-  region::cancel(f, make_reason(std::move(reason)), false);
+  cancel_tree::cancel(f, make_reason(std::move(reason)), false);
 }
 
 // ------------------------------------------------------------------ the end of a fiber
@@ -117,7 +117,7 @@ namespace {
 
 /// The bottom entry of a fiber while its defers run; owns the frame that runs them.
 struct cleanup_entry final : entry {
-  cleanup_entry() : entry(sort::bottom) {}
+  cleanup_entry() : entry(kind::bottom) {}
   outcome<void> out;
 };
 
@@ -133,7 +133,7 @@ task<> run_fiber_cleanup(fiber& f) {
 }
 
 bool begin_cleanup(fiber& f) {
-  entry*& top = region::entries(f);
+  entry*& top = cancel_tree::entries(f);
   if (top == nullptr) return false;
   auto* bottom = new cleanup_entry;
   entry* lowest = top;
@@ -154,15 +154,15 @@ bool fiber_ended(fiber& f) {
     f.cleaning = true;
     if (begin_cleanup(f)) return true;
   }
-  region::delete_entries(f);
+  cancel_tree::delete_entries(f);
   if (f.result().is_error()) note_fiber(f.result().error(), f);
   f.drop_operation();
   f.ended = true;
   loop::here()->own_door().fibers.add(-1);
-  if (run_here != nullptr) [[unlikely]]
-    run_here->fiber_ended(f);
+  if (current_run != nullptr) [[unlikely]]
+    current_run->fiber_ended(f);
   if (f.driven) static_cast<driven_fiber&>(f).finished();
-  region::child_ended(region::scope_of(f), f);
+  cancel_tree::child_ended(cancel_tree::scope_of(f), f);
   return false;
 }
 

@@ -7,10 +7,10 @@
 
 #include <weir/detail/dump_line.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/error_notes.hpp"
 #include "core/generator_carrier.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir::detail {
 
@@ -21,7 +21,7 @@ pull generator_base::settled(composite& owner, const void* place) {
     link_.owner = &owner;
     return pull::pending;
   }
-  if (std::exchange(told_, true)) return pull::end;
+  if (std::exchange(thrown_, true)) return pull::end;
   if (out_.is_error()) std::rethrow_exception(out_.error());
   if (out_.is_cancelled()) raise_interrupted();
   return pull::end;
@@ -101,7 +101,7 @@ void generator_base::end_turn() noexcept {
       return dispose();
     }
   }
-  tell();
+  notify();
 }
 
 // Whether the pending pull, if any, can end.
@@ -127,10 +127,11 @@ void generator_base::quiet_after_stop() noexcept {
   phase_ = phase::waiting;
   carry();
   if (std::exchange(given_up_, false))
-    region::interrupt(*this, make_reason(cancel_reason(cancel_kind::user, "next() was cancelled")));
+    cancel_tree::interrupt(*this,
+                           make_reason(cancel_reason(cancel_kind::user, "next() was cancelled")));
 }
 
-void generator_base::tell() noexcept {
+void generator_base::notify() noexcept {
   if (link_.state != arm_link::phase::idle) link_.owner->arm_completed(link_);
 }
 
@@ -147,7 +148,7 @@ constinit thread_local standing_down deep;
 
 }  // namespace
 
-unsigned generator_base::stand_down() noexcept {
+unsigned generator_base::withdraw_all() noexcept {
   if (link_.state == arm_link::phase::confirming) return 1;
   if (link_.state != arm_link::phase::armed) return 0;
   link_.state = arm_link::phase::idle;
@@ -236,7 +237,7 @@ bool generator_base::withdrawn() noexcept {
 bool generator_base::pause() noexcept {
   const bool may_ask = inner_ == nullptr && (!shield_ || parked->pausable());
   if (!may_ask) {
-    if (!shield_) region::interrupt(*this, region::why_given_up(*link_.owner));
+    if (!shield_) cancel_tree::interrupt(*this, cancel_tree::why_given_up(*link_.owner));
     return false;
   }
   const wait& on = *parked;
@@ -245,7 +246,7 @@ bool generator_base::pause() noexcept {
       return withdrawn();
     case cancel_result::later:
       note_interrupted(&on);
-      region::interrupt_when_confirmed(*this, region::why_given_up(*link_.owner));
+      cancel_tree::interrupt_when_confirmed(*this, cancel_tree::why_given_up(*link_.owner));
       return false;
     case cancel_result::no:
       return false;
@@ -296,7 +297,7 @@ void generator_base::raise_interrupted() const {
             "next() may be cancelled, or put a buffer behind them");
 }
 
-void generator_base::make_shielded() noexcept { region::make_shield(*this); }
+void generator_base::make_shielded() noexcept { cancel_tree::make_shield(*this); }
 
 // ------------------------------------------------------------------ destruction
 
@@ -314,10 +315,10 @@ core_ref generator_base::cancel_dropped() noexcept {
   if (in_dead_world()) return core_ref();
   shield_ = false;
   link_.state = arm_link::phase::idle;
-  reason_ref why = region::why_destroying();
+  reason_ref why = cancel_tree::why_destroying();
   if (!why) why = make_reason(cancel_kind::abandoned);
   if (inner_ != nullptr || parked == nullptr || queued || reason_) {
-    region::interrupt(*this, why);
+    cancel_tree::interrupt(*this, why);
     return rest;
   }
   reason_ = why;
@@ -383,7 +384,7 @@ void generator_base::destroy_frames() noexcept {
   linked_ = false;
   strand* const outer = current;
   if (outer != nullptr) {
-    if (!reason_) reason_ = region::why_destroying();
+    if (!reason_) reason_ = cancel_tree::why_destroying();
     parent_ = outer->top;
     current = this;
   } else if (loop* const here = loop::here()) {
@@ -414,7 +415,7 @@ void generator_base::describe(dump_line& line) const {
 // ------------------------------------------------------------------ the carrier
 
 generator_carrier::generator_carrier(generator_base& g) noexcept
-    : entry(sort::background), of_(&g) {
+    : entry(kind::background), of_(&g) {
   begun = true;
   background = carries = isolated = observed = true;
   registration = this;
@@ -427,8 +428,9 @@ generator_carrier* generator_carrier::start(generator_base& g) {
   auto* c = new generator_carrier(g);
   c->home = here.serial();
   c->top = c;
-  region::add_carrier(region::owner_of(stream_part::flight, region::consumer_of(g)), *c);
-  region::move_generator(g, *c);
+  cancel_tree::add_carrier(cancel_tree::owner_of(stream_part::flight, cancel_tree::consumer_of(g)),
+                           *c);
+  cancel_tree::move_generator(g, *c);
   c->wait_.belongs_to(*c);
   c->parked = &c->wait_;
   c->retain();  // the scope's
@@ -441,9 +443,9 @@ generator_carrier* generator_carrier::start(generator_base& g) {
 // Its generator is quiet: the carrier ends on its next turn.
 void generator_carrier::landed() noexcept {
   generator_base& g = *std::exchange(of_, nullptr);
-  region::unlink_generator(g);
+  cancel_tree::unlink_generator(g);
   if (cancel_requested()) {
-    out.set_cancelled(region::reason(*this));
+    out.set_cancelled(cancel_tree::reason(*this));
   } else {
     out.emplace();
   }
@@ -454,7 +456,7 @@ void generator_carrier::drop_operation() noexcept {
   generator_base* const g = std::exchange(of_, nullptr);
   if (g == nullptr) return;
   g->carrier_ = nullptr;  // the loop crashes
-  region::mark_evicted(*g, region::reason(*this));
+  cancel_tree::mark_evicted(*g, cancel_tree::reason(*this));
   if (!g->dropped_) return;
   g->destroy();
   g->dispose();

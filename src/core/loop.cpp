@@ -8,10 +8,10 @@
 #include <weir/detail/wait.hpp>
 #include <weir/time.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/deadlock.hpp"
 #include "core/dump_tree.hpp"
 #include "core/fatal.hpp"
-#include "core/region.hpp"
 #include "core/signals.hpp"
 
 namespace weir::detail {
@@ -35,7 +35,7 @@ loop::loop(environment& env, std::string name)
     : env_(env),
       budget_(env.budget()),
       turn_limit_(env.turn_limit()),
-      own_events_(std::make_unique<event_ring>()),
+      own_events_(std::make_unique<event_recorder>()),
       events_(own_events_.get()),
       wheels_(std::make_unique<wheels>()) {
   door_ = door_table::add(std::move(name), env.simulated(), env.clock(), index_);
@@ -267,7 +267,8 @@ void loop::give_up() {
 
 bool loop::finished() {
   if (!root_->ended) return false;
-  if (region::first_child(*root_scope_) == nullptr) return true;  // counts stream children, too
+  if (cancel_tree::first_child(*root_scope_) == nullptr)
+    return true;  // counts stream children, too
   if (!std::exchange(ending_, true)) cancel_everything("the loop has ended", false);
   return false;
 }
@@ -276,7 +277,7 @@ void loop::cancel_everything(const char* message, bool force) {
   cancel_reason why(cancel_kind::shutdown, message);
   why.source = root_scope_->id();
   why.when = now();
-  region::cancel(*root_scope_, make_reason(std::move(why)), force);
+  cancel_tree::cancel(*root_scope_, make_reason(std::move(why)), force);
 }
 
 void loop::look_at_signals(bool idle) {
@@ -290,7 +291,7 @@ void loop::look_at_signals(bool idle) {
     cancel_reason why(cancel_kind::signal, "interrupted by a signal");
     why.source = root_scope_->id();
     why.when = now();
-    region::cancel(*root_scope_, make_reason(std::move(why)), !first || interrupts > 1);
+    cancel_tree::cancel(*root_scope_, make_reason(std::move(why)), !first || interrupts > 1);
     root_overdue_at_ = !first || interrupts > 1 ? now() : saturating_add(now(), root_grace_);
   }
 }
@@ -303,7 +304,7 @@ void loop::root_overdue(bool idle) {
     cancel_reason why(cancel_kind::signal, "the grace of the program is over");
     why.source = root_scope_->id();
     why.when = now();
-    region::cancel(*root_scope_, make_reason(std::move(why)), true);
+    cancel_tree::cancel(*root_scope_, make_reason(std::move(why)), true);
     return;
   }
   if (!idle) return;

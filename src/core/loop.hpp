@@ -22,7 +22,7 @@
 
 #include "core/door.hpp"
 #include "core/environment.hpp"
-#include "core/event_ring.hpp"
+#include "core/event_recorder.hpp"
 
 namespace weir {
 class scope;
@@ -210,7 +210,7 @@ class loop {
                     const std::exception_ptr& error) noexcept {
     events_->emit(now(), name, object, number, 0, error, false);
   }
-  event_ring& events() noexcept { return *events_; }
+  event_recorder& events() noexcept { return *events_; }
   token_list& token_regions() noexcept { return tokens_; }
   suspend_list& suspends() noexcept { return suspends_; }
   /// The time of the first timer, or an earlier time.
@@ -287,8 +287,8 @@ class loop {
   special_strand* strays_ = nullptr;
   std::uint64_t late_seen_ = 0;
   std::uint64_t steps_ = 0;
-  std::unique_ptr<event_ring> own_events_;
-  event_ring* events_;
+  std::unique_ptr<event_recorder> own_events_;
+  event_recorder* events_;
   std::unique_ptr<wheels> wheels_;  // an inner loop has none
   run_seam* seam_ = nullptr;
   loop* host_ = nullptr;
@@ -312,14 +312,14 @@ class active_loop {
   explicit active_loop(loop& l) noexcept
       : before_(std::exchange(current_loop, &l)),
         serial_(std::exchange(loop_serial, l.serial())),
-        run_(std::exchange(run_here, l.seam())),
+        run_(std::exchange(current_run, l.seam())),
         run_serial_(std::exchange(run_serial, l.seam() == nullptr ? 0 : l.serial())) {}
   active_loop(const active_loop&) = delete;
   active_loop& operator=(const active_loop&) = delete;
   ~active_loop() {
     current_loop = before_;
     loop_serial = serial_;
-    run_here = run_;
+    current_run = run_;
     run_serial = run_serial_;
   }
 

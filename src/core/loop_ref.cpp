@@ -60,7 +60,7 @@ keep_alive_guard::keep_alive_guard(std::shared_ptr<detail::door> door) noexcept
 void keep_alive_guard::let_go() noexcept {
   if (door_ == nullptr) return;
   // This guard may be the only reason why the loop sleeps: wake it to check again.
-  if (door_->kept_alive.fetch_sub(1, std::memory_order_acq_rel) == 1) door_->ring();
+  if (door_->kept_alive.fetch_sub(1, std::memory_order_acq_rel) == 1) door_->wake();
   door_ = nullptr;
 }
 

@@ -65,8 +65,8 @@ reason_ref remote_reason(const reason_ref& outer) {
   return make_reason(std::move(sent));
 }
 
-reason_ref heard_at(const reason_ref& told, time_point when) {
-  cancel_reason heard(*told);
+reason_ref heard_at(const reason_ref& reason, time_point when) {
+  cancel_reason heard(*reason);
   heard.when = when;
   return make_reason(std::move(heard));
 }

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 #include "core/session.hpp"
 #include "core/signals.hpp"
 #include "core/test_clock.hpp"

@@ -4,9 +4,9 @@
 #include <weir/detail/dump_line.hpp>
 #include <weir/scope.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/fatal.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 #include "core/session.hpp"
 #include "core/signals.hpp"
 
@@ -59,7 +59,7 @@ struct served_loop::end_message final : message {
 struct served_loop::ended_message final : message {
   explicit ended_message(std::shared_ptr<served_loop> s) noexcept : from(std::move(s)) {}
   void deliver(loop& here) noexcept override {
-    from->tell_owner(here);
+    from->notify_owner(here);
     delete this;
   }
   void refuse() noexcept override { delete this; }
@@ -138,7 +138,7 @@ void served_loop::has_ended_now() noexcept {
   if (owner_ != nullptr) owner_->post(*new ended_message(shared_from_this()));
 }
 
-void served_loop::tell_owner(loop& here) noexcept {
+void served_loop::notify_owner(loop& here) noexcept {
   join();
   joined_ = true;
   here.expect_answer(-1);
@@ -171,7 +171,7 @@ void served_wait::arm() noexcept {
 }
 
 void served_wait::pass_on_force() noexcept {
-  if (region::forced(*waiting_strand()->top)) loop_->end(true);
+  if (cancel_tree::forced(*waiting_strand()->top)) loop_->end(true);
 }
 
 cancel_result served_wait::withdraw() noexcept {

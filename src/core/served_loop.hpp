@@ -89,7 +89,7 @@ class served_loop : public std::enable_shared_from_this<served_loop> {
   struct ended_message;
   enum class asked : std::uint8_t { nothing, to_end, forced };
   void run_thread() noexcept;
-  void tell_owner(loop& here) noexcept;
+  void notify_owner(loop& here) noexcept;
 
   std::string name_;
   std::unique_ptr<served_root> root_;

@@ -39,7 +39,7 @@ void on_signal(int number) {
     if (d == nullptr) continue;
     if (number != SIGQUIT)
       third = d->interrupts.fetch_add(1, std::memory_order_acq_rel) >= 2 || third;
-    d->ring();
+    d->wake();
   }
   if (third) std::abort();
   running_handlers.fetch_sub(1);

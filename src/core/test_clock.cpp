@@ -89,7 +89,7 @@ class test_clock_environment final : public real_environment {
       if (state_.wall_shift == seen_shift_) return;
       seen_shift_ = state_.wall_shift;
     }
-    tell_watches();
+    notify_watches();
   }
 
   test_clock_state& state_;
@@ -124,7 +124,7 @@ void test_clock::advance(duration d) {
     if (env != nullptr && env->runs_on(*state_))
       state_->had_their_turn = here->steps() + here->count_ready();
   }
-  if (watcher != nullptr) watcher->ring();
+  if (watcher != nullptr) watcher->wake();
 }
 
 void test_clock::auto_advance(bool on) {
@@ -134,7 +134,7 @@ void test_clock::auto_advance(bool on) {
     state_->automatic = on;
     watcher = state_->watcher;
   }
-  if (watcher != nullptr) watcher->ring();
+  if (watcher != nullptr) watcher->wake();
 }
 
 void test_clock::shift_wall_clock(duration d) {
@@ -144,7 +144,7 @@ void test_clock::shift_wall_clock(duration d) {
     state_->wall_shift += d;
     watcher = state_->watcher;
   }
-  if (watcher != nullptr) watcher->ring();
+  if (watcher != nullptr) watcher->wake();
 }
 
 time_point test_clock::now() const {

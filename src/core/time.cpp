@@ -5,8 +5,8 @@
 
 #include <weir/detail/dump_line.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir {
 
@@ -54,8 +54,8 @@ void checkpoint_wait::describe(dump_line& line) const { line.add("checkpoint"); 
 
 bool checkpoint_wait::try_now() noexcept {
   strand& s = *current;
-  region::expire_passed(s);
-  if (!region::cancelled(s)) return true;
+  cancel_tree::expire_passed(s);
+  if (!cancel_tree::cancelled(s)) return true;
   s.budget = -1;
   return false;
 }

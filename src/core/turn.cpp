@@ -11,11 +11,11 @@
 #include <string>
 #include <string_view>
 
+#include "core/cancel_tree.hpp"
 #include "core/error_notes.hpp"
 #include "core/fatal.hpp"
 #include "core/fiber_end.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir::detail {
 
@@ -27,7 +27,7 @@ void loop::run_strand(strand& s) {
   s.queued = false;
   s.preempted = false;
   s.nesting = 0;
-  s.budget = region::cancelled(s) ? std::int16_t{0} : budget_;
+  s.budget = cancel_tree::cancelled(s) ? std::int16_t{0} : budget_;
   now_read_ = false;
   if (s.special) [[unlikely]]
     return run_special(static_cast<special_strand&>(s));
@@ -73,18 +73,18 @@ bool loop::step(strand& s) {
   if (!s.begun) {
     s.begun = true;
     auto& f = static_cast<fiber&>(s);
-    if (region::cancelled(s)) {
-      f.result().set_cancelled(region::reason(f));
+    if (cancel_tree::cancelled(s)) {
+      f.result().set_cancelled(cancel_tree::reason(f));
       return finish_base(s);
     }
     if (!f.begin()) return finish_base(s);
   }
   if (s.unwinding) {
-    if (!region::unwind(s)) return false;
+    if (!cancel_tree::unwind(s)) return false;
     if (s.leaf == nullptr) {
       if (s.special) return false;
       auto& f = static_cast<fiber&>(s);
-      f.result().set_cancelled(region::reason(f));
+      f.result().set_cancelled(cancel_tree::reason(f));
       return finish_base(s);
     }
   } else if (s.needs_start) {
@@ -101,12 +101,12 @@ bool loop::step(strand& s) {
 // Starts the wait for which the strand gave up its turn. True: it is complete.
 bool loop::start_parked(strand& s) {
   wait& pending = *s.parked;  // NOLINT(clang-analyzer-core.*): needs_start implies it
-  const bool refused = region::cancelled(s);
+  const bool refused = cancel_tree::cancelled(s);
   if (!refused && pending.poll()) {
     s.parked = nullptr;
     return true;
   }
-  if (refused || region::may_not_park(s)) {
+  if (refused || cancel_tree::may_not_park(s)) {
     s.parked = nullptr;
     s.unwinding = true;
     return false;
@@ -141,28 +141,28 @@ bool give_up_turn(strand& s, frame& me, frame& child) {
     return enter_child(s, me, child);
   }
   s.leaf = &me;
-  if (region::cancelled(s)) {
+  if (cancel_tree::cancelled(s)) {
     s.unwinding = true;
     return true;
   }
   s.leaf = &child;
   s.preempted = true;
-  region::arm_deadlines(s);
+  cancel_tree::arm_deadlines(s);
   loop::here()->push(s);
   return true;
 }
 
 bool give_up_turn_quietly(strand& s, frame& me, frame& child) {
-  if (region::cancelled(s)) return enter_child(s, me, child);
+  if (cancel_tree::cancelled(s)) return enter_child(s, me, child);
   return give_up_turn(s, me, child);
 }
 
 void give_up_turn(strand& s, wait& w) {
   if (s.destroying) fatal_destructor(s);
   if (s.special && loop::here() == nullptr) raise_nothing_wakes();
-  if (run_here != nullptr) [[unlikely]]
+  if (current_run != nullptr) [[unlikely]]
     require_fits_run(w);
-  if (region::cancelled(s)) {
+  if (cancel_tree::cancelled(s)) {
     s.unwinding = true;
     return;
   }
@@ -170,16 +170,16 @@ void give_up_turn(strand& s, wait& w) {
   s.parked = &w;
   s.needs_start = true;
   s.preempted = true;
-  region::arm_deadlines(s);
+  cancel_tree::arm_deadlines(s);
   loop::here()->push(s);
 }
 
 bool prepare_park(strand& s, wait& w) {
   if (s.destroying) fatal_destructor(s);
   if (s.special && loop::here() == nullptr) raise_nothing_wakes();
-  if (run_here != nullptr) [[unlikely]]
+  if (current_run != nullptr) [[unlikely]]
     require_fits_run(w);
-  if (region::may_not_park(s)) {
+  if (cancel_tree::may_not_park(s)) {
     s.unwinding = true;
     return false;
   }
@@ -190,13 +190,13 @@ bool prepare_park(strand& s, wait& w) {
 void park_quietly(strand& s, wait& w) {
   w.belongs_to(s);
   s.parked = &w;
-  region::arm_deadlines(s);
+  cancel_tree::arm_deadlines(s);
 }
 
 void require_fits_run(const wait& w) {
   if (w.fits_run()) return;
   std::string text("durable run '");
-  text.append(run_here->run_id()).append("': a wait for ");
+  text.append(current_run->run_id()).append("': a wait for ");
   {
     dump_line line(text);
     w.describe(line);
@@ -236,7 +236,7 @@ std::string place_in(const strand& s) {
   const frame* user = s.leaf;
   while (user != nullptr && is_library_file(user->function.file_name())) user = user->parent;
   if (user != nullptr) return text_of(user->awaiting.line() == 0 ? user->function : user->awaiting);
-  const fiber* f = s.top == nullptr ? nullptr : region::fiber_of(*s.top);
+  const fiber* f = s.top == nullptr ? nullptr : cancel_tree::fiber_of(*s.top);
   if (f != nullptr && f->site.line() != 0 && !is_library_file(f->site.file_name()))
     return text_of(f->site);
   if (s.leaf == nullptr) return "an unknown place";
@@ -247,7 +247,7 @@ std::string running_place() { return current == nullptr ? "an unknown place" : p
 
 void refuse_in_run(const char* kind, std::string_view name, std::source_location site) {
   std::string text("durable run '");
-  text.append(run_here->run_id()).append("': ").append(kind);
+  text.append(current_run->run_id()).append("': ").append(kind);
   if (!name.empty()) text.append(" '").append(name).append("'");
   if (site.line() != 0) {
     text.append(" used at ").append(text_of(site));
@@ -261,14 +261,14 @@ void refuse_in_run(const char* kind, std::string_view name, std::source_location
 }
 
 void require_same_run(std::uint32_t home, const std::string& what) {
-  if (run_here != nullptr || door_table::is_inner(home)) raise_other_run(what);
+  if (current_run != nullptr || door_table::is_inner(home)) raise_other_run(what);
 }
 
 void raise_other_run(const std::string& what) {
   std::string text = what;
-  if (run_here != nullptr) {
+  if (current_run != nullptr) {
     text.append(" of others used at or after ").append(running_place()).append(" in durable run '");
-    text.append(run_here->run_id());
+    text.append(current_run->run_id());
     text.append(
         "'; what others do to it would not be the same when the run is replayed: use it in "
         "a weir::step, or make one inside the run");
@@ -282,12 +282,12 @@ void raise_other_run(const std::string& what) {
 }
 
 void cancel_if_asked(strand& s) {
-  if (s.parked != nullptr && region::cancelled(s)) region::withdraw_parked(s);
+  if (s.parked != nullptr && cancel_tree::cancelled(s)) cancel_tree::withdraw_parked(s);
 }
 
 void withdraw_if_asked(strand& s) {
   if (s.destroying) fatal_destructor(s);
-  if (s.parked != nullptr && region::may_not_park(s)) region::withdraw_parked(s);
+  if (s.parked != nullptr && cancel_tree::may_not_park(s)) cancel_tree::withdraw_parked(s);
 }
 
 void wait::complete() noexcept {
@@ -313,7 +313,7 @@ strand* wait::waiting_strand() const noexcept {
 }
 
 fiber* current_fiber() noexcept {
-  return current == nullptr ? nullptr : region::fiber_of(*current->top);
+  return current == nullptr ? nullptr : cancel_tree::fiber_of(*current->top);
 }
 
 // ------------------------------------------------------------------ failing frames
@@ -330,7 +330,7 @@ void fatal_destructor(strand& s) noexcept {
   // The leaf is the frame being destroyed; its await is where it was cancelled.
   const auto& at = s.leaf->awaiting;
   s.destroying = false;
-  const fiber* f = region::fiber_of(*s.top);
+  const fiber* f = cancel_tree::fiber_of(*s.top);
   std::string text = "destructor threw while '";
   text.append(f == nullptr || f->name == nullptr ? "fiber" : f->name);
   text.append("' was being cancelled at ").append(at.file_name()).append(":");
@@ -341,7 +341,7 @@ void fatal_destructor(strand& s) noexcept {
 
 const cancel_reason* unwinding_reason() noexcept {
   if (current == nullptr || !current->destroying) return nullptr;
-  return region::unwinding(*current).get();
+  return cancel_tree::unwinding(*current).get();
 }
 
 }  // namespace weir::detail

@@ -76,23 +76,23 @@ task<bool> engine::answer(std::string_view id, bool ok, std::string text) {
                           bool good, std::string value) {
       core->require_open(good ? "resolve" : "reject");
       if (core->lacks_room()) co_await core->find_room();
-      const auto told = core->resolve(to, good, std::move(value));
-      co_await core->durable(told.lsn);
-      co_return told.first;
+      const auto done = core->resolve(to, good, std::move(value));
+      co_await core->durable(done.lsn);
+      co_return done.first;
     }
   };
   return coroutine::run(core_, std::string(id), ok, std::move(text));
 }
 
-task<bool> engine::tell(std::string_view id, std::string_view name, std::string value) {
+task<bool> engine::send_signal(std::string_view id, std::string_view name, std::string value) {
   struct coroutine {
     static task<bool> run(std::shared_ptr<weir::detail::engine_core> core, std::string to,
                           std::string what, std::string text) {
       core->require_open("signal");
       if (core->lacks_room()) co_await core->find_room();
-      const auto told = core->signal(to, what, std::move(text));
-      co_await core->durable(told.lsn);
-      co_return told.first;
+      const auto done = core->signal(to, what, std::move(text));
+      co_await core->durable(done.lsn);
+      co_return done.first;
     }
   };
   return coroutine::run(core_, std::string(id), std::string(name), std::move(value));

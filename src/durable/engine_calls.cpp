@@ -13,7 +13,7 @@ namespace weir::detail {
 // Answers the command with an error, which is recorded.
 void engine_core::refuse(durable_run& run, const command_wait& w, errc code, std::string why) {
   command_answer no;
-  no.how = command_answer::sort::error;
+  no.how = command_answer::kind::error;
   no.code = code;
   no.text = std::move(why);
   run.step_ended(w.command, std::move(no));
@@ -154,7 +154,7 @@ bool engine_core::closes_circle(const durable_run& run, const durable_run& calle
 
 void engine_core::give_up(durable_run& run, command_wait& w) {
   command_answer gone;
-  gone.how = command_answer::sort::cancelled;
+  gone.how = command_answer::kind::cancelled;
   gone.text = "cancelled";
   if (w.answered) return;
   if (w.setup().kind != command_kind::call) {
@@ -171,9 +171,9 @@ void engine_core::give_up(durable_run& run, command_wait& w) {
   note_caller(*callee, run, w.command);
   if (std::exchange(callee->caller_asked, true)) return;  // already asked, perhaps before a restart
   completion what{record_type::cancel, w.command, wall_now(), {}, {}};
-  what.answer.how = command_answer::sort::cancelled;
+  what.answer.how = command_answer::kind::cancelled;
   what.answer.text = "the run that called it was cancelled";
-  cancel_told(*callee, std::move(what));
+  deliver_cancel(*callee, std::move(what));
 }
 
 }  // namespace weir::detail

@@ -4,7 +4,7 @@
 
 #include <weir/detail/dump_line.hpp>
 
-#include "core/region.hpp"
+#include "core/cancel_tree.hpp"
 #include "durable/awakeable_id.hpp"
 
 namespace weir::detail {
@@ -100,7 +100,7 @@ void engine_core::require_process(const char* what) const {
 }
 
 void engine_core::require_here(const char* what) const {
-  if (run_here != nullptr) refuse_in_run("a durable::engine");
+  if (current_run != nullptr) refuse_in_run("a durable::engine");
   if (ended_) return;  // in any process
   require_process(what);
   if (current_loop_serial() == host_serial_) return;
@@ -267,7 +267,7 @@ void engine_core::hand_over(durable_run& run, completion what) {
   make_ready(run);
 }
 
-std::uint64_t engine_core::tell_run(durable_run& run, completion&& what) {
+std::uint64_t engine_core::deliver_to(durable_run& run, completion&& what) {
   const std::uint64_t lsn = record(run, what);
   hand_over(run, std::move(what));
   return lsn;
@@ -277,7 +277,7 @@ void engine_core::answer_run(durable_run& run, completion what) {
   try {
     record(run, what);
   } catch (const payload_error& e) {
-    what.answer.how = command_answer::sort::error;
+    what.answer.how = command_answer::kind::error;
     what.answer.code = static_cast<errc>(e.code().value());
     what.answer.text = e.what();
     record(run, what);
@@ -285,7 +285,7 @@ void engine_core::answer_run(durable_run& run, completion what) {
   hand_over(run, std::move(what));
 }
 
-engine_core::told engine_core::resolve(std::string_view id, bool ok, std::string text) {
+engine_core::delivered engine_core::resolve(std::string_view id, bool ok, std::string text) {
   require_open(ok ? "resolve" : "reject");
   const std::optional<awakeable_ref> of = parse_awakeable_id(id, secret());
   if (!of)
@@ -297,15 +297,15 @@ engine_core::told engine_core::resolve(std::string_view id, bool ok, std::string
   if (stalled_) require_room();
   if (ok) run->require_fits_awakeable(of->command, text);
   completion what{record_type::resolved, of->command, wall_now(), {}, {}};
-  what.answer.how = ok ? command_answer::sort::value : command_answer::sort::error;
+  what.answer.how = ok ? command_answer::kind::value : command_answer::kind::error;
   what.answer.text = std::move(text);
-  const std::uint64_t lsn = tell_run(*run, std::move(what));
+  const std::uint64_t lsn = deliver_to(*run, std::move(what));
   run->resolved.insert(of->command);
   return {true, lsn};
 }
 
-engine_core::told engine_core::signal(std::string_view run_id, std::string_view name,
-                                      std::string value) {
+engine_core::delivered engine_core::signal(std::string_view run_id, std::string_view name,
+                                           std::string value) {
   require_open("signal");
   const auto found = by_id_.find(run_id);
   if (found == by_id_.end() || found->second->ended()) return {false, journal_->last_lsn()};
@@ -313,9 +313,9 @@ engine_core::told engine_core::signal(std::string_view run_id, std::string_view 
   durable_run& run = *found->second;
   run.require_fits_signal(name, value);
   completion what{record_type::signal, 0, wall_now(), std::string(name), {}};
-  what.answer.how = command_answer::sort::value;
+  what.answer.how = command_answer::kind::value;
   what.answer.text = std::move(value);
-  const std::uint64_t lsn = tell_run(run, std::move(what));
+  const std::uint64_t lsn = deliver_to(run, std::move(what));
   if (run.live != nullptr) ++run.live->signals[std::string(name)].on_their_way;
   return {true, lsn};
 }
@@ -329,9 +329,9 @@ bool engine_core::cancel(std::string_view id, std::string_view why) {
   if (blocked && run.cancelled_blocked) return true;
   if (!blocked || run.resuming) {
     completion what{record_type::cancel, 0, wall_now(), {}, {}};
-    what.answer.how = command_answer::sort::cancelled;
+    what.answer.how = command_answer::kind::cancelled;
     what.answer.text = why;
-    cancel_told(run, std::move(what));
+    deliver_cancel(run, std::move(what));
   }
   // A run that is about to be replayed runs its cleanup, unless it is blocked again.
   if (blocked) run.cancelled_blocked = why;
@@ -344,12 +344,12 @@ bool engine_core::waits_to_begin(const durable_run& run) {
   return !run.begun && run.begins > run.started && run.begins > wall_now();
 }
 
-void engine_core::cancel_told(durable_run& run, completion what) {
+void engine_core::deliver_cancel(durable_run& run, completion what) {
   if (run.live == nullptr && !run.resuming && waits_to_begin(run))
     what.answer.code = cancelled_early;
   const bool before = std::exchange(run.cancel_asked, true);
   try {
-    tell_run(run, std::move(what));
+    deliver_to(run, std::move(what));
   } catch (const payload_error&) {
     run.cancel_asked = before;
     throw;
@@ -463,7 +463,7 @@ command_answer engine_core::late_result(durable_run& run) {
   const record_head head = journal_->read(run.end_place, payload);
   const answer_record read = answer_record::read(payload);
   command_answer how;
-  how.how = static_cast<command_answer::sort>(head.flags & 0xffU);
+  how.how = static_cast<command_answer::kind>(head.flags & 0xffU);
   how.text = read.text;
   return how;  // an error always becomes a terminal_error with its message
 }
@@ -472,7 +472,7 @@ task<std::string> run_result(std::shared_ptr<engine_core> engine, std::string id
   engine->require_open("result");
   durable_run& run = engine->require_known(id);
   const command_answer how = co_await engine->end_of(run);
-  if (how.how != command_answer::sort::value) raise_answer(how);
+  if (how.how != command_answer::kind::value) raise_answer(how);
   co_return how.text;
 }
 

@@ -140,12 +140,12 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
     std::uint64_t lsn;
   };
   begun begin_run(run_request request);
-  struct told {
+  struct delivered {
     bool first;
     std::uint64_t lsn;
   };
-  told resolve(std::string_view id, bool ok, std::string text);
-  told signal(std::string_view run, std::string_view name, std::string value);
+  delivered resolve(std::string_view id, bool ok, std::string text);
+  delivered signal(std::string_view run, std::string_view name, std::string value);
   bool cancel(std::string_view id, std::string_view why = {});
   std::optional<durable::run_info> get(std::string_view id) const;
   std::vector<durable::run_info> list(const durable::list_options& options) const;
@@ -173,10 +173,10 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
                            std::uint64_t command, std::string_view payload);
   /// Appends a completion and delivers it to the run. Throws payload_error if it cannot be written;
   /// then nothing has happened, and `what` is unchanged.
-  std::uint64_t tell_run(durable_run& run, completion&& what);
-  /// As `tell_run`, but an answer that cannot be written is replaced by the error.
+  std::uint64_t deliver_to(durable_run& run, completion&& what);
+  /// As `deliver_to`, but an answer that cannot be written is replaced by the error.
   void answer_run(durable_run& run, completion what);
-  void cancel_told(durable_run& run, completion what);
+  void deliver_cancel(durable_run& run, completion what);
   void start_timer(run_timer& t);
   void stop_timer(run_timer& t) noexcept;
   void start_step(durable_run& run, command_wait& w, const run_history::step_past& past);
@@ -235,7 +235,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   journal::appended record_end(durable_run& run);
   void block_run(durable_run& run, std::string why);
   void stop_blocked(durable_run& run);
-  void tell_blocked(const durable_run& run);
+  void emit_blocked(const durable_run& run);
   /// Ends a cancelled blocked run without its cleanup. REQUIRES: not in memory.
   void end_blocked(durable_run& run);
   /// Its end was recorded. Returns false if it was not, because the journal has failed.

@@ -2,7 +2,7 @@
 // How the engine uses its journal: appending, committing, and notifying waiters.
 #include "durable/engine_core.hpp"
 
-#include "core/region.hpp"
+#include "core/cancel_tree.hpp"
 #include "durable/visits.hpp"
 
 namespace weir::detail {

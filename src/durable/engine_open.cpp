@@ -5,7 +5,7 @@
 #include <weir/context.hpp>
 #include <weir/time.hpp>
 
-#include "core/region.hpp"
+#include "core/cancel_tree.hpp"
 #include "durable/journal_error.hpp"
 #include "durable/journal_files.hpp"
 
@@ -31,7 +31,7 @@ std::array<unsigned char, 16> drawn_secret(environment& env, std::string_view pa
 }  // namespace
 
 void engine_core::open() {
-  if (run_here != nullptr) refuse_in_run("a durable::engine");
+  if (current_run != nullptr) refuse_in_run("a durable::engine");
   require_process("open");
   if (ended_ || closing_.is_set())
     raise(errc::not_open,
@@ -127,11 +127,11 @@ void engine_core::see_end(durable_run& run, const record_head& head, std::string
   }
   run.places = {};
   run.resolved = {};
-  switch (static_cast<command_answer::sort>(head.flags & 0xffU)) {
-    case command_answer::sort::value:
+  switch (static_cast<command_answer::kind>(head.flags & 0xffU)) {
+    case command_answer::kind::value:
       run.state = durable::run_state::completed;
       return;
-    case command_answer::sort::cancelled:
+    case command_answer::kind::cancelled:
       run.state = durable::run_state::cancelled;
       break;
     default:

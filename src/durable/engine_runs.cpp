@@ -4,8 +4,8 @@
 
 #include <cstdio>
 
+#include "core/cancel_tree.hpp"
 #include "core/error_notes.hpp"
-#include "core/region.hpp"
 #include "durable/step_job.hpp"
 #include "durable/visits.hpp"
 
@@ -135,7 +135,7 @@ run_history engine_core::load(durable_run& run, std::string& input) {
       past.hurried[number] = in.number();
     } else if (is_completion(type)) {
       completion what{type, key, {}, {}, {}};
-      what.answer.how = static_cast<command_answer::sort>(head.flags & 0xffU);
+      what.answer.how = static_cast<command_answer::kind>(head.flags & 0xffU);
       payload_reader in(payload);
       if (type == record_type::signal) {
         what.at = in.time();
@@ -231,7 +231,7 @@ void engine_core::end_run(durable_run& run) {
     const std::string text = shortened("the result of run '" + run.id + "': " + e.what());
     const auto code = static_cast<errc>(e.code().value());
     run.error = std::make_exception_ptr(error(code, text));
-    run.outcome = command_answer{command_answer::sort::error, code, text};
+    run.outcome = command_answer{command_answer::kind::error, code, text};
     at = record_end(run);
   }
   (void)note_end(run, at);
@@ -244,7 +244,7 @@ void engine_core::end_blocked(durable_run& run) {
   if (!run.cancelled_blocked->empty()) text.append(" (").append(*run.cancelled_blocked).append(")");
   text.append("; it was blocked because ").append(run.message);
   run.outcome.emplace();
-  run.outcome->how = command_answer::sort::cancelled;
+  run.outcome->how = command_answer::kind::cancelled;
   run.outcome->text = std::move(text);
   if (run.alarm != nullptr) stop_timer(*run.alarm);
   run.alarm.reset();
@@ -262,9 +262,9 @@ void engine_core::end_blocked(durable_run& run) {
   for (durable_run* other : called) {
     if (std::exchange(other->caller_asked, true)) continue;
     completion what{record_type::cancel, 1, wall_now(), {}, {}};
-    what.answer.how = command_answer::sort::cancelled;
+    what.answer.how = command_answer::kind::cancelled;
     what.answer.text = "the run that called it was cancelled";
-    cancel_told(*other, std::move(what));
+    deliver_cancel(*other, std::move(what));
   }
 }
 
@@ -303,10 +303,10 @@ void engine_core::finish_durable_runs() {
     ending_.pop_front();
     run.final = true;
     switch (run.outcome->how) {
-      case command_answer::sort::value:
+      case command_answer::kind::value:
         run.state = durable::run_state::completed;
         break;
-      case command_answer::sort::cancelled:
+      case command_answer::kind::cancelled:
         run.state = durable::run_state::cancelled;
         run.message = run.outcome->text;
         break;
@@ -329,10 +329,10 @@ void engine_core::block_run(durable_run& run, std::string why) {
   run.message = std::move(why);
   if (run.resuming) replayed(run);
   if (run.cancelled_blocked) return end_blocked(run);
-  tell_blocked(run);
+  emit_blocked(run);
 }
 
-void engine_core::tell_blocked(const durable_run& run) {
+void engine_core::emit_blocked(const durable_run& run) {
   emit(run);
   host_.emit("run_blocked", run.id);
   if (!setup_.report_blocked) return;
@@ -351,7 +351,7 @@ void engine_core::stop_blocked(durable_run& run) {
   run.evict("the run is blocked");
   --live_;
   if (run.cancelled_blocked) return end_blocked(run);
-  tell_blocked(run);
+  emit_blocked(run);
 }
 
 void engine_core::step_lost(durable_run& run) noexcept {

@@ -61,7 +61,7 @@ void engine_core::fire_due() {
       continue;
     }
     const bool limit = t.limit;
-    tell_run(*t.run, completion{record_type::fired, t.command, now, {}, {}});
+    deliver_to(*t.run, completion{record_type::fired, t.command, now, {}, {}});
     if (limit) break;
   }
   arm_alarm();

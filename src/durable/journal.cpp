@@ -82,9 +82,9 @@ std::unique_ptr<disk_lock> lock_journal(const journal_files& files) {
 
 /// Invariants: `pending_` and `layout_` (but for its constant seed) belong to the loop, `writer_`
 /// to the committing thread. `cause_` is written once, before `broken_` is set.
-class journal::parts {
+class journal::state {
  public:
-  explicit parts(journal_options options)
+  explicit state(journal_options options)
       : options_(std::move(options)),
         files_{options_.disk != nullptr ? options_.disk : &real_disk(), options_.path,
                options_.sync},
@@ -135,7 +135,7 @@ class journal::parts {
   std::atomic<bool> broken_{false};
 };
 
-void journal::parts::open(record_reader& reader) {
+void journal::state::open(record_reader& reader) {
   if (lock_ != nullptr)
     raise(errc::already_open, "journal '" + files_.directory + "' was opened before");
   check(options_);
@@ -151,7 +151,7 @@ void journal::parts::open(record_reader& reader) {
   }
 }
 
-void journal::parts::start(const recovered& state) {
+void journal::state::start(const recovered& state) {
   state_ = state;
   durable_lsn_ = state.next_lsn - 1;
   layout_.emplace(log_layout::start{
@@ -174,7 +174,7 @@ void journal::parts::start(const recovered& state) {
   pending_ = std::make_shared<log_batch>();
 }
 
-void journal::parts::require_usable() const {
+void journal::state::require_usable() const {
   if (!process_.is_here())
     raise(errc::wrong_loop, "journal '" + files_.directory +
                                 "' belongs to the process that opened it, and this is a forked "
@@ -183,7 +183,7 @@ void journal::parts::require_usable() const {
   if (!layout_) raise(errc::not_open, "journal '" + files_.directory + "' is not open; open it");
 }
 
-journal::appended journal::parts::append(const record_head& head, std::string_view payload) {
+journal::appended journal::state::append(const record_head& head, std::string_view payload) {
   require_usable();
   record_head kept = head;
   kept.flags &= record_engine_flags;
@@ -195,7 +195,7 @@ journal::appended journal::parts::append(const record_head& head, std::string_vi
   return {lsn, append_inline(kept, {name.data(), name.size()})};
 }
 
-record_place journal::parts::append_inline(const record_head& head, std::string_view payload) {
+record_place journal::state::append_inline(const record_head& head, std::string_view payload) {
   try {
     return layout_->append(*pending_, head, payload);
   } catch (...) {
@@ -206,7 +206,7 @@ record_place journal::parts::append_inline(const record_head& head, std::string_
 }
 
 /// Nothing refers to the payload yet, so an error here fails only this operation.
-blob_name journal::parts::write_payload(std::string_view payload) {
+blob_name journal::state::write_payload(std::string_view payload) {
   const blob_name name = name_blob(payload);
   if (pending_->find(name) != nullptr) return name;
   try {
@@ -224,7 +224,7 @@ blob_name journal::parts::write_payload(std::string_view payload) {
   }
 }
 
-std::unique_ptr<journal_batch> journal::parts::take(bool look_for_room) {
+std::unique_ptr<journal_batch> journal::state::take(bool look_for_room) {
   require_usable();
   if (out_ != nullptr || (pending_->empty() && !look_for_room)) return nullptr;
   layout_->close_frame(*pending_);
@@ -237,7 +237,7 @@ std::unique_ptr<journal_batch> journal::parts::take(bool look_for_room) {
   return batch;
 }
 
-void journal::parts::commit(journal_batch& batch) {
+void journal::state::commit(journal_batch& batch) {
   require_usable();
   try {
     log_batch& content = *batch.content_;
@@ -252,7 +252,7 @@ void journal::parts::commit(journal_batch& batch) {
   }
 }
 
-void journal::parts::close() {
+void journal::state::close() {
   if (!layout_ || failed() || !is_here()) return;
   try {
     writer_->note_close(durable_lsn_);
@@ -262,14 +262,14 @@ void journal::parts::close() {
 }
 
 /// Both threads may fail; the first cause is kept.
-void journal::parts::fail(const std::exception_ptr& cause) {
+void journal::state::fail(const std::exception_ptr& cause) {
   std::call_once(failing_, [&] {
     cause_.emplace(journal_error(files_.directory, cause));
     broken_.store(true, std::memory_order_release);
   });
 }
 
-void journal::parts::committed(std::unique_ptr<journal_batch> batch) noexcept {
+void journal::state::committed(std::unique_ptr<journal_batch> batch) noexcept {
   if (!out_->empty()) durable_lsn_ = out_->last_lsn;
   short_of_space_ = out_->short_of_space;
   out_->clear();
@@ -277,7 +277,7 @@ void journal::parts::committed(std::unique_ptr<journal_batch> batch) noexcept {
   spare_ = std::move(batch);
 }
 
-record_head journal::parts::read(record_place place, std::string& payload) {
+record_head journal::state::read(record_place place, std::string& payload) {
   if (!layout_) raise(errc::not_open, "journal '" + files_.directory + "' is not open; open it");
   record_head head;
   if (read_from(*pending_, place, head, payload)) return head;
@@ -290,7 +290,7 @@ record_head journal::parts::read(record_place place, std::string& payload) {
 }
 
 /// False if the place is not in the batch.
-bool journal::parts::read_from(const log_batch& batch, record_place place, record_head& head,
+bool journal::state::read_from(const log_batch& batch, record_place place, record_head& head,
                                std::string& payload) const {
   const auto bytes = batch.find(place);
   if (!bytes) return false;
@@ -307,27 +307,27 @@ bool journal::parts::read_from(const log_batch& batch, record_place place, recor
 
 // ------------------------------------------------------------------ journal
 
-journal::journal(journal_options options) : parts_(std::make_unique<parts>(std::move(options))) {}
+journal::journal(journal_options options) : state_(std::make_unique<state>(std::move(options))) {}
 journal::~journal() = default;
 
-void journal::open(record_reader& reader) { parts_->open(reader); }
-const journal_secret& journal::secret() const noexcept { return parts_->secret(); }
+void journal::open(record_reader& reader) { state_->open(reader); }
+const journal_secret& journal::secret() const noexcept { return state_->secret(); }
 journal::appended journal::append(const record_head& head, std::string_view payload) {
-  return parts_->append(head, payload);
+  return state_->append(head, payload);
 }
-std::uint64_t journal::last_lsn() const noexcept { return parts_->last_lsn(); }
-std::uint64_t journal::durable_lsn() const noexcept { return parts_->durable_lsn(); }
-std::unique_ptr<journal_batch> journal::take() { return parts_->take(false); }
-std::unique_ptr<journal_batch> journal::take_to_look_for_room() { return parts_->take(true); }
-bool journal::failed() const noexcept { return parts_->failed(); }
-void journal::close() { parts_->close(); }
-void journal::commit(journal_batch& batch) { parts_->commit(batch); }
+std::uint64_t journal::last_lsn() const noexcept { return state_->last_lsn(); }
+std::uint64_t journal::durable_lsn() const noexcept { return state_->durable_lsn(); }
+std::unique_ptr<journal_batch> journal::take() { return state_->take(false); }
+std::unique_ptr<journal_batch> journal::take_to_look_for_room() { return state_->take(true); }
+bool journal::failed() const noexcept { return state_->failed(); }
+void journal::close() { state_->close(); }
+void journal::commit(journal_batch& batch) { state_->commit(batch); }
 void journal::committed(std::unique_ptr<journal_batch> batch) noexcept {
-  parts_->committed(std::move(batch));
+  state_->committed(std::move(batch));
 }
 record_head journal::read(record_place place, std::string& payload) {
-  return parts_->read(place, payload);
+  return state_->read(place, payload);
 }
-bool journal::short_of_space() const noexcept { return parts_->short_of_space(); }
+bool journal::short_of_space() const noexcept { return state_->short_of_space(); }
 
 }  // namespace weir::detail

@@ -110,8 +110,8 @@ class journal {
   bool short_of_space() const noexcept;
 
  private:
-  class parts;
-  std::unique_ptr<parts> parts_;
+  class state;
+  std::unique_ptr<state> state_;
 };
 
 }  // namespace weir::detail

@@ -5,8 +5,8 @@
 
 #include <cstdio>
 
+#include "core/cancel_tree.hpp"
 #include "core/error_notes.hpp"
-#include "core/region.hpp"
 #include "durable/awakeable_id.hpp"
 #include "durable/visits.hpp"
 
@@ -57,7 +57,7 @@ live_run::live_run(durable_run& run, loop& host) : env(run), inner(env, host, ru
 
 live_run::fiber_record& durable_run::running_fiber() {
   if (current == nullptr) return live->outside;
-  const auto found = live->fibers.find(region::fiber_of(*current->top));
+  const auto found = live->fibers.find(cancel_tree::fiber_of(*current->top));
   return found == live->fibers.end() ? live->outside : found->second;
 }
 
@@ -113,10 +113,10 @@ bool durable_run::matches(const run_history::command& was, command_kind kind, st
   return false;
 }
 
-durable_run::issued_command durable_run::command(command_kind kind, std::string_view name,
-                                                 std::uint64_t digest, std::uint64_t number,
-                                                 std::source_location site,
-                                                 std::optional<run_request> sends) {
+durable_run::issued_command durable_run::issue(command_kind kind, std::string_view name,
+                                               std::uint64_t digest, std::uint64_t number,
+                                               std::source_location site,
+                                               std::optional<run_request> sends) {
   if (state == durable::run_state::blocked) return {};
   if (site.line() != 0) live->last_site = site;
   live_run::fiber_record& f = running_fiber();
@@ -149,8 +149,8 @@ record_place durable_run::record(const live_run::fresh_command& c) {
 // ------------------------------------------------------------------ timers
 
 void durable_run::arm_timer(timer_node& node, std::uint64_t when, bool limit) noexcept {
-  const issued_command c = command(limit ? command_kind::limit : command_kind::timer, {}, 0, when,
-                                   std::source_location());
+  const issued_command c =
+      issue(limit ? command_kind::limit : command_kind::timer, {}, 0, when, std::source_location());
   if (c.key == 0) return;
   auto made = std::make_unique<run_timer>();
   made->run = this;
@@ -260,14 +260,14 @@ void durable_run::issue(command_wait& w) {
   w.answered = false;
   if (wait_list* waiting = waiters_of(w)) {
     if (setup.kind == command_kind::signal)
-      w.command = command(setup.kind, setup.name, 0, 0, setup.site).key;
+      w.command = issue(setup.kind, setup.name, 0, 0, setup.site).key;
     waiting->push_back(w);
     if (setup.kind != command_kind::promise) ++live->journaled_waits;
     return;
   }
   const bool calls = setup.kind == command_kind::call;
   const issued_command c =
-      command(setup.kind, setup.name, calls ? digest_of(setup.request->input) : 0, 0, setup.site);
+      issue(setup.kind, setup.name, calls ? digest_of(setup.request->input) : 0, 0, setup.site);
   w.command = c.key;
   if (c.key == 0) return;
   w.order = ++live->last_issued;
@@ -299,7 +299,7 @@ void durable_run::handler_begins(std::source_location function) noexcept {
 
 run_seam::awakeable_made durable_run::make_awakeable(std::string_view name, answer_check type,
                                                      std::source_location site) {
-  const issued_command c = command(command_kind::awakeable, name, 0, 0, site);
+  const issued_command c = issue(command_kind::awakeable, name, 0, 0, site);
   live->awakeables[c.key].type = type;
   return {c.key, awakeable_id({number_, c.key}, engine_.secret())};
 }
@@ -322,12 +322,12 @@ bool durable_run::settle_cell(live_run::cell& cell, command_answer answer) {
 bool durable_run::settle_promise(std::string_view name, command_answer answer,
                                  std::source_location site) {
   live_run::cell& cell = live->promises[std::string(name)];
-  if (!cell.answer && answer.how == command_answer::sort::value) {
+  if (!cell.answer && answer.how == command_answer::kind::value) {
     for (linked_wait* w = cell.waiting.first(); w != nullptr; w = wait_list::after(*w))
       require_fits(static_cast<command_wait&>(*w).type(), command_kind::promise, name, id,
                    answer.text);
   }
-  (void)command(command_kind::promise, name, digest_of(answer.text), 0, site);
+  (void)issue(command_kind::promise, name, digest_of(answer.text), 0, site);
   if (cell.answer) return false;
   return settle_cell(cell, std::move(answer));
 }
@@ -360,10 +360,10 @@ void durable_run::leave_absorb(scope& left, bool consumed) noexcept {
   const reason_ref why = std::move(live->cancelling);
   live->cancelling = reason_ref();
   if (live->absorbed) {
-    (void)command(command_kind::absorb, {}, 0, 0, std::source_location());
+    (void)issue(command_kind::absorb, {}, 0, 0, std::source_location());
     return;
   }
-  region::cancel(*live->root_scope, why, false);
+  cancel_tree::cancel(*live->root_scope, why, false);
 }
 
 }  // namespace weir::detail

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "durable/blob.hpp"
-#include "durable/frame.hpp"
+#include "durable/log_frame.hpp"
 #include "durable/record.hpp"
 
 namespace weir::detail {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <span>
 
-#include "durable/frame.hpp"
 #include "durable/journal_files.hpp"
+#include "durable/log_frame.hpp"
 
 namespace weir::detail {
 

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "durable/blob.hpp"
-#include "durable/frame.hpp"
 #include "durable/journal_error.hpp"
+#include "durable/log_frame.hpp"
 
 namespace weir::detail {
 

@@ -27,8 +27,8 @@
 #include <weir/disk.hpp>
 
 #include "durable/file_window.hpp"
-#include "durable/frame.hpp"
 #include "durable/journal_files.hpp"
+#include "durable/log_frame.hpp"
 #include "durable/manifest.hpp"
 
 namespace weir::detail {

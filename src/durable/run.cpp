@@ -7,9 +7,9 @@
 
 #include <weir/time.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/dump_tree.hpp"
 #include "core/error_notes.hpp"
-#include "core/region.hpp"
 #include "durable/engine_core.hpp"
 #include "durable/visits.hpp"
 
@@ -26,7 +26,7 @@ constexpr std::uint64_t restless_turns_max = 10'000;
 /// The first line of user code that an exception left.
 std::string place_of(const std::exception_ptr& error) {
   for (const error_note& note : notes_of(error)) {
-    if (note.kind != error_note::sort::frame || is_library_file(note.function.file_name()))
+    if (note.what != error_note::kind::frame || is_library_file(note.function.file_name()))
       continue;
     return text_of(note.where.line() == 0 ? note.function : note.where);
   }
@@ -60,7 +60,7 @@ void durable_run::begin(const handler_base& code, std::string input, run_history
 
 // A run that was cancelled before its start time never begins: the cancel record says so.
 void durable_run::cancel_before_begin() {
-  ring<completion>& past = live->history.completions;
+  circular_buffer<completion>& past = live->history.completions;
   for (std::size_t i = 0; i < past.size(); ++i)
     if (past[i].type == record_type::cancel && past[i].answer.code == cancelled_early)
       return deliver_cancel(past[i]);
@@ -94,7 +94,7 @@ durable_run::progress durable_run::drive() {
 }
 
 bool durable_run::deliver_next() {
-  ring<completion>& from = live->replaying ? live->history.completions : live->inbox;
+  circular_buffer<completion>& from = live->replaying ? live->history.completions : live->inbox;
   completion next = std::move(from.front());
   from.pop_front();
   ++live->delivered;
@@ -209,7 +209,7 @@ void durable_run::fail_deadlocked() {
     return live->inner.cancel_everything("deadlock", true);
   }
   completion what{record_type::deadlock, 0, engine_.wall_now(), {}, {}};
-  what.answer.how = command_answer::sort::error;
+  what.answer.how = command_answer::kind::error;
   what.answer.code = errc::deadlock;
   what.answer.text =
       "deadlock: every fiber of the run waits for another one, and nothing journaled is pending\n" +
@@ -285,8 +285,8 @@ std::vector<scope*> durable_run::outermost_absorbs() const {
   if (live->absorbs == nullptr) return outermost;
   for (const auto& [order, s] : live->absorbs->entered) {
     ++list_visits;
-    bool inside = static_cast<bool>(region::reason(*s));
-    for (context* c = region::parent(*s); c != nullptr && !inside; c = region::parent(*c))
+    bool inside = static_cast<bool>(cancel_tree::reason(*s));
+    for (context* c = cancel_tree::parent(*s); c != nullptr && !inside; c = cancel_tree::parent(*c))
       inside = live->absorbs->order_of.contains(c);
     if (!inside) outermost.push_back(s);
   }
@@ -301,11 +301,11 @@ void durable_run::deliver_cancel(const completion& what) {
   why.when = live->inner.now();
   reason_ref reason = make_reason(std::move(why));
   const std::vector<scope*> outermost = outermost_absorbs();
-  if (outermost.empty()) return region::cancel(*live->root_scope, reason, false);
+  if (outermost.empty()) return cancel_tree::cancel(*live->root_scope, reason, false);
   live->cancelling = reason;
   live->absorbs->asked.insert(outermost.begin(), outermost.end());
   live->absorbed = false;
-  for (scope* s : outermost) region::cancel(*s, reason, false);
+  for (scope* s : outermost) cancel_tree::cancel(*s, reason, false);
 }
 
 void durable_run::evict(const char* why) {
@@ -334,19 +334,19 @@ command_answer durable_run::take_result() {
   auto& root = static_cast<fiber_of<std::string>&>(static_cast<fiber&>(*live->root.get()));
   command_answer how;
   if (!live->deadlock.empty()) {
-    how.how = command_answer::sort::error;
+    how.how = command_answer::kind::error;
     how.code = errc::deadlock;
     how.text = std::move(live->deadlock);
     error = std::make_exception_ptr(weir::error(errc::deadlock, how.text));
   } else if (root.out.is_value()) {
-    how.how = command_answer::sort::value;
+    how.how = command_answer::kind::value;
     how.text = root.out.take();
   } else if (root.out.is_error()) {
-    how.how = command_answer::sort::error;
+    how.how = command_answer::kind::error;
     error = root.out.error();
     how.text = message_of(error);
   } else {
-    how.how = command_answer::sort::cancelled;
+    how.how = command_answer::kind::cancelled;
     how.text = root.out.is_cancelled() ? root.out.reason().message : std::string();
   }
   discard();
@@ -385,8 +385,8 @@ std::string durable_run::send(run_request request, std::source_location site) {
   if (refused == errc{} && !later) refused = engine_.start_sent(request, problem);
   const bool started_later = refused == errc{} && later;
   const issued_command c =
-      command(command_kind::send, handler_name, digest, static_cast<std::uint64_t>(refused), site,
-              started_later ? std::optional(std::move(request)) : std::nullopt);
+      issue(command_kind::send, handler_name, digest, static_cast<std::uint64_t>(refused), site,
+            started_later ? std::optional(std::move(request)) : std::nullopt);
   if (c.key != 0 && c.number != 0) {
     if (problem.empty()) problem = "send to '" + handler_name + "' was refused";
     raise(static_cast<errc>(c.number), problem);

@@ -14,9 +14,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include <weir/detail/circular_buffer.hpp>
 #include <weir/detail/command.hpp>
 #include <weir/detail/handler.hpp>
-#include <weir/detail/ring.hpp>
 #include <weir/detail/run_seam.hpp>
 #include <weir/detail/timer.hpp>
 #include <weir/detail/wait_list.hpp>
@@ -82,7 +82,7 @@ struct run_history {
   };
   std::unordered_map<std::uint64_t, command> commands;  // not repeated yet
   std::unordered_map<std::uint64_t, step_past> steps;
-  ring<completion> completions;  // not delivered yet
+  circular_buffer<completion> completions;  // not delivered yet
   /// By the number of a completion: the number of turns after which the run got it although it had
   /// not come to rest.
   std::map<std::uint64_t, std::uint64_t> hurried;
@@ -122,7 +122,7 @@ struct live_run {
     std::uint32_t numbers = 0;  // random numbers drawn
   };
   struct signal_box {
-    ring<command_answer> kept;
+    circular_buffer<command_answer> kept;
     wait_list waiting;
     std::size_t on_their_way = 0;  // in the inbox of the run
   };
@@ -158,7 +158,7 @@ struct live_run {
   reason_ref cancelling;
   std::size_t journaled_waits = 0;  // for awakeables and signals
   run_history history;
-  ring<completion> inbox;
+  circular_buffer<completion> inbox;
   std::uint64_t delivered = 0;       // completions
   std::uint64_t rested_at = 0;       // turns of the inner loop at the last delivery
   std::source_location handler{};    // its coroutine
@@ -310,9 +310,9 @@ class durable_run final : public run_seam {
     record_place place = 0;
   };
   live_run::fiber_record& running_fiber();
-  issued_command command(command_kind kind, std::string_view name, std::uint64_t digest,
-                         std::uint64_t number, std::source_location site,
-                         std::optional<run_request> sends = std::nullopt);
+  issued_command issue(command_kind kind, std::string_view name, std::uint64_t digest,
+                       std::uint64_t number, std::source_location site,
+                       std::optional<run_request> sends = std::nullopt);
   record_place record(const live_run::fresh_command& c);
   void block_missing(std::uint64_t key, const run_history::command& left);
   std::string where_it_is(std::uint32_t fiber_id) const;

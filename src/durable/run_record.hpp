@@ -20,9 +20,9 @@ enum class record_type : std::uint16_t {
   command = 4,   // the run did something; flags: command_kind
   attempt = 5,   // of a step: it failed and will be tried again
   intent = 6,    // of a step_once: it is about to begin
-  answer = 7,    // to a step or a call; flags: command_answer::sort
+  answer = 7,    // to a step or a call; flags: command_answer::kind
   fired = 8,     // a timer
-  resolved = 9,  // an awakeable; flags: command_answer::sort
+  resolved = 9,  // an awakeable; flags: command_answer::kind
   signal = 10,
   deadlock = 11,  // every fiber waited for another one
   hurried = 12,   // a completion was delivered to a run that did not come to rest

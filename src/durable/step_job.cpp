@@ -5,7 +5,7 @@
 #include <weir/local.hpp>
 #include <weir/time.hpp>
 
-#include "core/region.hpp"
+#include "core/cancel_tree.hpp"
 #include "durable/engine_core.hpp"
 #include "scope/run_seam.hpp"
 
@@ -35,7 +35,7 @@ step_job::step_job(engine_core& engine, durable_run& run, command_wait& w,
       site_(w.setup().site),
       name_(w.setup().name),
       failed_(past.failed),
-      locals_(region::locals(region::scope_of(*w.waiting_strand()->top))) {}
+      locals_(cancel_tree::locals(cancel_tree::scope_of(*w.waiting_strand()->top))) {}
 
 void step_job::start(scope& in) {
   if (asked_) return;
@@ -115,7 +115,7 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
     co_await job.engine_.durable(lsn);  // it counts, whatever happens to the next one
     out.reset();
   }
-  job.answer_.how = command_answer::sort::error;
+  job.answer_.how = command_answer::kind::error;
   job.answer_.code = out.is_error() ? code_of(out.error()) : errc::terminal;
   job.answer_.text = out.is_error() ? message_of(out.error()) : "the step was cancelled";
   end.reached();
@@ -129,10 +129,10 @@ step_job::recorded step_job::record_value(outcome<std::string>& out) {
     return recorded::done;
   }
   completion what{record_type::answer, command_, engine_.wall_now(), {}, {}};
-  what.answer.how = command_answer::sort::value;
+  what.answer.how = command_answer::kind::value;
   what.answer.text = std::move(*value_);
   try {
-    engine_.tell_run(run_, std::move(what));
+    engine_.deliver_to(run_, std::move(what));
   } catch (const payload_error& e) {
     value_ = std::move(what.answer.text);
     const auto code = static_cast<errc>(e.code().value());
@@ -178,7 +178,7 @@ void step_job::cut_short() {
 void step_job::finish_cancelled() {
   if (run_.state == durable::run_state::blocked) return lost();
   leave();
-  answer_.how = command_answer::sort::cancelled;
+  answer_.how = command_answer::kind::cancelled;
   answer_.text = "the step was cancelled";
   run_.step_ended(command_, std::move(answer_));
 }

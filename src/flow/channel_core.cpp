@@ -65,18 +65,18 @@ struct blocked_thread {
     std::unique_lock lock(mutex);
     const auto is_here = [&] { return answered; };
     constexpr duration longest = std::chrono::hours(24 * 365 * 100);  // fits any clock
-    if (limit < longest) return told.wait_for(lock, limit, is_here);
-    told.wait(lock, is_here);
+    if (limit < longest) return notified.wait_for(lock, limit, is_here);
+    notified.wait(lock, is_here);
     return true;
   }
   // Notifies under the lock: after unlocking, the woken thread may destroy this object.
-  void tell() {
+  void notify() {
     const std::lock_guard lock(mutex);
     answered = true;
-    told.notify_one();
+    notified.notify_one();
   }
   std::mutex mutex;
-  std::condition_variable told;
+  std::condition_variable notified;
   bool answered = false;
 };
 
@@ -372,7 +372,7 @@ void channel_core::admit_waiting() noexcept {
 
 void channel_core::answer(send_envelope& e) noexcept {
   if (e.thread_ != nullptr) {
-    e.thread_->tell();
+    e.thread_->notify();
     e.release();
     return drop_sender();
   }

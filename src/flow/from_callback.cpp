@@ -20,10 +20,10 @@ namespace weir::detail {
 struct doorbell::shared final : message {
   void deliver(loop& here) noexcept override {
     const std::shared_ptr<shared> keep = std::move(self);
-    told(here);
+    notify(here);
   }
   void refuse() noexcept override { self.reset(); }
-  void told(loop& here) noexcept {
+  void notify(loop& here) noexcept {
     due = false;
     if (link.state != arm_link::phase::armed) return;
     here.expect_answer(-1);
@@ -42,12 +42,12 @@ doorbell::doorbell() : shared_(std::make_shared<shared>()) {}
 
 doorbell::~doorbell() = default;
 
-void doorbell::ring() noexcept {
+void doorbell::wake() noexcept {
   shared& s = *shared_;
   if (!s.waiting.load(std::memory_order_seq_cst)) return;
   if (!s.waiting.exchange(false, std::memory_order_seq_cst)) return;
   loop* const here = loop::here();
-  if (here != nullptr && here->serial() == s.home->serial()) return s.told(*here);
+  if (here != nullptr && here->serial() == s.home->serial()) return s.notify(*here);
   const door_ref there = s.home;
   s.self = shared_;
   there->post(s);
@@ -65,7 +65,7 @@ void doorbell::wait_for(composite& owner) noexcept {
   s.waiting.store(true, std::memory_order_seq_cst);
 }
 
-unsigned doorbell::stand_down() noexcept {
+unsigned doorbell::withdraw_all() noexcept {
   shared& s = *shared_;
   if (s.link.state == arm_link::phase::armed) loop::here()->expect_answer(-1);
   s.link.state = arm_link::phase::idle;
@@ -83,7 +83,7 @@ small_lock::~small_lock() = default;
 void small_lock::lock() noexcept { body_->mutex.lock(); }
 void small_lock::unlock() noexcept { body_->mutex.unlock(); }
 
-void tell_callback_dropped(std::uint64_t count) noexcept {
+void emit_callback_dropped(std::uint64_t count) noexcept {
   loop::here()->emit("dropped", "from_callback", count);
 }
 

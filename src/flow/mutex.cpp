@@ -4,9 +4,9 @@
 #include <weir/detail/dump_line.hpp>
 #include <weir/error.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/fatal.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 #include "scope/home.hpp"
 
 namespace weir {
@@ -83,7 +83,7 @@ void mutex::unlock() noexcept {
   if (waiters_.empty()) return;
   auto& first = static_cast<detail::lock_wait&>(*waiters_.first());
   waiters_.remove(first);
-  hold(detail::region::fiber_of(*first.waiting_strand()->top));
+  hold(detail::cancel_tree::fiber_of(*first.waiting_strand()->top));
   first.holds_ = true;
   first.complete();
 }

@@ -3,16 +3,17 @@
 
 #include <weir/detail/dump_line.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir::detail {
 
 void pump_base::start(task<> work, begun when) {
   require_fiber("a concurrent stream");
-  context& owner = region::owner_of(stream_part::child, *current->top);
-  fiber* worker = region::kind(owner) == region_kind::fiber ? static_cast<fiber*>(&owner) : nullptr;
-  scope& in = region::scope_of(owner);
+  context& owner = cancel_tree::owner_of(stream_part::child, *current->top);
+  fiber* worker =
+      cancel_tree::kind(owner) == region_kind::fiber ? static_cast<fiber*>(&owner) : nullptr;
+  scope& in = cancel_tree::scope_of(owner);
   // The fiber that builds a stream need not be the one that pulls it, so the scope owns the child.
   // A service owns it itself, because it outlives the ordinary children of its scope.
   if (when == begun::ahead && worker != nullptr && !worker->background) worker = nullptr;
@@ -28,7 +29,7 @@ void pump_base::start(task<> work, begun when) {
 void pump_base::cancel() noexcept {
   if (!started() || ended() || in_dead_world()) return;
   cancel_reason why(cancel_kind::abandoned, "the stream was closed");
-  if (const reason_ref consumer = region::why_destroying()) why = *consumer;
+  if (const reason_ref consumer = cancel_tree::why_destroying()) why = *consumer;
   cancel_fiber(static_cast<fiber&>(*child_.get()), std::move(why));
 }
 

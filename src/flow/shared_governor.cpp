@@ -240,7 +240,7 @@ void shared_queue::to_do::run() noexcept {
     answered.first = r->next;  // read before sending, which may delete it
     r->send();
   }
-  if (idle != nullptr) idle->tell();
+  if (idle != nullptr) idle->notify();
 }
 
 // ------------------------------------------------------------------ idle listeners and counters
@@ -249,7 +249,7 @@ void shared_queue::note_idle(to_do& later) const noexcept {
   if (listeners_ != nullptr && requests_ == 0 && free() == capacity_) later.idle = listeners_;
 }
 
-void shared_queue::listener_list::tell() const noexcept {
+void shared_queue::listener_list::notify() const noexcept {
   for (const auto& listener : all) {
     try {
       listener->call();

@@ -90,7 +90,7 @@ class shared_queue {
   struct listener_list {
     std::string governor;
     std::vector<std::shared_ptr<shared_governor::idle_listener>> all;
-    void tell() const noexcept;
+    void notify() const noexcept;
   };
   using listeners_ref = std::shared_ptr<const listener_list>;
 

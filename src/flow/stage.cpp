@@ -24,12 +24,12 @@ bool pull_wait::try_now() {
 // Armed stages must be quiet before the pull ends.
 bool pull_wait::settle() noexcept {
   phase_ = phase::settled;
-  if (armed_) stand_down();
+  if (armed_) withdraw_all();
   return is_quiet();
 }
 
 // Standing down one stage may make another confirm before they are counted.
-void pull_wait::stand_down() noexcept {
+void pull_wait::withdraw_all() noexcept {
   armed_ = false;
   counting_ = true;
   leaving_ += static_cast<int>(stand_down_stages());
@@ -59,7 +59,7 @@ void pull_wait::poll_on_turn() {
   polling_ = false;
   if (phase_ == phase::given_up) {
     if (answer == pull::value) put_back();
-    stand_down();
+    withdraw_all();
   } else if (answer == pull::value || answer == pull::end) {
     (void)settle();
   } else {
@@ -112,7 +112,7 @@ cancel_result pull_wait::withdraw() noexcept {
     ++leaving_;
     return cancel_result::later;
   }
-  if (armed_) stand_down();
+  if (armed_) withdraw_all();
   if (has_turn()) drop_turn();
   if (leaving_ > 0) return cancel_result::later;
   phase_ = phase::open;
@@ -123,7 +123,7 @@ cancel_result pull_wait::withdraw() noexcept {
 cancel_result pull_wait::pause() noexcept {
   if (phase_ != phase::open || polling_) return cancel_result::no;
   phase_ = phase::paused;
-  if (armed_) stand_down();
+  if (armed_) withdraw_all();
   phase_ = phase::open;
   const bool quiet = leaving_ == 0;
   leaving_ = 0;
@@ -138,7 +138,7 @@ cancel_result pull_wait::pause() noexcept {
 void pull_wait::end_early() noexcept {
   if (phase_ != phase::open) return;
   phase_ = phase::settled;
-  if (armed_) stand_down();
+  if (armed_) withdraw_all();
   if (is_quiet()) complete();
 }
 

@@ -44,7 +44,7 @@ task<> run_closing(std::vector<task<>> rest) {
       if (first == nullptr) {
         first = std::current_exception();
       } else {
-        tell_suppressed(std::current_exception());
+        emit_suppressed(std::current_exception());
       }
     }
   }
@@ -71,7 +71,7 @@ class leaf_wait : public pull_wait {
       return pull::end;
     }
   }
-  unsigned stand_down_stages() noexcept override { return leaf_->stand_down(); }
+  unsigned stand_down_stages() noexcept override { return leaf_->withdraw_all(); }
   turn_slot& own_turn() override { return turn_; }
   task_leaf* leaf_;
   turn_slot turn_;
@@ -83,7 +83,7 @@ task<> finish_closing(std::unique_ptr<task_leaf> begun) {
   co_await pending<leaf_wait>(begun.get());
 }
 
-void tell_suppressed(const std::exception_ptr& error) noexcept {
+void emit_suppressed(const std::exception_ptr& error) noexcept {
   if (loop* here = loop::here()) here->emit("suppressed", "stream", 0, 0, error);
 }
 

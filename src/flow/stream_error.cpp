@@ -38,7 +38,7 @@ duration stream_retry::after_failure(std::exception_ptr error, retry_question as
   return pause;
 }
 
-void tell_cleanup(const char* event) noexcept {
+void emit_cleanup(const char* event) noexcept {
   const bool failed = std::string_view(event) == "cleanup_failed";
   if (loop* here = loop::here())
     here->emit(event, "stream", 0, 0, failed ? std::current_exception() : nullptr);

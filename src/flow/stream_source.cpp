@@ -78,7 +78,7 @@ void raise_item_timeout(duration limit) {
       std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(limit).count()) + " ms");
 }
 
-void tell_throttled(std::uint64_t dropped) noexcept {
+void emit_throttled(std::uint64_t dropped) noexcept {
   if (loop* here = loop::here()) here->emit("throttled", "stream", dropped);
 }
 
@@ -89,7 +89,7 @@ duration require_positive(duration length, const char* what) {
   return length;
 }
 
-void tell_dropped(const char* object, std::uint64_t count) noexcept {
+void emit_dropped(const char* object, std::uint64_t count) noexcept {
   loop::here()->emit("dropped", object, count);
 }
 

@@ -10,8 +10,8 @@
 
 #include <weir/detail/made_in_run.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir {
 
@@ -58,7 +58,7 @@ class cancel_state {
     if (sources_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     // Loops that sleep only because this might fire must check for a deadlock.
     const std::lock_guard lock(mutex_);
-    for (const auto& r : waiting_) r->home->ring();
+    for (const auto& r : waiting_) r->home->wake();
   }
 
   void fire(const cancel_reason& reason) {
@@ -177,7 +177,7 @@ void token_region::fire(const cancel_reason& reason) noexcept {
   if (cancel_requested()) return;
   cancel_reason why = reason;
   if (why.when == time_point{}) why.when = loop::here()->now();
-  region::cancel(*this, make_reason(std::move(why)), false);
+  cancel_tree::cancel(*this, make_reason(std::move(why)), false);
 }
 
 bool token_region::can_still_fire() const noexcept {

@@ -4,9 +4,9 @@
 
 #include <weir/error.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/dump_tree.hpp"
 #include "core/error_notes.hpp"
-#include "core/region.hpp"
 #include "core/takedown.hpp"
 
 namespace weir::detail {
@@ -20,8 +20,8 @@ bool lies_in(const takedown& run, const scope& s) {
 
 // A nested supervisor runs where the outermost one does. If several gave up, the outermost error is
 // used: it contains the others.
-std::exception_ptr region::cause_of(scope& s, const std::exception_ptr& error,
-                                    std::string_view who) {
+std::exception_ptr cancel_tree::cause_of(scope& s, const std::exception_ptr& error,
+                                         std::string_view who) {
   takedown_ref run = takedown_of(error);
   if (run == nullptr) return error;
   std::exception_ptr cause = run->cause();

@@ -7,14 +7,14 @@
 #include <weir/future.hpp>
 #include <weir/scope.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir::detail {
 
 grace_region::grace_region(context& of, time_point end)
     : limited_region(region_kind::cleanup, "cleanup"), owner(of) {
-  region::make_shield(*this);
+  cancel_tree::make_shield(*this);
   if (end != time_point::max()) {
     set_deadline(end, cancel_kind::timeout);
     current->unarmed_deadlines = true;
@@ -23,15 +23,15 @@ grace_region::grace_region(context& of, time_point end)
 
 void grace_region::expired() noexcept {
   fired = true;
-  region::force(owner);
+  cancel_tree::force(owner);
   cancel_reason why(ends_as, "the grace for cleanup is over");
   why.source = id();
   why.when = loop::here()->now();
-  if (const fiber* f = region::fiber_of(owner); f == &owner && loop::here()->is_root(*f))
+  if (const fiber* f = cancel_tree::fiber_of(owner); f == &owner && loop::here()->is_root(*f))
     loop::here()->root_grace_over();
   context& ended = joining == nullptr ? static_cast<context&>(*this) : *joining;
   loop::here()->emit("cleanup_overdue", owner.name(), 0, owner.scope_id());
-  region::cancel(ended, make_reason(std::move(why)), true);
+  cancel_tree::cancel(ended, make_reason(std::move(why)), true);
 }
 
 namespace {
@@ -43,7 +43,8 @@ class service_wait : public future_wait {
   using future_wait::future_wait;
   void take() noexcept {}
   cancel_result withdraw() noexcept override {
-    region::cancel(static_cast<fiber&>(core()), region::reason(*waiting_strand()->top), true);
+    cancel_tree::cancel(static_cast<fiber&>(core()), cancel_tree::reason(*waiting_strand()->top),
+                        true);
     return cancel_result::no;
   }
 };
@@ -54,22 +55,22 @@ task<> stop_service(context& c, fiber& f, time_point grace_end) {
   const core_ref keep(&f);
   entry* place = std::exchange(f.registration, nullptr);
   polite_service* const polite = place->polite();
-  region::unlink_entry(c, *place);
+  cancel_tree::unlink_entry(c, *place);
   place->discard();
-  if (polite != nullptr && !region::forced(c)) {
+  if (polite != nullptr && !cancel_tree::forced(c)) {
     polite->ask_to_end();
   } else {
     cancel_reason why(cancel_kind::scope_ended);
     why.source = c.scope_id();
     why.when = loop::here()->now();
-    region::cancel(f, make_reason(std::move(why)), region::forced(c));
+    cancel_tree::cancel(f, make_reason(std::move(why)), cancel_tree::forced(c));
   }
   grace_region grace(c, grace_end);
   grace.joining = &f;
   if (polite != nullptr) grace.ends_as = cancel_kind::scope_ended;
-  region::enter(*current, grace);
+  cancel_tree::enter(*current, grace);
   co_await quiet_wait_op<service_wait>(core_ref(&f));
-  region::leave(*current, grace);
+  cancel_tree::leave(*current, grace);
 }
 
 void keep_error(const context& c, outcome<void>& how, std::vector<std::exception_ptr>& errors) {
@@ -84,7 +85,7 @@ void keep_error(const context& c, outcome<void>& how, std::vector<std::exception
 
 task<> run_defer(context& c, entry& e, const outcome_base& how, time_point grace_end,
                  std::vector<std::exception_ptr>& errors) {
-  region::unlink_entry(c, e);
+  cancel_tree::unlink_entry(c, e);
   const std::unique_ptr<entry> owned(&e);
   outcome<void> result;
   {
@@ -92,8 +93,9 @@ task<> run_defer(context& c, entry& e, const outcome_base& how, time_point grace
     const outcome_view view(how);
     auto call = [&] { return owned->run(view); };
     co_await inside(grace, result, call);
-    if (region::entries(grace) != nullptr) co_await quietly(pop_entries(grace, result, errors));
-    region::leave(*current, grace);
+    if (cancel_tree::entries(grace) != nullptr)
+      co_await quietly(pop_entries(grace, result, errors));
+    cancel_tree::leave(*current, grace);
   }
   keep_error(c, result, errors);
 }
@@ -101,22 +103,22 @@ task<> run_defer(context& c, entry& e, const outcome_base& how, time_point grace
 }  // namespace
 
 task<> pop_entries(context& c, const outcome_base& how, std::vector<std::exception_ptr>& errors) {
-  const duration grace = region::grace_around(c);
+  const duration grace = cancel_tree::grace_around(c);
   const time_point grace_end =
       grace == duration::max() ? time_point::max() : saturating_add(loop::here()->now(), grace);
-  while (entry* e = region::entries(c)) {
-    switch (e->kind) {
-      case entry::sort::defer:
+  while (entry* e = cancel_tree::entries(c)) {
+    switch (e->what) {
+      case entry::kind::defer:
         co_await quietly(run_defer(c, *e, how, grace_end, errors));
         break;
-      case entry::sort::background:
+      case entry::kind::background:
         co_await quietly(stop_service(c, *e->service(), grace_end));
         break;
-      case entry::sort::stop:
-        region::unlink_entry(c, *e);
+      case entry::kind::stop:
+        cancel_tree::unlink_entry(c, *e);
         delete e;
         break;
-      case entry::sort::bottom:
+      case entry::kind::bottom:
         co_return;
     }
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <weir/combinators.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir::detail {
 
@@ -17,7 +17,7 @@ std::source_location caller_site() noexcept {
 }
 
 std::exception_ptr arm_children::cause_of(const std::exception_ptr& error) {
-  return region::cause_of(*scope_, error, scope_->name());
+  return cancel_tree::cause_of(*scope_, error, scope_->name());
 }
 
 // A result that was taken is no longer a `value`; an error that was reported is `observed`.

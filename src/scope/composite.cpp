@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <weir/detail/composite.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/fatal.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir::detail {
 
@@ -12,11 +12,11 @@ bool arms_wait::delivers_after_cancel() const noexcept { return true; }
 cancel_kind arms_wait::loser_kind() const noexcept { return cancel_kind::race_lost; }
 
 void cancel_losers(scope& s, cancel_kind kind) noexcept {
-  if (region::first_child(s) == nullptr || s.cancel_requested()) return;
+  if (cancel_tree::first_child(s) == nullptr || s.cancel_requested()) return;
   cancel_reason why(kind);
   why.source = s.id();
   why.when = loop::here()->now();
-  region::cancel(s, make_reason(std::move(why)), false);
+  cancel_tree::cancel(s, make_reason(std::move(why)), false);
 }
 
 void emit_discarded(std::string_view object) noexcept {
@@ -78,7 +78,7 @@ bool arms_wait::try_arms() {
   winner_ = completed_ = leaving_ = 0;
   decided_ = cancelled_ = ended_ = spent_ = false;
   problem_ = nullptr;
-  if (run_here != nullptr) [[unlikely]]
+  if (current_run != nullptr) [[unlikely]]
     for (std::size_t i = 0; i < arm_count(); ++i) require_fits_run(arm_at(i));
   for (std::size_t i = 0; i < arm_count() && !decided_; ++i) {
     arm_link& link = link_at(i);
@@ -102,7 +102,7 @@ bool arms_wait::ask_again(std::size_t i) noexcept {
 }
 
 void arms_wait::arm_rest() noexcept {
-  if (!is_arm() && region::kind(*current->top) == region_kind::arms)
+  if (!is_arm() && cancel_tree::kind(*current->top) == region_kind::arms)
     children_ = static_cast<scope*>(current->top);
   busy_ = true;
   for (std::size_t i = 0; i < arm_count() && !decided_; ++i) {
@@ -152,7 +152,7 @@ void arms_wait::grace_over() noexcept {
 }
 
 cancel_result arms_wait::withdraw() noexcept {
-  if (leaving_ > 0 && region::forced(*waiting_strand()->top)) grace_over();
+  if (leaving_ > 0 && cancel_tree::forced(*waiting_strand()->top)) grace_over();
   if (decided_) return cancel_result::no;  // only waits for losers that must finish
   const bool refused = withdraw_armed(by::cancelling);
   cancelled_ = true;

@@ -3,8 +3,8 @@
 
 #include <weir/scope.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir {
 
@@ -12,7 +12,7 @@ namespace {
 
 /// Holds the std::stop_source of a context; popping it has no effect.
 struct stop_entry final : detail::entry {
-  stop_entry() : entry(sort::stop) {}
+  stop_entry() : entry(kind::stop) {}
   task<> run(const outcome_view&) override {
     detail::loop::here()->request_stop_later(source);
     return task<>(nullptr);
@@ -21,16 +21,16 @@ struct stop_entry final : detail::entry {
 };
 
 [[noreturn]] void raise_wrong_loop(const char* what, const context& c) {
-  const scope& s = detail::region::scope_of(c);
+  const scope& s = detail::cancel_tree::scope_of(c);
   detail::loop* here = detail::loop::here();
-  detail::require_same_run(detail::region::loop_of(s).serial(),
+  detail::require_same_run(detail::cancel_tree::loop_of(s).serial(),
                            "scope '" + std::string(s.name()) + "'");
   const std::string at =
       here == nullptr ? "a thread without a loop" : "loop '" + here->own_door().name() + "'";
-  detail::raise(errc::wrong_loop, std::string(what) + " on scope '" + std::string(s.name()) +
-                                      "' of loop '" + detail::region::loop_of(s).own_door().name() +
-                                      "' called on " + at +
-                                      "; use a cancel_source, or post to its loop");
+  detail::raise(errc::wrong_loop,
+                std::string(what) + " on scope '" + std::string(s.name()) + "' of loop '" +
+                    detail::cancel_tree::loop_of(s).own_door().name() + "' called on " + at +
+                    "; use a cancel_source, or post to its loop");
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ struct stop_entry final : detail::entry {
 context::~context() = default;
 
 void context::require_home(const char* what) const {
-  if (&detail::region::loop_of(detail::region::scope_of(*this)) != detail::loop::here())
+  if (&detail::cancel_tree::loop_of(detail::cancel_tree::scope_of(*this)) != detail::loop::here())
     raise_wrong_loop(what, *this);
 }
 
@@ -62,11 +62,13 @@ std::optional<time_point> context::deadline() const noexcept {
   return earliest;
 }
 
-weir::scope_id context::scope_id() const noexcept { return detail::region::scope_of(*this).id(); }
+weir::scope_id context::scope_id() const noexcept {
+  return detail::cancel_tree::scope_of(*this).id();
+}
 
 std::string_view context::name() const noexcept {
   if (kind_ == detail::region_kind::scope) return static_cast<const scope*>(this)->name();
-  const detail::fiber* f = detail::region::fiber_of(*this);
+  const detail::fiber* f = detail::cancel_tree::fiber_of(*this);
   if (f == nullptr) return {};
   if (f->name != nullptr) return f->name;
   const auto root = const_cast<detail::fiber*>(f)->result().frame();
@@ -77,7 +79,7 @@ std::string_view context::name() const noexcept {
 std::stop_token context::stop_token() {
   require_home("stop_token");
   for (detail::entry* e = entries_; e != nullptr; e = e->below)
-    if (e->kind == detail::entry::sort::stop)
+    if (e->what == detail::entry::kind::stop)
       return static_cast<stop_entry*>(e)->source.get_token();
   auto* made = new stop_entry;
   own(made);
@@ -88,13 +90,14 @@ std::stop_token context::stop_token() {
 context& this_context() {
   detail::require_fiber("this_context");
   context* c = detail::current->top;
-  while (detail::region::kind(*c) == detail::region_kind::stream) c = detail::region::parent(*c);
+  while (detail::cancel_tree::kind(*c) == detail::region_kind::stream)
+    c = detail::cancel_tree::parent(*c);
   return *c;
 }
 
 const scope& this_scope() {
   detail::require_fiber("this_scope");
-  return detail::region::scope_of(*detail::current->top);
+  return detail::cancel_tree::scope_of(*detail::current->top);
 }
 
 }  // namespace weir

@@ -189,10 +189,10 @@ void counting_governor::grant_waiters() noexcept {
 void counting_governor::give_back(std::int64_t weight) {
   free_ += weight;
   if (!waiters_.empty()) grant_waiters();
-  if (free_ == capacity_ && waiters_.empty() && !listeners_.empty()) tell_idle();
+  if (free_ == capacity_ && waiters_.empty() && !listeners_.empty()) notify_idle();
 }
 
-void counting_governor::tell_idle() noexcept {
+void counting_governor::notify_idle() noexcept {
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
     try {
       listeners_[i]->call();

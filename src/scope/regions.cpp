@@ -7,31 +7,31 @@
 #include <weir/local.hpp>
 #include <weir/settle.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/cleanup.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir::detail {
 
 bool has_entries(const scope& r) noexcept {
-  return region::entries(const_cast<scope&>(r)) != nullptr;
+  return cancel_tree::entries(const_cast<scope&>(r)) != nullptr;
 }
 
 task<> end_region(scope& r, outcome_base& out) {
   std::vector<std::exception_ptr> errors;
   co_await quietly(pop_entries(r, out, errors));
-  if (!errors.empty()) region::problems(r).cleanup = std::move(errors);
+  if (!errors.empty()) cancel_tree::problems(r).cleanup = std::move(errors);
 }
 
 verdict judge_region(scope& r, outcome_base& out) {
-  const bool was_entered = region::entered(r);
-  region::leave(*current, r);
-  failures* problems = region::problems_or_null(r);
+  const bool was_entered = cancel_tree::entered(r);
+  cancel_tree::leave(*current, r);
+  failures* problems = cancel_tree::problems_or_null(r);
   if (problems != nullptr) {
     auto& kept = out.notes().cleanup;
     kept.insert(kept.end(), problems->cleanup.begin(), problems->cleanup.end());
   }
-  if (region::cancelled(*current) && !out.is_value() && was_entered) {
+  if (cancel_tree::cancelled(*current) && !out.is_value() && was_entered) {
     if (out.is_error()) loop::here()->emit("suppressed", r.name(), 0, r.id(), out.error());
     return {verdict::action::unwind, nullptr};
   }
@@ -120,14 +120,14 @@ void limit_wait::describe(dump_line& line) const { line.add("time limit"); }
 // ------------------------------------------------------------------ shields and locals
 
 shield_region::shield_region(setup s) : limited_region(region_kind::shield, "shield") {
-  region::make_shield(*this);
+  cancel_tree::make_shield(*this);
   shield_limit = s.limit;
 }
 
 verdict shield_region::judge(outcome_base& out) {
   if (armed()) loop::here()->cancel_deadline(*this);
   if (!out.is_error()) return judge_region(*this, out);
-  region::leave(*current, *this);
+  cancel_tree::leave(*current, *this);
   return {};
 }
 
@@ -137,7 +137,7 @@ local_region_base::local_region_base(const void* key, void* value, const char* n
 namespace {
 
 void* find_local_in(context& c, const void* key) noexcept {
-  for (binding* b = region::locals(region::scope_of(c)); b != nullptr; b = b->outer)
+  for (binding* b = cancel_tree::locals(cancel_tree::scope_of(c)); b != nullptr; b = b->outer)
     if (b->key == key) return b->value;
   return nullptr;
 }
@@ -148,7 +148,7 @@ void* find_local(const void* key) noexcept {
   return current == nullptr ? nullptr : find_local_in(*current->top, key);
 }
 
-trail_ref region::trail_around(context& c) {
+trail_ref cancel_tree::trail_around(context& c) {
   const scope* child_of = nullptr;  // the scope of the outermost fiber so far
   for (context* at = &c; at != nullptr; at = at->parent_) {
     if (at->kind_ != region_kind::fiber) continue;

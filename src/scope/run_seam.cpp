@@ -5,8 +5,8 @@
 #include <weir/detail/run_seam.hpp>
 #include <weir/local.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 #include "scope/run_seam.hpp"
 
 namespace weir::detail {
@@ -22,7 +22,7 @@ std::string_view to_string(command_kind kind) noexcept {
 }
 
 void raise_answer(const command_answer& answer) {
-  if (answer.how == command_answer::sort::cancelled) {
+  if (answer.how == command_answer::kind::cancelled) {
     cancel_reason why(cancel_kind::user, answer.text);
     raise_cancelled(why);
   }
@@ -31,7 +31,7 @@ void raise_answer(const command_answer& answer) {
 }
 
 run_seam* run_outside_step(const char* what) {
-  if (run_here != nullptr) return run_here;
+  if (current_run != nullptr) return current_run;
   if (current != nullptr && find_local(&step_mark) != nullptr) {
     std::string text(what);
     text.append(" inside a step, at ").append(running_place());
@@ -52,8 +52,8 @@ void raise_undecodable(std::string_view what, std::string_view name) {
   } catch (const error& e) {
     std::string text(what);
     if (!name.empty()) text.append(" '").append(name).append("'");
-    if (run_here != nullptr)
-      text.append(" of durable run '").append(run_here->run_id()).append("'");
+    if (current_run != nullptr)
+      text.append(" of durable run '").append(current_run->run_id()).append("'");
     text.append(": ").append(e.what());
     text.append("; the value was written as another type than it is read as");
     raise(static_cast<errc>(e.code().value()), text);
@@ -81,7 +81,7 @@ absorb_region::~absorb_region() {
 }
 
 verdict absorb_region::judge(outcome_base& out) {
-  const bool by_run = cancel_requested() && !region::cancelled_above(*this);
+  const bool by_run = cancel_requested() && !cancel_tree::cancelled_above(*this);
   verdict v = judge_region(*this, out);
   if (known_) {
     known_ = false;

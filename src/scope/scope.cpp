@@ -7,10 +7,10 @@
 
 #include <weir/detail/dump_line.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/cleanup.hpp"
 #include "core/fatal.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir {
 
@@ -66,9 +66,9 @@ scope::scope(detail::region_kind kind, const char* name)
 scope::~scope() {
   if (live_ > 0) detail::fatal("scope destroyed while children run in it");
   if (watch_.armed()) loop_->cancel_deadline(watch_);
-  if (entered_) detail::region::leave(*strand_, *this);
-  while (unobserved_ != nullptr) detail::region::remove_unobserved(*unobserved_);
-  detail::region::delete_entries(*this);
+  if (entered_) detail::cancel_tree::leave(*strand_, *this);
+  while (unobserved_ != nullptr) detail::cancel_tree::remove_unobserved(*unobserved_);
+  detail::cancel_tree::delete_entries(*this);
   if (kind_ == detail::region_kind::scope) loop_->own_door().scopes.add(-1);
 }
 
@@ -125,7 +125,7 @@ detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
   }
   const bool dying = detail::current != nullptr && detail::current->destroying;
   if ((reason_ && how != launch::background) || dying) {
-    f->result().set_cancelled(reason_ ? reason_ : detail::region::unwinding(*detail::current));
+    f->result().set_cancelled(reason_ ? reason_ : detail::cancel_tree::unwinding(*detail::current));
     f->drop_operation();
     f->ended = true;
     f->settled = 1;
@@ -143,7 +143,7 @@ detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
   } else {
     f->starting = how == launch::starting;
     f->hidden = how == launch::hidden;
-    detail::region::add_child(*this, *f);
+    detail::cancel_tree::add_child(*this, *f);
   }
   f->retain();  // the scope's reference
   f->retain();  // the caller's reference
@@ -159,7 +159,8 @@ detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
 void scope::cancel(cancel_reason reason) {
   require_home("cancel");
   if (reason_) return;
-  detail::region::cancel(*this, detail::region::signed_by(*this, std::move(reason)), false);
+  detail::cancel_tree::cancel(*this, detail::cancel_tree::signed_by(*this, std::move(reason)),
+                              false);
 }
 
 namespace {
@@ -167,7 +168,7 @@ namespace {
 // A child that joined its own scope would wait for itself.
 void refuse_own_child(const scope& s, const char* what) {
   if (detail::current == nullptr) detail::raise_no_current_fiber(what);
-  if (detail::region::runs_in_child_of(s))
+  if (detail::cancel_tree::runs_in_child_of(s))
     detail::raise(errc::would_deadlock,
                   std::string(what) + " of scope " + detail::quoted(s.name()) +
                       " called from one of its own children, which would wait for itself");
@@ -200,7 +201,7 @@ bool join_wait::try_now() noexcept {
 }
 
 void join_wait::arm() noexcept {
-  if (use_ == use::end && scope_->size() == 0) region::stop_streams(*scope_);
+  if (use_ == use::end && scope_->size() == 0) cancel_tree::stop_streams(*scope_);
   join_wait*& first = scope_->joiners_;
   if (first == nullptr) {
     first = previous_ = next_ = this;
@@ -240,8 +241,8 @@ void join_wait::describe(dump_line& line) const {
 void join_wait::take() {
   if (!is_home()) scope_->require_home("wait");
   if (use_ != use::join || scope_->failure_ == failure::cancel_siblings) return;
-  region::collect_unobserved(*scope_);
-  const std::exception_ptr error = region::raised_error(*scope_);
+  cancel_tree::collect_unobserved(*scope_);
+  const std::exception_ptr error = cancel_tree::raised_error(*scope_);
   if (error == nullptr) return;
   const auto gone = std::exchange(scope_->failures_->raised, {});
   std::rethrow_exception(error);
@@ -249,20 +250,20 @@ void join_wait::take() {
 
 // ------------------------------------------------------------------ children
 
-reason_ref region::signed_by(const scope& s, cancel_reason why) {
+reason_ref cancel_tree::signed_by(const scope& s, cancel_reason why) {
   why.source = s.id_;
   why.scope_name = s.name_.view();
   why.when = s.loop_->now();
   return make_reason(std::move(why));
 }
 
-bool region::runs_in_child_of(const scope& s) noexcept {
+bool cancel_tree::runs_in_child_of(const scope& s) noexcept {
   for (const context* c = current->top; c != nullptr; c = c->parent_)
     if (c->kind_ == region_kind::fiber && c->parent_ == &s) return true;
   return false;
 }
 
-void region::add_child(scope& s, fiber& f) noexcept {
+void cancel_tree::add_child(scope& s, fiber& f) noexcept {
   f.previous = s.last_;
   (s.last_ == nullptr ? s.first_ : s.last_->following) = &f;
   s.last_ = &f;
@@ -270,7 +271,7 @@ void region::add_child(scope& s, fiber& f) noexcept {
   if (f.hidden) ++s.hidden_;
 }
 
-void region::remove_child(scope& s, fiber& f) noexcept {
+void cancel_tree::remove_child(scope& s, fiber& f) noexcept {
   (f.previous == nullptr ? s.first_ : f.previous->following) = f.following;
   (f.following == nullptr ? s.last_ : f.following->previous) = f.previous;
   f.previous = f.following = nullptr;
@@ -278,7 +279,7 @@ void region::remove_child(scope& s, fiber& f) noexcept {
   if (f.hidden) --s.hidden_;
 }
 
-void region::drained(scope& s) noexcept {
+void cancel_tree::drained(scope& s) noexcept {
   if (s.watch_.armed()) s.loop_->cancel_deadline(s.watch_);
   while (join_wait* w = s.joiners_) {  // one by one: completing one may withdraw another
     w->unlink();
@@ -289,7 +290,7 @@ void region::drained(scope& s) noexcept {
 }
 
 // Only stream children are left: the body and the children they worked for have ended.
-void region::stop_streams(scope& s) noexcept {
+void cancel_tree::stop_streams(scope& s) noexcept {
   if (s.kind_ != region_kind::scope || s.cancel_requested()) return;
   cancel_reason why(cancel_kind::scope_ended);
   why.source = s.id_;
@@ -299,7 +300,7 @@ void region::stop_streams(scope& s) noexcept {
     if (f->hidden && mark(*f, reason, false)) spread(*f, false);
 }
 
-void region::only_streams_left(scope& s) noexcept {
+void cancel_tree::only_streams_left(scope& s) noexcept {
   bool ends = false;
   std::size_t waiting = 0;
   for (join_wait* w = s.joiners_; w != nullptr && (waiting == 0 || w != s.joiners_); w = w->next_)
@@ -324,7 +325,7 @@ void overdue_watch::expired() noexcept {
     of->loop_->emit("cancel_overdue", name_of(*f), of->live_, of->id_);
 }
 
-void region::child_ended(scope& s, fiber& f) {
+void cancel_tree::child_ended(scope& s, fiber& f) {
   if (f.result().is_error() && !f.starting && s.kind_ == region_kind::scope) {
     if (s.guided_) {
       static_cast<guided_scope&>(s).child_failed(f);
@@ -370,7 +371,7 @@ void region::child_ended(scope& s, fiber& f) {
   f.release();
 }
 
-void region::remove_unobserved(fiber& f) noexcept {
+void cancel_tree::remove_unobserved(fiber& f) noexcept {
   scope& s = scope_of(f);
   f.unobserved = false;
   (f.previous == nullptr ? s.unobserved_ : f.previous->following) = f.following;
@@ -379,7 +380,7 @@ void region::remove_unobserved(fiber& f) noexcept {
   f.release();
 }
 
-void region::keep_error(scope& s, const std::exception_ptr& given, std::string_view who) {
+void cancel_tree::keep_error(scope& s, const std::exception_ptr& given, std::string_view who) {
   const bool too_late = s.parent_ != nullptr && s.parent_->reason_ && !s.parent_->lenient_;
   const std::exception_ptr error = too_late ? given : cause_of(s, given, who);
   failures& f = problems(s);
@@ -392,21 +393,21 @@ void region::keep_error(scope& s, const std::exception_ptr& given, std::string_v
   }
 }
 
-cancel_reason region::blame(const std::exception_ptr& error, std::string_view who) {
+cancel_reason cancel_tree::blame(const std::exception_ptr& error, std::string_view who) {
   cancel_reason why(cancel_kind::sibling_failed, quoted(who) + " failed");
   why.cause = error;
   return why;
 }
 
 // A child or the body failed.
-void region::fail(scope& s, const std::exception_ptr& error, std::string_view who) {
+void cancel_tree::fail(scope& s, const std::exception_ptr& error, std::string_view who) {
   keep_error(s, error, who);
   if (s.failure_ != failure::cancel_siblings || s.reason_) return;
   const failures& f = problems(s);
   s.cancel(blame(f.raised.empty() ? error : f.raised.back(), who));
 }
 
-void region::collect_unobserved(scope& s) {
+void cancel_tree::collect_unobserved(scope& s) {
   // The list is newest first; errors are raised in the order in which they occurred.
   std::vector<std::exception_ptr> found;
   while (fiber* f = s.unobserved_) {
@@ -427,19 +428,19 @@ void region::collect_unobserved(scope& s) {
   }
 }
 
-std::exception_ptr region::raised_error(scope& s) {
+std::exception_ptr cancel_tree::raised_error(scope& s) {
   if (s.failures_ == nullptr || s.failures_->raised.empty()) return nullptr;
   if (s.errors_ == errors::first) return s.failures_->raised.front();
   return std::make_exception_ptr(error_group(s.failures_->raised));
 }
 
-void region::unlink_entry(context& c, entry& e) noexcept {
+void cancel_tree::unlink_entry(context& c, entry& e) noexcept {
   (e.above == nullptr ? c.entries_ : e.above->below) = e.below;
   if (e.below != nullptr) e.below->above = e.above;
   e.above = e.below = nullptr;
 }
 
-void region::delete_entries(context& c) noexcept {
+void cancel_tree::delete_entries(context& c) noexcept {
   while (entry* rest = c.entries_) {
     // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete): unlinked before it is deleted
     unlink_entry(c, *rest);
@@ -450,24 +451,24 @@ void region::delete_entries(context& c) noexcept {
 // ------------------------------------------------------------------ the end of a scope
 
 bool has_loose_ends(const scope& s) noexcept {
-  return s.size() > 0 || region::first_child(s) != nullptr ||
-         region::entries(const_cast<scope&>(s)) != nullptr;
+  return s.size() > 0 || cancel_tree::first_child(s) != nullptr ||
+         cancel_tree::entries(const_cast<scope&>(s)) != nullptr;
 }
 
 void body_ended(scope& s, outcome_base& out) {
-  region::note_body_end(s);
-  if (out.is_error()) region::fail(s, out.error(), "body");
+  cancel_tree::note_body_end(s);
+  if (out.is_error()) cancel_tree::fail(s, out.error(), "body");
 }
 
-task<> region::end(scope& s, outcome_base& out) {
+task<> cancel_tree::end(scope& s, outcome_base& out) {
   // A service may spawn between the end of the last child and this strand's turn.
   while (s.live_ > 0) co_await quiet_wait_op<join_wait>({&s, join_wait::use::end});
   s.closed_ = true;
-  if (region::entries(s) == nullptr) co_return;
+  if (cancel_tree::entries(s) == nullptr) co_return;
   // Defers see the error of the scope, whatever its origin, or else how the body ended.
-  region::collect_unobserved(s);
+  cancel_tree::collect_unobserved(s);
   outcome<void> shown;
-  if (const std::exception_ptr error = region::raised_error(s)) {
+  if (const std::exception_ptr error = cancel_tree::raised_error(s)) {
     shown.set_error(error);
   } else if (s.reason_ && !out.is_value()) {
     shown.set_cancelled(s.reason_);
@@ -476,7 +477,7 @@ task<> region::end(scope& s, outcome_base& out) {
   }
   std::vector<std::exception_ptr> errors;
   co_await quietly(pop_entries(s, shown, errors));
-  if (!errors.empty()) region::problems(s).cleanup = std::move(errors);
+  if (!errors.empty()) cancel_tree::problems(s).cleanup = std::move(errors);
 }
 
 namespace {
@@ -495,11 +496,11 @@ std::exception_ptr first_or_group(const std::vector<std::exception_ptr>& errors,
 
 }  // namespace
 
-verdict region::judge(scope& s, outcome_base& out) {
+verdict cancel_tree::judge(scope& s, outcome_base& out) {
   s.closed_ = true;
-  region::collect_unobserved(s);
-  region::leave(*s.strand_, s);
-  std::exception_ptr error = region::raised_error(s);
+  cancel_tree::collect_unobserved(s);
+  cancel_tree::leave(*s.strand_, s);
+  std::exception_ptr error = cancel_tree::raised_error(s);
   if (s.failures_ != nullptr) copy_notes(*s.failures_, out);
   if (error != nullptr) return {verdict::action::fail, std::move(error)};
   const bool caller_cancelled = s.parent_->reason_ && !s.parent_->lenient_;
@@ -513,8 +514,8 @@ verdict region::judge(scope& s, outcome_base& out) {
   return {};
 }
 
-task<> end_scope(scope& s, outcome_base& out) { return region::end(s, out); }
-verdict judge_scope(scope& s, outcome_base& out) { return region::judge(s, out); }
+task<> end_scope(scope& s, outcome_base& out) { return cancel_tree::end(s, out); }
+verdict judge_scope(scope& s, outcome_base& out) { return cancel_tree::judge(s, out); }
 
 }  // namespace detail
 }  // namespace weir

@@ -5,7 +5,7 @@
 
 #include <weir/detail/dump_line.hpp>
 
-#include "core/region.hpp"
+#include "core/cancel_tree.hpp"
 
 namespace weir::detail {
 
@@ -14,7 +14,7 @@ cancel_result start_wait::withdraw() noexcept {
   auto& child = static_cast<fiber&>(core());
   const strand& s = *waiting_strand();
   cancel_reason why(cancel_kind::user, "the caller of start was cancelled");
-  if (const cancel_reason* reason = region::reason(*s.top).get()) why = *reason;
+  if (const cancel_reason* reason = cancel_tree::reason(*s.top).get()) why = *reason;
   cancel_fiber(child, std::move(why));
   return cancel_result::later;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <weir/detail/wait_list.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/fatal.hpp"
-#include "core/region.hpp"
 #include "scope/home.hpp"
 
 namespace weir::detail {
@@ -11,7 +11,7 @@ void wait_list::destroyed_too_early(const object_name& whose) const {
   std::string text = text_of(whose);
   text.append(" destroyed while fibers wait for it:");
   for (const linked_wait* w = first_; w != nullptr; w = w->next_) {
-    const fiber* f = region::fiber_of(*w->waiting_strand()->top);
+    const fiber* f = cancel_tree::fiber_of(*w->waiting_strand()->top);
     text.append(" '").append(f == nullptr || f->name == nullptr ? "unnamed" : f->name).append("'");
   }
   fatal(text);

@@ -4,9 +4,9 @@
 
 #include <weir/future.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/dump_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir::detail {
 
@@ -34,7 +34,7 @@ void print_why(std::ostream& out, future_core* core) {
   const auto* f = dynamic_cast<const fiber*>(core);
   const reason_ref none;
   const reason_ref& reason = core->result().is_cancelled() ? core->result().reason_reference()
-                             : f != nullptr                ? region::reason(*f)
+                             : f != nullptr                ? cancel_tree::reason(*f)
                                                            : none;
   std::string name = f == nullptr || f->name == nullptr ? "" : " '" + std::string(f->name) + "'";
   if (!reason) {

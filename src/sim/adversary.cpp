@@ -26,7 +26,7 @@ adversary::adversary(sim::strategy strategy, std::uint64_t seed)
       mode_(mode::seeded),
       choices_(seed),
       numbers_(~seed) {
-  if (strategy_.kind == sim::strategy::sort::pct) place_drops();
+  if (strategy_.what == sim::strategy::kind::pct) place_drops();
 }
 
 adversary::adversary(sim::strategy strategy, std::uint64_t seed, std::vector<preemption> plan)
@@ -42,7 +42,7 @@ adversary::adversary(const sim::trace& repeated)
     : adversary(repeated.strategy(), repeated.seed(), std::vector<preemption>()) {
   mode_ = repeated.has_choices() ? mode::repeated : mode::seeded;
   repeated_ = repeated.choices();
-  if (mode_ == mode::seeded && strategy_.kind == sim::strategy::sort::pct) place_drops();
+  if (mode_ == mode::seeded && strategy_.what == sim::strategy::kind::pct) place_drops();
 }
 
 adversary adversary::otherwise(sim::strategy how, std::uint64_t choices, sim::strategy strategy,
@@ -71,26 +71,26 @@ void adversary::place_drops() {
 }
 
 void adversary::enrol(const ready_item& item) noexcept {
-  if (strategy_.kind != sim::strategy::sort::pct || mode_ != mode::seeded || item.rank() != 0)
+  if (strategy_.what != sim::strategy::kind::pct || mode_ != mode::seeded || item.rank() != 0)
     return;
   item.rank() = static_cast<std::uint16_t>(static_cast<std::uint64_t>(strategy_.depth) + 1 +
                                            choices_.below(ranks - 1));
 }
 
 void adversary::demote(ready_list& ready) noexcept {
-  if (strategy_.kind == sim::strategy::sort::pct && mode_ == mode::seeded)
+  if (strategy_.what == sim::strategy::kind::pct && mode_ == mode::seeded)
     ready.set_rank(ready.best(), 1);
 }
 
 std::size_t adversary::choose(std::size_t options) {
   if (options < 2 || frozen_) return 0;
-  const bool drawn = mode_ == mode::seeded && strategy_.kind != sim::strategy::sort::fifo;
+  const bool drawn = mode_ == mode::seeded && strategy_.what != sim::strategy::kind::fifo;
   return static_cast<std::size_t>(
       decided(static_cast<std::uint32_t>(options), drawn ? choices_.below(options) : 0));
 }
 
 std::size_t adversary::choose(ready_list& ready) {
-  if (strategy_.kind != sim::strategy::sort::pct || mode_ != mode::seeded || frozen_ ||
+  if (strategy_.what != sim::strategy::kind::pct || mode_ != mode::seeded || frozen_ ||
       ready.size() < 2)
     return ready.index_of(choose(ready.size()));
   ++asked_;

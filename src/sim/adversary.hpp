@@ -39,7 +39,7 @@ class adversary final : public chooser {
                              std::uint64_t seed);
 
   /// True if every await may be preempted.
-  bool preempts() const noexcept { return strategy_.kind != sim::strategy::sort::fifo; }
+  bool preempts() const noexcept { return strategy_.what != sim::strategy::kind::fifo; }
 
   std::size_t choose(std::size_t options) override;
   /// The index of the item to run next. REQUIRES: not empty.

@@ -82,7 +82,7 @@ explorer::explorer(const sim::explore_options& options, program& what)
   require_positive(options.jobs, "jobs");
   require_positive(options.check_every, "check_every");
   check_strategy(options.strategy, "sim::explore", true);
-  if (options.strategy.kind == sim::strategy::sort::dfs && options.jobs > 1)
+  if (options.strategy.what == sim::strategy::kind::dfs && options.jobs > 1)
     raise(errc::invalid_argument,
           "sim::explore: dfs makes each run from the one before, in one process; leave jobs at 1");
   if (const auto seed = environment_number("WEIR_SIM_SEED")) options_.seed = *seed;
@@ -92,7 +92,7 @@ explorer::explorer(const sim::explore_options& options, program& what)
 
 sim::report explorer::run() {
   require_no_loop();
-  if (options_.strategy.kind == sim::strategy::sort::dfs) {
+  if (options_.strategy.what == sim::strategy::kind::dfs) {
     try_plans();
   } else if (options_.jobs > 1) {
     try_jobs();
@@ -197,7 +197,7 @@ void explorer::try_jobs() {
 void explorer::failed(run_result r, std::int64_t run) {
   report_.ok_ = false;
   report_.failures_ = 1;
-  const sim::options how = single(options_.strategy.kind == sim::strategy::sort::dfs
+  const sim::options how = single(options_.strategy.what == sim::strategy::kind::dfs
                                       ? options_.seed
                                       : options_.seed + static_cast<std::uint64_t>(run));
   if (r.kind != "nondeterminism") {

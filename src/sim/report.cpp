@@ -37,7 +37,7 @@ void print_replay(std::ostream& out, const sim::trace& trace, bool livelock) {
     out << "  weir::sim::replay(weir::sim::trace::parse(\""
         << (text.size() <= longest_trace_shown ? text : std::string("<the trace>"))
         << "\"), program)\n";
-  if (trace.strategy().kind == sim::strategy::sort::dfs) return;
+  if (trace.strategy().what == sim::strategy::kind::dfs) return;
   if (!livelock)  // a seed alone carries no step limit
     out << "  weir::sim::replay(" << trace.seed() << ", weir::sim::" << to_string(trace.strategy())
         << ", program)\n";

@@ -6,10 +6,10 @@
 #include <weir/detail/dump_line.hpp>
 #include <weir/detail/wait.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/deadlock.hpp"
 #include "core/dump_tree.hpp"
 #include "core/fatal.hpp"
-#include "core/region.hpp"
 
 namespace weir::detail {
 
@@ -58,7 +58,7 @@ wall_time simulation::wall_now() {
 
 void simulation::shift_wall_clock(duration d) noexcept {
   wall_shift_ += d;
-  tell_watches();
+  notify_watches();
 }
 
 // ------------------------------------------------------------------ loops

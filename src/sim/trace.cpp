@@ -108,14 +108,14 @@ void read_choice(reader& in, std::vector<trace::choice>& out) {
 }  // namespace
 
 std::string to_string(const strategy& s) {
-  switch (s.kind) {
-    case strategy::sort::fifo:
+  switch (s.what) {
+    case strategy::kind::fifo:
       return "fifo";
-    case strategy::sort::random:
+    case strategy::kind::random:
       return "random";
-    case strategy::sort::pct:
+    case strategy::kind::pct:
       return "pct(" + std::to_string(s.depth) + ")";
-    case strategy::sort::dfs:
+    case strategy::kind::dfs:
       return "dfs(" + std::to_string(s.depth) + ")";
   }
   return "unknown";

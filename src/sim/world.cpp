@@ -26,12 +26,12 @@ std::optional<std::uint64_t> environment_number(const char* name) {
 }
 
 void check_strategy(const sim::strategy& s, const char* what, bool explore) {
-  using sort = sim::strategy::sort;
+  using kind = sim::strategy::kind;
   const std::string where = std::string(what) + ": ";
-  if (s.kind == sort::pct && (s.depth < 1 || s.depth > 1000))
+  if (s.what == kind::pct && (s.depth < 1 || s.depth > 1000))
     raise(errc::invalid_argument,
           where + "pct(" + std::to_string(s.depth) + "): the depth is 1 to 1000");
-  if (s.kind != sort::dfs) return;
+  if (s.what != kind::dfs) return;
   if (s.depth < 0)
     raise(errc::invalid_argument,
           where + "dfs(" + std::to_string(s.depth) + "): the number of preemptions is 0 or more");

@@ -16,10 +16,10 @@ namespace weir::detail {
 
 /// The type-independent part of a call. Also the message that carries the result to the caller's
 /// loop; in a simulation, the step that makes the call.
-struct blocking_parts final : message {
+struct blocking_extra final : message {
   enum class phase : std::uint8_t { idle, queued, running, finished, abandoned };
 
-  blocking_parts(blocking_job& j, bool abandonable) noexcept
+  blocking_extra(blocking_job& j, bool abandonable) noexcept
       : job(&j), may_be_abandoned(abandonable) {}
   void deliver(loop&) noexcept override;
   void refuse() noexcept override;
@@ -28,8 +28,8 @@ struct blocking_parts final : message {
   door_ref home;
 
   // Guarded by the pool's mutex.
-  blocking_parts* before = nullptr;
-  blocking_parts* after = nullptr;
+  blocking_extra* before = nullptr;
+  blocking_extra* after = nullptr;
   phase state = phase::idle;
 
   const bool may_be_abandoned;
@@ -41,13 +41,13 @@ struct blocking_parts final : message {
 
 namespace {
 
-using phase = blocking_parts::phase;
+using phase = blocking_extra::phase;
 
 constexpr std::size_t threads_max = 64;
 constexpr auto idle_limit = std::chrono::seconds(5);
 
 /// Sends a result to the caller's loop, with the thread's reference.
-void send_home(blocking_parts& done) noexcept {
+void send_home(blocking_extra& done) noexcept {
   const door_ref home = done.home;  // may outlive the job from now on
   home->post(done);
 }
@@ -67,35 +67,35 @@ class blocking_pool {
   }
 
   /// Null, or the error if no thread can take it.
-  std::exception_ptr submit(blocking_parts& call) noexcept;
+  std::exception_ptr submit(blocking_extra& call) noexcept;
 
   enum class removed : std::uint8_t { from_queue, abandoned, no };
-  removed remove(blocking_parts& call) noexcept;
+  removed remove(blocking_extra& call) noexcept;
 
   /// Its position in the queue, from 1; 0 if it has begun.
-  std::uint64_t place_of(const blocking_parts& call) noexcept;
+  std::uint64_t place_of(const blocking_extra& call) noexcept;
 
  private:
-  void append(blocking_parts& call) noexcept;
-  void unlink(blocking_parts& call) noexcept;
+  void append(blocking_extra& call) noexcept;
+  void unlink(blocking_extra& call) noexcept;
   /// Ensures that a thread checks the queue. Returns the error if none can.
   std::exception_ptr provide_thread() noexcept;
   void start_thread();
   void work() noexcept;
   bool wait_for_call(std::unique_lock<std::mutex>& lock);
-  bool finish(blocking_parts& call, std::unique_lock<std::mutex>& lock) noexcept;
+  bool finish(blocking_extra& call, std::unique_lock<std::mutex>& lock) noexcept;
   void fail_all(const std::exception_ptr& why, std::unique_lock<std::mutex>& lock) noexcept;
 
   std::mutex mutex_;
   std::condition_variable more_;
-  blocking_parts* first_ = nullptr;
-  blocking_parts* last_ = nullptr;
+  blocking_extra* first_ = nullptr;
+  blocking_extra* last_ = nullptr;
   std::size_t queued_ = 0;
   std::size_t threads_ = 0;
   std::size_t idle_ = 0;  // of threads_
 };
 
-void blocking_pool::append(blocking_parts& call) noexcept {
+void blocking_pool::append(blocking_extra& call) noexcept {
   call.state = phase::queued;
   call.before = last_;
   call.after = nullptr;
@@ -104,7 +104,7 @@ void blocking_pool::append(blocking_parts& call) noexcept {
   ++queued_;
 }
 
-void blocking_pool::unlink(blocking_parts& call) noexcept {
+void blocking_pool::unlink(blocking_extra& call) noexcept {
   (call.before == nullptr ? first_ : call.before->after) = call.after;
   (call.after == nullptr ? last_ : call.after->before) = call.before;
   --queued_;
@@ -130,7 +130,7 @@ void blocking_pool::start_thread() {
   std::thread([this] { work(); }).detach();
 }
 
-std::exception_ptr blocking_pool::submit(blocking_parts& call) noexcept {
+std::exception_ptr blocking_pool::submit(blocking_extra& call) noexcept {
   const std::lock_guard lock(mutex_);
   append(call);
   std::exception_ptr failed = provide_thread();
@@ -143,7 +143,7 @@ std::exception_ptr blocking_pool::submit(blocking_parts& call) noexcept {
   return failed;
 }
 
-blocking_pool::removed blocking_pool::remove(blocking_parts& call) noexcept {
+blocking_pool::removed blocking_pool::remove(blocking_extra& call) noexcept {
   std::unique_lock lock(mutex_);
   if (call.state == phase::queued) {
     unlink(call);
@@ -164,7 +164,7 @@ blocking_pool::removed blocking_pool::remove(blocking_parts& call) noexcept {
 // No thread is left, and none can be started.
 void blocking_pool::fail_all(const std::exception_ptr& why,
                              std::unique_lock<std::mutex>& lock) noexcept {
-  while (blocking_parts* call = first_) {
+  while (blocking_extra* call = first_) {
     unlink(*call);
     call->state = phase::finished;
     call->job->result().set_error(why);
@@ -174,11 +174,11 @@ void blocking_pool::fail_all(const std::exception_ptr& why,
   }
 }
 
-std::uint64_t blocking_pool::place_of(const blocking_parts& call) noexcept {
+std::uint64_t blocking_pool::place_of(const blocking_extra& call) noexcept {
   const std::lock_guard lock(mutex_);
   if (call.state != phase::queued) return 0;
   std::uint64_t place = 1;
-  for (const blocking_parts* c = call.before; c != nullptr; c = c->before) ++place;
+  for (const blocking_extra* c = call.before; c != nullptr; c = c->before) ++place;
   return place;
 }
 
@@ -193,7 +193,7 @@ bool blocking_pool::wait_for_call(std::unique_lock<std::mutex>& lock) {
 }
 
 // False if another thread has taken this one's place.
-bool blocking_pool::finish(blocking_parts& call, std::unique_lock<std::mutex>& lock) noexcept {
+bool blocking_pool::finish(blocking_extra& call, std::unique_lock<std::mutex>& lock) noexcept {
   if (call.state == phase::abandoned) {
     lock.unlock();
     call.job->release();
@@ -212,7 +212,7 @@ bool blocking_pool::finish(blocking_parts& call, std::unique_lock<std::mutex>& l
 void blocking_pool::work() noexcept {
   std::unique_lock lock(mutex_);
   while (wait_for_call(lock)) {
-    blocking_parts& call = *first_;
+    blocking_extra& call = *first_;
     unlink(call);
     call.state = phase::running;
     lock.unlock();
@@ -228,15 +228,15 @@ void blocking_pool::work() noexcept {
 // ------------------------------------------------------------------ the call
 
 blocking_job::blocking_job(bool may_be_abandoned) noexcept {
-  static_assert(sizeof(blocking_parts) <= parts_size);
-  static_assert(alignof(blocking_parts) <= alignof(std::max_align_t));
-  new (static_cast<void*>(parts_)) blocking_parts(*this, may_be_abandoned);
+  static_assert(sizeof(blocking_extra) <= extra_size);
+  static_assert(alignof(blocking_extra) <= alignof(std::max_align_t));
+  new (static_cast<void*>(extra_)) blocking_extra(*this, may_be_abandoned);
 }
 
-blocking_job::~blocking_job() { std::destroy_at(&parts()); }
+blocking_job::~blocking_job() { std::destroy_at(&extra()); }
 
-blocking_parts& blocking_job::parts() noexcept {
-  return *std::launder(reinterpret_cast<blocking_parts*>(parts_));
+blocking_extra& blocking_job::extra() noexcept {
+  return *std::launder(reinterpret_cast<blocking_extra*>(extra_));
 }
 
 void blocking_job::run() noexcept {
@@ -248,7 +248,7 @@ void blocking_job::run() noexcept {
   drop_function();
 }
 
-void blocking_parts::deliver(loop&) noexcept {
+void blocking_extra::deliver(loop&) noexcept {
   under_way = false;
   const blocking_ref held(job);
   blocking_wait_base* const w = std::exchange(waiter, nullptr);
@@ -257,7 +257,7 @@ void blocking_parts::deliver(loop&) noexcept {
   w->arrived();
 }
 
-void blocking_parts::refuse() noexcept {
+void blocking_extra::refuse() noexcept {
   under_way = false;
   job->release();
 }
@@ -271,21 +271,21 @@ void blocking_wait_base::fail_now(std::exception_ptr error) noexcept {
 }
 
 void blocking_wait_base::stop_waiting() noexcept {
-  job_->parts().waiter = nullptr;
+  job_->extra().waiter = nullptr;
   due_.settle();
 }
 
 void blocking_wait_base::arm() noexcept {
   loop& here = *loop::here();
-  blocking_parts& parts = job_->parts();
-  parts.waiter = this;
+  blocking_extra& extra = job_->extra();
+  extra.waiter = this;
   due_.expect();
-  if (parts.home == nullptr) parts.home = here.shared_door();
+  if (extra.home == nullptr) extra.home = here.shared_door();
   if (here.env().simulated()) {
-    if (std::exchange(parts.under_way, true)) return;  // restarted before its message arrived
+    if (std::exchange(extra.under_way, true)) return;  // restarted before its message arrived
     job_->retain();
-    here.own_door().post(parts);
-  } else if (std::exception_ptr failed = blocking_pool::instance().submit(parts)) {
+    here.own_door().post(extra);
+  } else if (std::exception_ptr failed = blocking_pool::instance().submit(extra)) {
     fail_now(std::move(failed));
   }
 }
@@ -297,9 +297,9 @@ void blocking_wait_base::arrived() noexcept {
 
 cancel_result blocking_wait_base::withdraw() noexcept {
   using removed = blocking_pool::removed;
-  blocking_parts& parts = job_->parts();
+  blocking_extra& extra = job_->extra();
   removed how = removed::from_queue;
-  if (!parts.home->simulated()) how = blocking_pool::instance().remove(parts);
+  if (!extra.home->simulated()) how = blocking_pool::instance().remove(extra);
   if (how == removed::no) return cancel_result::no;
   stop_waiting();
   if (how == removed::from_queue) return cancel_result::done;
@@ -313,12 +313,12 @@ blocking_wait_base::~blocking_wait_base() {
 }
 
 void blocking_wait_base::describe(dump_line& line) const {
-  blocking_parts& parts = job_->parts();
-  if (parts.home == nullptr) {
+  blocking_extra& extra = job_->extra();
+  if (extra.home == nullptr) {
     line.add("blocking");  // not started
-  } else if (parts.home->simulated()) {
+  } else if (extra.home->simulated()) {
     line.add("blocking, queued");
-  } else if (const std::uint64_t place = blocking_pool::instance().place_of(parts)) {
+  } else if (const std::uint64_t place = blocking_pool::instance().place_of(extra)) {
     line.add("blocking, queued as number ").add(place);
   } else {
     line.add("blocking, running");

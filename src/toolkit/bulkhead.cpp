@@ -22,12 +22,12 @@ std::shared_ptr<counting_governor> own_governor(std::int64_t limit, const char* 
   return std::make_shared<owned_governor>(limit, governor_options{.name = policy});
 }
 
-void tell_refused(const std::exception_ptr& error, std::string_view governor, const char* policy) {
+void emit_refused(const std::exception_ptr& error, std::string_view governor, const char* policy) {
   try {
     std::rethrow_exception(error);
   } catch (const weir::error& e) {
     if (e.code() == errc::governor_full || e.code() == errc::governor_closed)
-      tell("rejected", governor.empty() ? std::string_view(policy) : governor);
+      emit_policy_event("rejected", governor.empty() ? std::string_view(policy) : governor);
   } catch (...) {
     return;  // the operation failed; it was not refused
   }

@@ -28,7 +28,7 @@ duration draw_latency(const chaos_options& options) {
 
 bool draw_fault(const chaos_options& options, outcome_base& out) {
   if (this_context().cancel_requested() || !happens(options.fault_rate)) return false;
-  tell("fault", "chaos");
+  emit_policy_event("fault", "chaos");
   out.set_error(std::make_exception_ptr(chaos_error()));
   return true;
 }

@@ -200,8 +200,8 @@ const char* breaker_core::reset() {
 
 namespace {
 
-void tell_of(const breaker_core& core, const char* event) {
-  if (event != nullptr) tell(event, core.object());
+void emit_change(const breaker_core& core, const char* event) {
+  if (event != nullptr) emit_policy_event(event, core.object());
 }
 
 std::exception_ptr rejection(const breaker_core& core, duration left) {
@@ -222,9 +222,9 @@ bool breaker_call::admitted(outcome_base& out) {
   core_.require_here();
   started_ = loop::here()->now();
   const breaker_core::admission a = core_.admit(started_);
-  tell_of(core_, a.event);
+  emit_change(core_, a.event);
   if (a.rejected_for) {
-    tell("rejected", core_.object());
+    emit_policy_event("rejected", core_.object());
     out.set_error(rejection(core_, *a.rejected_for));
     return false;
   }
@@ -237,7 +237,7 @@ void breaker_call::ended(const outcome_base& out) {
   if (out.is_cancelled()) return;  // the destructor calls forget()
   open_ = false;
   const time_point now = loop::here()->now();
-  tell_of(core_, core_.ended(epoch_, out.is_error(), now - started_, now));
+  emit_change(core_, core_.ended(epoch_, out.is_error(), now - started_, now));
 }
 
 void breaker_call::forget() noexcept { core_.forget(epoch_); }
@@ -256,11 +256,11 @@ circuit_state circuit_breaker::state() const {
 }
 void circuit_breaker::isolate() {
   core_->require_here();
-  detail::tell_of(*core_, core_->isolate());
+  detail::emit_change(*core_, core_->isolate());
 }
 void circuit_breaker::reset() {
   core_->require_here();
-  detail::tell_of(*core_, core_->reset());
+  detail::emit_change(*core_, core_->reset());
 }
 std::string_view circuit_breaker::name() const noexcept { return core_->name(); }
 

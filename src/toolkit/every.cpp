@@ -6,8 +6,8 @@
 #include <weir/detail/dump_line.hpp>
 #include <weir/detail/policy_event.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir {
 
@@ -41,12 +41,12 @@ pending<tick_wait> ticker::next() {
 void ticker::skip_missed(time_point now) {
   const auto missed = (now - due_ - duration(1)) / interval_ + 1;
   due_ = saturating_add(due_, missed * interval_);
-  tell("every_skipped", "every", static_cast<std::uint64_t>(missed));
+  emit_policy_event("every_skipped", "every", static_cast<std::uint64_t>(missed));
 }
 
 verdict every_region::judge(outcome_base& out) {
   if (!out.is_error()) return judge_region(*this, out);
-  region::leave(*current, *this);
+  cancel_tree::leave(*current, *this);
   return {};
 }
 
@@ -144,8 +144,9 @@ void every_handle::stop_now() noexcept {
   if (f.ended || control_->stopped) return;
   control_->stopped = true;
   // If a cancellation came before stop(), wait() reports that.
-  const detail::reason_ref& own = detail::region::reason(f);
-  control_->parent_reason = own ? own : detail::region::reason(detail::region::scope_of(f));
+  const detail::reason_ref& own = detail::cancel_tree::reason(f);
+  control_->parent_reason =
+      own ? own : detail::cancel_tree::reason(detail::cancel_tree::scope_of(f));
   if (control_->sleeping != nullptr) control_->sleeping->wake();
 }
 
@@ -153,7 +154,7 @@ detail::pending<detail::every_wait> every_handle::wait() const {
   require_handle(job_);
   detail::require_fiber("wait");
   const context* job = static_cast<detail::fiber*>(job_.get());
-  for (const context* c = detail::current->top; c != nullptr; c = detail::region::parent(*c))
+  for (const context* c = detail::current->top; c != nullptr; c = detail::cancel_tree::parent(*c))
     if (c == job)
       detail::raise(errc::would_deadlock,
                     "wait of a periodic job called from the job itself, which would wait for "

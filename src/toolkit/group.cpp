@@ -6,8 +6,8 @@
 
 #include <weir/detail/dump_line.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir {
 
@@ -41,17 +41,18 @@ void group_region::child_failed(fiber& f) {
   const std::string_view who = f.name == nullptr ? name() : f.name;
   if (static_cast<std::int64_t>(collected.size()) < collect)
     collected.push_back(f.result().error());
-  const std::exception_ptr error = region::cause_of(*this, f.result().error(), who);
-  region::keep_error(*this, error, who);
+  const std::exception_ptr error = cancel_tree::cause_of(*this, f.result().error(), who);
+  cancel_tree::keep_error(*this, error, who);
   if (first != nullptr) return;
   first = error;
-  region::cancel_children(*this, region::signed_by(*this, region::blame(error, who)));
+  cancel_tree::cancel_children(*this,
+                               cancel_tree::signed_by(*this, cancel_tree::blame(error, who)));
 }
 
 void body_ended(group_region& g, outcome_base& out) {
   g.waiting = g.waiting || out.is_value();
   if (out.is_error() && g.first != nullptr) {
-    failures& kept = region::problems(g);
+    failures& kept = cancel_tree::problems(g);
     for (std::exception_ptr& unseen : kept.raised) {
       loop::here()->emit("suppressed", g.name(), 0, g.id(), unseen);
       kept.suppressed.push_back(std::move(unseen));
@@ -83,7 +84,7 @@ void group_wait::take() {
     raise(errc::already_waited,
           of_group("wait", group_->name()) + " was begun before; a group is waited for once");
   if (group_->first == nullptr) return;
-  const auto gone = std::exchange(region::problems(*group_).raised, {});
+  const auto gone = std::exchange(cancel_tree::problems(*group_).raised, {});
   std::rethrow_exception(group_->first);
 }
 
@@ -110,7 +111,7 @@ void group::start(detail::fiber* job, const spawn_options& options, std::source_
 detail::pending<detail::group_wait> group::wait() {
   region_->require_home("wait");
   detail::require_fiber("wait");
-  if (detail::region::runs_in_child_of(*region_))
+  if (detail::cancel_tree::runs_in_child_of(*region_))
     detail::raise(errc::would_deadlock,
                   detail::of_group("wait", name()) +
                       " called from one of its own jobs, which would wait for itself");

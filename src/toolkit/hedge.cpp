@@ -11,8 +11,8 @@
 #include <weir/detail/made_in_run.hpp>
 #include <weir/detail/policy_event.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 #include "toolkit/budget_core.hpp"
 #include "toolkit/option.hpp"
 
@@ -103,7 +103,7 @@ hedge_core::hedge_core(const hedge_rules& rules) : rules_(rules) {
 }
 
 void hedge_core::launch(task<> attempt) {
-  if (++started_ > 1) tell("hedge", "hedge", static_cast<std::uint64_t>(started_));
+  if (++started_ > 1) emit_policy_event("hedge", "hedge", static_cast<std::uint64_t>(started_));
   ++running_;
   due_ = failed_ = false;
   fiber* f =
@@ -119,7 +119,7 @@ bool hedge_core::wants_another() {
   if (decided_ || !(due_ || failed_) || !may_start_more()) return false;
   if (rules_.budget == nullptr || rules_.budget->grants(loop::here()->now())) return true;
   denied_ = true;
-  tell("budget_denied", "hedge", static_cast<std::uint64_t>(started_));
+  emit_policy_event("budget_denied", "hedge", static_cast<std::uint64_t>(started_));
   return false;
 }
 
@@ -131,7 +131,7 @@ bool hedge_core::value_came(time_point started) {
   --running_;
   if (rules_.samples != nullptr) rules_.samples->add(loop::here()->now() - started);
   if (decided_) {
-    tell("value_discarded", "hedge");
+    emit_policy_event("value_discarded", "hedge");
     return false;
   }
   decided_ = true;
@@ -146,7 +146,8 @@ bool hedge_core::failure_came(const outcome_base& failed, const outcome_base& be
   --running_;
   const outcome_base& lost = decided_ ? failed : before;
   if (!lost.pending())
-    tell("suppressed", "hedge", 0, lost.is_error() ? lost.error() : std::exception_ptr());
+    emit_policy_event("suppressed", "hedge", 0,
+                      lost.is_error() ? lost.error() : std::exception_ptr());
   if (decided_) return false;
   failed_ = true;
   if (parked_ != nullptr && parked_->try_now()) parked_->wake();
@@ -187,7 +188,7 @@ void hedge_wait::describe(dump_line& line) const {
 }
 
 void hedge_wait::blockers(blocker_list& list) const {
-  for (const fiber* f = region::first_child(core_->region_); f != nullptr; f = f->following)
+  for (const fiber* f = cancel_tree::first_child(core_->region_); f != nullptr; f = f->following)
     list.fibers.push_back(f);
 }
 

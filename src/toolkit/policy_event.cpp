@@ -5,21 +5,21 @@
 
 #include <weir/trace.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/counters.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir::detail {
 
 extern const char trace_key = 0;
 
-void tell(std::string_view event, std::string_view object, std::uint64_t number,
-          const std::exception_ptr& error) noexcept {
+void emit_policy_event(std::string_view event, std::string_view object, std::uint64_t number,
+                       const std::exception_ptr& error) noexcept {
   loop* here = loop::here();
   if (here == nullptr || here->dead()) return;
   if (current == nullptr) return here->emit(event, object, number, 0, error);
-  scope& around = region::scope_of(*current->top);
-  for (const binding* b = region::locals(around); b != nullptr; b = b->outer) {
+  scope& around = cancel_tree::scope_of(*current->top);
+  for (const binding* b = cancel_tree::locals(around); b != nullptr; b = b->outer) {
     if (b->key != &trace_key) continue;
     object = *static_cast<const std::string_view*>(b->value);
     break;
@@ -28,7 +28,7 @@ void tell(std::string_view event, std::string_view object, std::uint64_t number,
 }
 
 void suppress(outcome_base& out, std::exception_ptr original, std::string_view object) {
-  tell("suppressed", object, 0, original);
+  emit_policy_event("suppressed", object, 0, original);
   out.notes().suppressed.push_back(std::move(original));
 }
 

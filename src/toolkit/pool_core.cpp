@@ -6,9 +6,9 @@
 #include <weir/detail/dump_line.hpp>
 #include <weir/detail/made_in_run.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/counters.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 #include "toolkit/option.hpp"
 #include "toolkit/pool_worker.hpp"
 
@@ -28,7 +28,7 @@ std::size_t positive(std::int64_t value, const char* which, const std::string& p
 }
 
 /// Notifies the waiter of a job that it was accepted, was refused or has ended.
-void tell(const job_ref& job) noexcept {
+void notify(const job_ref& job) noexcept {
   if (job->home == nullptr) return;
   job->on_its_way = job;
   job->home->post(*job);
@@ -109,7 +109,7 @@ job_ref pool_core::make_running(job_list& from, pool_worker& worker) {
   job_ref job = from.front();
   running_.splice(running_.end(), from, from.begin());
   job->where = pool_job::place::running;
-  job->op->parts().there = worker.door_;
+  job->op->extra().there = worker.door_;
   return job;
 }
 
@@ -146,14 +146,14 @@ void pool_core::admit_waiting() noexcept {
     queue_.splice(queue_.end(), waiting_, waiting_.begin());
     job->where = pool_job::place::queued;
     wake_idle();
-    if (!job->for_result) tell(job);
+    if (!job->for_result) notify(job);
   }
 }
 
 void pool_core::refuse_waiting(job_list& refused) noexcept {
   for (const job_ref& job : waiting_) {
     job->where = pool_job::place::nowhere;
-    tell(job);
+    notify(job);
   }
   refused.splice(refused.end(), waiting_);
 }
@@ -220,9 +220,9 @@ void pool_core::ended(const job_ref& job) noexcept {
     op = std::move(job->op);
     if (first_error_ == nullptr) first_error_ = std::move(error);
     admit_waiting();
-    tell_drained();
+    notify_drained();
   }
-  if (job->for_result) tell(job);
+  if (job->for_result) notify(job);
   if (error != nullptr && !in_dead_world()) loop::here()->emit("suppressed", name_, 0, 0, error);
 }
 
@@ -276,9 +276,9 @@ void pool_core::dropped(const job_list& taken, const std::exception_ptr& error) 
   const std::lock_guard lock(mutex_);
   if (first_error_ == nullptr) first_error_ = error;
   for (const job_ref& job : taken)
-    if (job->for_result) tell(job);
+    if (job->for_result) notify(job);
   being_dropped_ -= taken.size();
-  tell_drained();
+  notify_drained();
 }
 
 void pool_core::cancel(cancel_reason reason) noexcept {
@@ -320,13 +320,13 @@ bool pool_core::drained(const door_ref& home, drain_wait* waiter) {
   if (is_drained()) return true;
   drain_home_ = home;
   drain_waiter_ = waiter;
-  drain_told_ = false;
+  drain_notified_ = false;
   return false;
 }
 
-void pool_core::tell_drained() noexcept {
-  if (drain_waiter_ == nullptr || drain_told_ || !is_drained()) return;
-  drain_told_ = true;
+void pool_core::notify_drained() noexcept {
+  if (drain_waiter_ == nullptr || drain_notified_ || !is_drained()) return;
+  drain_notified_ = true;
   drained_.on_its_way = shared_from_this();
   drain_home_->post(drained_);
 }
@@ -338,7 +338,7 @@ drain_wait* pool_core::take_drain() noexcept {
 
 bool pool_core::forget_drain() noexcept {
   const std::lock_guard lock(mutex_);
-  if (drain_told_) return false;
+  if (drain_notified_) return false;
   drain_waiter_ = nullptr;
   return true;
 }
@@ -414,7 +414,7 @@ bool pool_wait_base::enter(bool may_wait) {
 void pool_wait_base::prepare() {
   entry_->home = loop::here()->shared_door();
   entry_->waiter = this;
-  if (for_result_) inherit(job_->parts(), *this, limit_, pool_->clock());
+  if (for_result_) inherit(job_->extra(), *this, limit_, pool_->clock());
 }
 
 bool pool_wait_base::try_now() {
@@ -438,7 +438,7 @@ cancel_result pool_wait_base::withdraw() noexcept {
   if (!due_) return cancel_result::done;
   const context& top = *waiting_strand()->top;
   const cancel_result answer =
-      pool_->take_back(entry_, remote_reason(region::reason(top)), region::forced(top));
+      pool_->take_back(entry_, remote_reason(cancel_tree::reason(top)), cancel_tree::forced(top));
   if (answer == cancel_result::done) {
     due_.settle();
     entry_.reset();

@@ -135,7 +135,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   bool is_drained() const noexcept {
     return queue_.empty() && running_.empty() && being_dropped_ == 0;
   }
-  void tell_drained() noexcept;
+  void notify_drained() noexcept;
   bool may_end() const noexcept { return closed_ && queue_.empty(); }
   errc refusal() const noexcept { return lost_ ? errc::loop_gone : errc::pool_closed; }
 
@@ -156,7 +156,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   drain_message drained_;
   door_ref drain_home_;
   drain_wait* drain_waiter_ = nullptr;
-  bool drain_told_ = false;
+  bool drain_notified_ = false;
   bool closed_ = false;
   bool lost_ = false;  // all workers have crashed
   bool close_called_ = false;

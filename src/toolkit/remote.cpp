@@ -6,12 +6,12 @@
 #include <weir/detail/dump_line.hpp>
 #include <weir/detail/region_await.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 
 namespace weir::detail {
 
-remote_op::remote_op(caller how) : call_(how), parts_(std::make_unique<remote_parts>(*this)) {}
+remote_op::remote_op(caller how) : call_(how), extra_(std::make_unique<remote_extra>(*this)) {}
 remote_op::~remote_op() = default;
 
 // ------------------------------------------------------------------ messages
@@ -19,9 +19,9 @@ remote_op::~remote_op() = default;
 namespace {
 
 void begin(remote_op& op, loop& here) {
-  const std::source_location site = op.parts().site;
+  const std::source_location site = op.extra().site;
   auto* f = scope::make(run_remote(remote_run(remote_ref(&op))));
-  op.parts().runs_in = f;
+  op.extra().runs_in = f;
   const core_ref keep = core_ref::adopt(
       here.root_scope()->adopt(f, {.name = "remote"}, site, scope::launch::ordinary));
 }
@@ -30,32 +30,32 @@ void begin(remote_op& op, loop& here) {
 
 // A message holds a reference; that of `start` passes to the running side.
 void remote_message::deliver(loop& here) noexcept {
-  switch (kind) {
-    case sort::start:
+  switch (what) {
+    case kind::start:
       return begin(*of, here);
-    case sort::cancel: {
+    case kind::cancel: {
       const remote_ref held(of);
-      remote_parts& parts = of->parts();
-      parts.heard = heard_at(parts.why, here.now());
-      if (parts.running != nullptr) region::cancel(*parts.running, parts.heard, false);
+      remote_extra& extra = of->extra();
+      extra.heard = heard_at(extra.why, here.now());
+      if (extra.running != nullptr) cancel_tree::cancel(*extra.running, extra.heard, false);
       return;
     }
-    case sort::force: {
+    case kind::force: {
       const remote_ref held(of);
-      remote_parts& parts = of->parts();
-      if (parts.running != nullptr) region::cancel(*parts.running, parts.heard, true);
+      remote_extra& extra = of->extra();
+      if (extra.running != nullptr) cancel_tree::cancel(*extra.running, extra.heard, true);
       return;
     }
-    case sort::answer: {
+    case kind::answer: {
       const remote_ref held(of);
-      if (remote_wait_base* w = std::exchange(of->parts().waiter, nullptr)) w->arrived();
+      if (remote_wait_base* w = std::exchange(of->extra().waiter, nullptr)) w->arrived();
       return;
     }
   }
 }
 
 void remote_message::refuse() noexcept {
-  if (kind == sort::start) {
+  if (what == kind::start) {
     const remote_run refused{remote_ref(of)};  // its destructor answers
   } else {
     of->release();
@@ -65,25 +65,25 @@ void remote_message::refuse() noexcept {
 // The reference travels with the message, so that the result is destroyed at its destination. Once
 // posted, the operation and its door may be gone.
 void answer(remote_ref op) noexcept {
-  remote_parts& parts = op->parts();
-  const door_ref home = parts.home;
+  remote_extra& extra = op->extra();
+  const door_ref home = extra.home;
   if (home == nullptr) return;
-  parts.there->remote_children.fetch_sub(1, std::memory_order_relaxed);
+  extra.there->remote_children.fetch_sub(1, std::memory_order_relaxed);
   op.detach();
-  home->post(parts.answer);
+  home->post(extra.answer);
 }
 
 void request_cancel(remote_op& op, reason_ref why, bool force) noexcept {
-  remote_parts& parts = op.parts();
-  if (parts.there == nullptr) return;
-  if (!parts.why) {
-    parts.why = std::move(why);
+  remote_extra& extra = op.extra();
+  if (extra.there == nullptr) return;
+  if (!extra.why) {
+    extra.why = std::move(why);
     op.retain();
-    parts.there->post(parts.cancel);
+    extra.there->post(extra.cancel);
   }
-  if (force && !std::exchange(parts.forced, true)) {
+  if (force && !std::exchange(extra.forced, true)) {
     op.retain();
-    parts.there->post(parts.force);
+    extra.there->post(extra.force);
   }
 }
 
@@ -97,9 +97,9 @@ void emit_unseen(const outcome_base& result, std::string_view object) noexcept {
 
 remote_run::~remote_run() {
   if (!op_) return;
-  op_->parts().running = nullptr;
-  op_->parts().runs_in = nullptr;
-  const door_ref& there = op_->parts().there;
+  op_->extra().running = nullptr;
+  op_->extra().runs_in = nullptr;
+  const door_ref& there = op_->extra().there;
   std::string text("loop ");
   if (there != nullptr) text.append("'").append(there->name()).append("' ");
   text.append("ended before the operation that ran on it");
@@ -110,7 +110,7 @@ remote_run::~remote_run() {
 }
 
 void remote_run::finish(outcome<void>& how) {
-  if (how.is_cancelled() && !op_->parts().heard) return;  // the loop is ending
+  if (how.is_cancelled() && !op_->extra().heard) return;  // the loop is ending
   op_->drop_operation();
   outcome_base& result = op_->result();
   if (!how.is_value()) op_->drop_result();
@@ -118,23 +118,23 @@ void remote_run::finish(outcome<void>& how) {
   if (how.is_cancelled()) result.set_cancelled(how.reason_reference());
   if (!how.cleanup().empty()) result.notes().cleanup = how.cleanup();
   how.reset();  // the caller must hold the last reference to the error
-  op_->parts().running = nullptr;
-  op_->parts().runs_in = nullptr;
+  op_->extra().running = nullptr;
+  op_->extra().runs_in = nullptr;
   answer(std::move(op_));
 }
 
 remote_region::remote_region(remote_op& op)
     : limited_region(region_kind::timeout, "remote"), of(op) {
-  if (op.parts().deadline) know_deadline(*op.parts().deadline);
+  if (op.extra().deadline) know_deadline(*op.extra().deadline);
 }
 
-remote_region::~remote_region() { of.parts().running = nullptr; }
+remote_region::~remote_region() { of.extra().running = nullptr; }
 
 namespace {
 
 // A failed cleanup makes the operation fail.
 void keep_cleanup_errors(scope& r, outcome<void>& how) {
-  failures* problems = region::problems_or_null(r);
+  failures* problems = cancel_tree::problems_or_null(r);
   if (problems == nullptr || problems->cleanup.empty()) return;
   if (how.is_value()) {
     how.drop_value();
@@ -150,18 +150,18 @@ task<> run_remote(remote_run run) {
   {
     remote_op& op = run.op();
     remote_region r(op);
-    if (op.parts().heard) {
-      how.set_cancelled(op.parts().heard);
+    if (op.extra().heard) {
+      how.set_cancelled(op.extra().heard);
     } else {
       auto call = [&] {
-        op.parts().running = &r;
-        region::locals(r) = op.parts().locals;
+        op.extra().running = &r;
+        cancel_tree::locals(r) = op.extra().locals;
         return op.call(r);
       };
       co_await inside(r, how, call);
       if (has_entries(r)) co_await quietly(end_region(r, how));
       keep_cleanup_errors(r, how);
-      region::leave(*current, r);
+      cancel_tree::leave(*current, r);
     }
   }
   run.finish(how);
@@ -170,36 +170,36 @@ task<> run_remote(remote_run run) {
 // ------------------------------------------------------------------ the caller's side
 
 std::vector<run_place> callers_of(const context& c) {
-  for (const context* at = &c; at != nullptr; at = region::parent(*at)) {
-    if (region::kind(*at) != region_kind::timeout) continue;
+  for (const context* at = &c; at != nullptr; at = cancel_tree::parent(*at)) {
+    if (cancel_tree::kind(*at) != region_kind::timeout) continue;
     const auto& limited = static_cast<const limited_region&>(static_cast<const scope&>(*at));
     const auto* const remote = dynamic_cast<const remote_region*>(&limited);
     if (remote == nullptr) continue;
-    const remote_parts& parts = remote->of.parts();
-    if (parts.home == nullptr) return {};
-    std::vector<run_place> found{{parts.home->serial(), parts.caller, true}};
-    found.insert(found.end(), parts.callers.begin(), parts.callers.end());
+    const remote_extra& extra = remote->of.extra();
+    if (extra.home == nullptr) return {};
+    std::vector<run_place> found{{extra.home->serial(), extra.caller, true}};
+    found.insert(found.end(), extra.callers.begin(), extra.callers.end());
     return found;
   }
   return {};
 }
 
-void inherit(remote_parts& parts, const wait& caller, time_point limit, const void* clock) {
+void inherit(remote_extra& extra, const wait& caller, time_point limit, const void* clock) {
   const strand& s = *caller.waiting_strand();
-  scope& around = region::scope_of(*s.top);
-  parts.locals = region::locals(around);
-  parts.caller = around.id();
+  scope& around = cancel_tree::scope_of(*s.top);
+  extra.locals = cancel_tree::locals(around);
+  extra.caller = around.id();
   // Only a loop that serves others has callers on other loops.
-  if (loop::here()->serves_others()) parts.callers = callers_of(*s.top);
-  if (parts.trail = region::trail_around(*s.top); parts.trail) {
-    parts.carried = {&region::trail_key, parts.trail.get(), parts.locals};
-    parts.locals = &parts.carried;
+  if (loop::here()->serves_others()) extra.callers = callers_of(*s.top);
+  if (extra.trail = cancel_tree::trail_around(*s.top); extra.trail) {
+    extra.carried = {&cancel_tree::trail_key, extra.trail.get(), extra.locals};
+    extra.locals = &extra.carried;
   }
-  parts.site = s.leaf->awaiting;
+  extra.site = s.leaf->awaiting;
   if (clock != loop::here()->own_door().clock()) return;
-  parts.deadline = s.top->deadline();
-  if (limit != time_point::max() && (!parts.deadline || limit < *parts.deadline))
-    parts.deadline = limit;
+  extra.deadline = s.top->deadline();
+  if (limit != time_point::max() && (!extra.deadline || limit < *extra.deadline))
+    extra.deadline = limit;
 }
 
 void remote_wait_base::fail_now(errc code, const char* what) {
@@ -210,19 +210,19 @@ void remote_wait_base::fail_now(errc code, const char* what) {
 
 void remote_wait_base::arm() {
   loop& here = *loop::here();
-  remote_parts& parts = op_->parts();
-  parts.there = door_table::find(there_.index(), there_.serial());
-  if (parts.there == nullptr)
+  remote_extra& extra = op_->extra();
+  extra.there = door_table::find(there_.index(), there_.serial());
+  if (extra.there == nullptr)
     return fail_now(errc::loop_gone, "on: the loop has ended; start the operation on another one");
-  if (parts.there->simulated() != here.own_door().simulated())
+  if (extra.there->simulated() != here.own_door().simulated())
     return fail_now(errc::wrong_loop, "on: one of the two loops is simulated and the other is not");
-  inherit(parts, *this, limit_, parts.there->clock());
-  parts.home = here.shared_door();
-  parts.waiter = this;
-  parts.there->remote_children.fetch_add(1, std::memory_order_relaxed);
+  inherit(extra, *this, limit_, extra.there->clock());
+  extra.home = here.shared_door();
+  extra.waiter = this;
+  extra.there->remote_children.fetch_add(1, std::memory_order_relaxed);
   due_.expect();
   op_->retain();
-  parts.there->post(parts.start);
+  extra.there->post(extra.start);
 }
 
 void remote_wait_base::arrived() noexcept {
@@ -234,7 +234,7 @@ cancel_result remote_wait_base::withdraw() noexcept {
   cancelling_ = true;
   if (in_dead_world()) return cancel_result::later;
   const context& top = *waiting_strand()->top;
-  request_cancel(*op_.get(), remote_reason(region::reason(top)), region::forced(top));
+  request_cancel(*op_.get(), remote_reason(cancel_tree::reason(top)), cancel_tree::forced(top));
   return cancel_result::later;
 }
 
@@ -246,7 +246,7 @@ bool remote_wait_base::ended_by_itself() const noexcept {
 
 remote_wait_base::~remote_wait_base() {
   if (due_) {
-    op_->parts().waiter = nullptr;
+    op_->extra().waiter = nullptr;
   } else if (cancelling_) {
     emit_unseen(op_->result(), "on");
   }
@@ -259,9 +259,9 @@ void remote_wait_base::describe(dump_line& line) const {
 
 // Only a simulation may inspect the other side: it runs on the same thread.
 void remote_wait_base::blockers(blocker_list& list) const {
-  remote_parts& parts = op_->parts();
-  if (due_ && parts.there->simulated() && parts.runs_in != nullptr)
-    list.fibers.push_back(parts.runs_in);
+  remote_extra& extra = op_->extra();
+  if (due_ && extra.there->simulated() && extra.runs_in != nullptr)
+    list.fibers.push_back(extra.runs_in);
 }
 
 }  // namespace weir::detail

@@ -14,21 +14,21 @@
 namespace weir::detail {
 
 struct remote_message final : message {
-  enum class sort : std::uint8_t { start, cancel, force, answer };
-  remote_message(remote_op& o, sort what) noexcept : of(&o), kind(what) {}
+  enum class kind : std::uint8_t { start, cancel, force, answer };
+  remote_message(remote_op& o, kind k) noexcept : of(&o), what(k) {}
   void deliver(loop& here) noexcept override;
   void refuse() noexcept override;
   remote_op* of;
-  sort kind;
+  kind what;
 };
 
 /// Shared by the two sides of a remote operation, besides its result.
-struct remote_parts {
-  explicit remote_parts(remote_op& of) noexcept
-      : start(of, remote_message::sort::start),
-        cancel(of, remote_message::sort::cancel),
-        force(of, remote_message::sort::force),
-        answer(of, remote_message::sort::answer) {}
+struct remote_extra {
+  explicit remote_extra(remote_op& of) noexcept
+      : start(of, remote_message::kind::start),
+        cancel(of, remote_message::kind::cancel),
+        force(of, remote_message::kind::force),
+        answer(of, remote_message::kind::answer) {}
 
   remote_message start;
   remote_message cancel;
@@ -87,7 +87,7 @@ task<> run_remote(remote_run run);
 void answer(remote_ref op) noexcept;
 /// Stores what an operation inherits from `caller`. `limit`: the caller's own time limit directly
 /// around it. `clock`: that of the loop that will run it.
-void inherit(remote_parts& parts, const wait& caller, time_point limit, const void* clock);
+void inherit(remote_extra& extra, const wait& caller, time_point limit, const void* clock);
 /// The callers on other loops of the operation that contains `c`, nearest first.
 std::vector<run_place> callers_of(const context& c);
 /// Cancels the running side; `force`: without grace, even after an earlier request.

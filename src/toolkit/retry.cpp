@@ -8,8 +8,8 @@
 #include <weir/detail/policy_event.hpp>
 #include <weir/error.hpp>
 
+#include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/region.hpp"
 #include "toolkit/budget_core.hpp"
 #include "toolkit/option.hpp"
 
@@ -106,12 +106,12 @@ namespace {
 /// The frame that awaits `f`; for an arm (of hedge, race, ...), that of its combinator.
 const frame* outer_frame(const frame& f, const context*& at) {
   if (f.parent != nullptr) return f.parent;
-  const fiber* running = region::fiber_of(*at);
+  const fiber* running = cancel_tree::fiber_of(*at);
   if (running == nullptr) return nullptr;
-  const context* owner = region::parent(*running);
-  if (owner == nullptr || region::kind(*owner) != region_kind::arms) return nullptr;
+  const context* owner = cancel_tree::parent(*running);
+  if (owner == nullptr || cancel_tree::kind(*owner) != region_kind::arms) return nullptr;
   at = owner;
-  return region::body_strand(static_cast<const scope&>(*owner))->leaf;
+  return cancel_tree::body_strand(static_cast<const scope&>(*owner))->leaf;
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ void retry_run::go_on_after(std::int64_t made) {
 void retry_run::begin_attempt() {
   if (++attempt_ == 1 && rules_.budget != nullptr)
     rules_.budget->first_attempt(loop::here()->now());
-  tell("attempt", "retry", static_cast<std::uint64_t>(attempt_));
+  emit_policy_event("attempt", "retry", static_cast<std::uint64_t>(attempt_));
 }
 
 duration retry_run::after_failure(outcome_base& out, retry_question ask, void* predicate) {
@@ -155,12 +155,13 @@ duration retry_run::plan(outcome_base& out, const retry_decision& decided) {
       decided.delay() ? std::max(*decided.delay(), duration::zero()) : delays_.next(rules_.delays);
   if (reaches_deadline(pause)) return stop_here;
   if (rules_.budget != nullptr && !rules_.budget->grants(loop::here()->now())) {
-    tell("budget_denied", "retry", static_cast<std::uint64_t>(attempt_), error_of(out));
+    emit_policy_event("budget_denied", "retry", static_cast<std::uint64_t>(attempt_),
+                      error_of(out));
     return stop_here;
   }
-  tell("retry", "retry", static_cast<std::uint64_t>(attempt_), error_of(out));
+  emit_policy_event("retry", "retry", static_cast<std::uint64_t>(attempt_), error_of(out));
   if (!has_frame_) return pause;
-  if (attempt_ == 1) tell_amplified();
+  if (attempt_ == 1) emit_amplified();
   if (listed_ == nullptr) enter_list();
   return pause;
 }
@@ -173,7 +174,7 @@ void retry_run::enter_list() {
 void retry_run::leave_list() noexcept { retry_list::here().erase(listed_); }
 
 // Emitted once for each outermost run, and again if the product has grown.
-void retry_run::tell_amplified() {
+void retry_run::emit_amplified() {
   const auto& runs = retry_list::here();
   if (runs.empty()) return;
   std::int64_t product = rules_.attempts;
@@ -186,9 +187,9 @@ void retry_run::tell_amplified() {
     outermost = found->second;
     product = times(product, outermost->rules_.attempts);
   }
-  if (outermost == nullptr || product <= outermost->told_) return;
-  outermost->told_ = product;
-  tell("retry_amplified", "retry", static_cast<std::uint64_t>(product));
+  if (outermost == nullptr || product <= outermost->reported_) return;
+  outermost->reported_ = product;
+  emit_policy_event("retry_amplified", "retry", static_cast<std::uint64_t>(product));
 }
 
 }  // namespace weir::detail

@@ -56,9 +56,9 @@ class sliding_window {
     Sums sums;
   };
   // At most `parts` + 1 are in use, as the oldest may have begun before the window.
-  using ring = std::array<part, parts + 2>;
+  using slots = std::array<part, parts + 2>;
 
-  part& at(std::size_t i) noexcept { return ring_[(oldest_ + i) % ring_.size()]; }
+  part& at(std::size_t i) noexcept { return slots_[(oldest_ + i) % slots_.size()]; }
   part& newest() noexcept { return at(count_ - 1); }
   time_point forget_until(time_point now) noexcept {
     if (count_ == 0) return now;
@@ -70,7 +70,7 @@ class sliding_window {
       const part& p = at(0);
       if (now - (When == forgets::early ? p.first : p.last) < length_) break;
       total_ -= p.sums;
-      oldest_ = (oldest_ + 1) % ring_.size();
+      oldest_ = (oldest_ + 1) % slots_.size();
       --count_;
     }
     return now;
@@ -78,7 +78,7 @@ class sliding_window {
 
   duration length_;
   duration width_;
-  ring ring_{};
+  slots slots_{};
   std::size_t oldest_ = 0;
   std::size_t count_ = 0;
   Sums total_{};

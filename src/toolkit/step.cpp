@@ -91,7 +91,7 @@ namespace weir {
 
 std::string step_key() {
   void* here = nullptr;
-  if (detail::current != nullptr && detail::run_here == nullptr) {
+  if (detail::current != nullptr && detail::current_run == nullptr) {
     here = detail::find_local(&detail::step_mark);
     if (here == nullptr) here = detail::find_local(&detail::plain_mark);
   }

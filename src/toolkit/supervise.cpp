@@ -69,7 +69,7 @@ duration supervise_run::after_failure(outcome_base& out) {
       now - born_ >= options_.backoff.reset_after)
     delays_.restart();
   const duration pause = delays_.next(rules_of(options_.backoff));
-  tell("restart", "supervise", static_cast<std::uint64_t>(++restarts_), out.error());
+  emit_policy_event("restart", "supervise", static_cast<std::uint64_t>(++restarts_), out.error());
   return pause;
 }
 

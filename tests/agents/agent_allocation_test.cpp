@@ -24,9 +24,9 @@ long allocations_of(F act, weir::agent_options options = {}) {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       auto c = weir::spawn_agent<counter>(s, options);
       for (int i = 0; i < 50; ++i) co_await act(c);
-      aid::begin_to_count();
+      test_support::begin_to_count();
       for (int i = 0; i < counted_rounds; ++i) co_await act(c);
-      taken = aid::end_count();
+      taken = test_support::end_count();
     });
   });
   return taken;

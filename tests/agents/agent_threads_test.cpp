@@ -12,8 +12,8 @@ using namespace weir_test;
 
 namespace {
 
-constexpr int messages = aid::sanitized ? 1'000 : 10'000;
-constexpr int agent_rounds = aid::sanitized ? 20 : 100;
+constexpr int messages = test_support::sanitized ? 1'000 : 10'000;
+constexpr int agent_rounds = test_support::sanitized ? 20 : 100;
 constexpr int casts = 10;
 
 /// Runs `body(scope&, one, two)`; the loops outlive the scope.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The line before a full mailbox, and what is in the inbox of the agent's loop meanwhile.
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Agents on another loop: what is said to them before their life has begun over there.
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 
 namespace {

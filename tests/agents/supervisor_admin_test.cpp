@@ -11,7 +11,7 @@ using namespace supervisor_test;
 
 namespace {
 
-constexpr int many = aid::sanitized ? 4'000 : 100'000;
+constexpr int many = test_support::sanitized ? 4'000 : 100'000;
 constexpr int part = many / 10;
 
 /// Holds an argument that is counted.
@@ -368,11 +368,11 @@ TEST(supervisor_admin, a_hundred_thousand_dynamic_children_cost_the_same_each) {
     for (int i = 0; i < many; ++i) names.push_back("w" + std::to_string(i));
     long first = 0, last = 0;
     for (int i = 0; i < many; ++i) {
-      if (i % part == 0) aid::begin_to_count();
+      if (i % part == 0) test_support::begin_to_count();
       r.add(names[static_cast<std::size_t>(i)], restart::temporary);
       if (i % part == part - 1) {
         co_await settle();
-        last = aid::end_count();
+        last = test_support::end_count();
         if (first == 0) first = last;
       }
     }

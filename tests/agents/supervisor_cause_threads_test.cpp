@@ -11,7 +11,7 @@ using namespace supervisor_test;
 
 namespace {
 
-constexpr int crash_rounds = aid::sanitized ? 30 : 200;
+constexpr int crash_rounds = test_support::sanitized ? 30 : 200;
 
 struct fragile {
   void crash(int n) { throw boom(n); }

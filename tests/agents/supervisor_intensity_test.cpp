@@ -11,7 +11,7 @@ namespace {
 
 using booms = std::vector<int>;
 
-constexpr int lives_in_all = aid::sanitized ? 10'000 : 100'000;
+constexpr int lives_in_all = test_support::sanitized ? 10'000 : 100'000;
 constexpr int sample = 1'000;
 
 /// Crashes the child with boom(1), boom(2), ... at these times from now on.
@@ -182,11 +182,11 @@ TEST(supervisor_intensity, a_hundred_thousand_restarts_cost_the_same_each) {
     co_await r.start();
     long first = 0, last = 0;
     for (int i = 0; i < lives_in_all; ++i) {
-      if (i % sample == 0) aid::begin_to_count();
+      if (i % sample == 0) test_support::begin_to_count();
       a.cast(&worker::crash);
       while (static_cast<int>(a.info().restarts) != i + 1) co_await weir::yield();
       if (i % sample != sample - 1) continue;
-      last = aid::end_count();
+      last = test_support::end_count();
       (void)ignored.take();
       if (first == 0) first = last;
     }

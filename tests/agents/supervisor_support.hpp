@@ -18,11 +18,11 @@
 #include <utility>
 #include <vector>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
 namespace supervisor_test {
 
-using namespace aid;
+using namespace test_support;
 using weir::ending;
 using weir::errc;
 using weir::restart;

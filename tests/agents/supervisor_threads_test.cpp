@@ -10,8 +10,8 @@ using namespace supervisor_test;
 
 namespace {
 
-constexpr int supervisor_rounds = aid::sanitized ? 20 : 100;
-constexpr int calls = aid::sanitized ? 400 : 4'000;
+constexpr int supervisor_rounds = test_support::sanitized ? 20 : 100;
+constexpr int calls = test_support::sanitized ? 400 : 4'000;
 
 /// Runs `body(rig&, loops)` on real time; the first loop is the supervisor's, the others are those
 /// of a runtime that outlives it.

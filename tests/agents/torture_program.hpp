@@ -275,7 +275,7 @@ class tree {
   std::vector<std::pair<weir::supervisor_ref, std::vector<std::string>>> groups_;
   std::optional<weir::supervisor_ref> around_fragile_;
   std::optional<weir::supervisor_ref> crowd_;
-  int extras_ = 0;
+  int extra_ = 0;
 };
 
 inline weir::child_options tree::options_of(record& r, weir::restart kind) {
@@ -388,7 +388,7 @@ inline task<bool> tree::attempt(task<> what) {
 
 // A child that comes, ends and is followed by another one of the same name.
 inline task<> tree::try_extra(weir::scope& watchers) {
-  record& r = of_.add_record("extra " + std::to_string(index_) + "." + std::to_string(extras_));
+  record& r = of_.add_record("extra " + std::to_string(index_) + "." + std::to_string(extra_));
   const auto kind = r.id % 2 == 0 ? weir::restart::temporary : weir::restart::transient;
   std::optional<weir::agent_ref<member>> made;
   try {
@@ -413,7 +413,7 @@ inline task<> tree::try_extra(weir::scope& watchers) {
   const bool ended = co_await attempt(crowd_->terminate_child(r.name));
   const bool deleted = co_await attempt(crowd_->delete_child(r.name));
   if (!deleted && !(ended && kind == weir::restart::temporary)) {
-    ++extras_;  // the name may be taken
+    ++extra_;  // the name may be taken
     co_return;
   }
   const auto end = co_await weir::settle(weir::with_timeout(10s, made->monitor()));

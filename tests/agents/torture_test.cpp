@@ -33,12 +33,12 @@ void run_in_some_order(weir::sim::strategy strategy, std::uint64_t seed) {
   EXPECT_EQ(w.problems(), "");
 }
 
-constexpr std::uint64_t orders = aid::sanitized ? 2 : 4;
+constexpr std::uint64_t orders = test_support::sanitized ? 2 : 4;
 
 }  // namespace
 
 TEST(torture, a_minute_of_crashes_and_stops_loses_nothing) {
-  torture::world w(1, 60s, aid::sanitized ? 20ms : 10ms, true);
+  torture::world w(1, 60s, test_support::sanitized ? 20ms : 10ms, true);
   weir::sim::run({.seed = 1}, [&] { return torture::torture_all(w); });
   EXPECT_EQ(w.problems(), "");
   expect_coverage(w.seen);

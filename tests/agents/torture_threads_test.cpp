@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto torture_length = aid::sanitized ? 4s : 10s;
+constexpr auto torture_length = test_support::sanitized ? 4s : 10s;
 
 }  // namespace
 

@@ -3,9 +3,9 @@
 #include <atomic>
 #include <thread>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 
 TEST(test_clock, another_thread_can_advance_a_loop_that_sleeps) {

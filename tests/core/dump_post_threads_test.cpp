@@ -3,10 +3,10 @@
 // there is put off, not lost, and keeps its order.
 #include <vector>
 
-#include "support/aid.hpp"
-#include "support/dump_aid.hpp"
+#include "support/dump_support.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 
 namespace {

@@ -2,9 +2,9 @@
 // dump: the tree of scopes and fibers with their names, what each waits on, and where.
 #include <sstream>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 
 namespace {

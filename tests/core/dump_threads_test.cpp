@@ -5,9 +5,9 @@
 #include <sstream>
 #include <thread>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 
 // S023

@@ -2,9 +2,9 @@
 // The event stream of a loop: observers, the bounded ring of recent events, and what is told.
 #include <optional>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 
 namespace {

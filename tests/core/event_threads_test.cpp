@@ -5,15 +5,15 @@
 #include <thread>
 #include <vector>
 
-#include "support/aid.hpp"
 #include "support/sanitizers.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 
 namespace {
 
-constexpr int events = aid::sanitized ? 200 : 2000;
+constexpr int events = test_support::sanitized ? 200 : 2000;
 constexpr int emitting_threads = 3;
 
 void make_event() {

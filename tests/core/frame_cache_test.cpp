@@ -26,12 +26,12 @@ constexpr std::size_t kilobyte = 1024;
 /// How often the heap is asked for memory while `count` frames are alive together, and then freed.
 long allocations_of(std::size_t count, std::size_t bytes) {
   std::vector<void*> all(count);
-  aid::allocations = 0;
-  aid::armed = true;
+  test_support::allocations = 0;
+  test_support::armed = true;
   for (void*& f : all) f = allocate_frame(bytes);
-  aid::armed = false;
+  test_support::armed = false;
   for (void* f : all) deallocate_frame(f, bytes);
-  return aid::allocations;
+  return test_support::allocations;
 }
 
 /// Runs `test` on a thread of its own, whose cache is empty.

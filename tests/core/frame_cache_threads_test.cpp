@@ -17,7 +17,8 @@
 #include "support/sanitizers.hpp"
 
 #define SKIP_WITHOUT_A_CACHE() \
-  if (aid::sanitized) GTEST_SKIP() << "under a sanitizer each frame is an allocation of its own"
+  if (test_support::sanitized) \
+  GTEST_SKIP() << "under a sanitizer each frame is an allocation of its own"
 
 using weir::detail::allocate_frame;
 using weir::detail::deallocate_frame;

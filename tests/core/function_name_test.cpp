@@ -2,7 +2,7 @@
 // Names of functions as g++-12 and clang-19 write them become the same short names.
 #include "core/function_name.hpp"
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
 using weir::detail::is_own_function;
 using weir::detail::short_function_name;

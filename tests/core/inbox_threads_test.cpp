@@ -250,7 +250,7 @@ TEST(door, closed_it_refuses_each_letter_once) {
 TEST(door, a_ring_ends_the_next_sleep_also_if_it_came_before_it) {
   door home("home", 1, false, nullptr);
   for (int i = 0; i < 100; ++i) {
-    std::thread ringer([&] { home.ring(); });
+    std::thread ringer([&] { home.wake(); });
     home.sleep(-1);
     ringer.join();
   }

@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <optional>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 using kind = weir::cancel_kind;
 

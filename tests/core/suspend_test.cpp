@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::cancel_result;
 using weir::task;
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <thread>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::cancel_result;
 using weir::task;
 

@@ -83,7 +83,7 @@ TEST(durable_all, of_children_waits_for_every_one_and_keeps_their_order) {
         co_return co_await in_scope([](weir::scope& s) -> task<std::string> {
           auto a = s.spawn(give_after(2h, "a", 1));
           auto b = s.spawn(give_after(1h, "b", 2));
-          auto c = s.spawn(aid::ready(3));
+          auto c = s.spawn(test_support::ready(3));
           auto [x, y, z] = co_await weir::all(a, b, c);
           co_return row(x, y, z);
         });

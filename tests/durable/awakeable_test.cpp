@@ -32,8 +32,8 @@ struct verdict {
 WEIR_DESCRIBE(verdict, yes, why);
 
 task<std::error_code> code_of_resolve(durable::engine& e, std::string id) {
-  const auto error = co_await aid::attempt([&] { return e.resolve(id, 1); });
-  co_return aid::code_of(error);
+  const auto error = co_await test_support::attempt([&] { return e.resolve(id, 1); });
+  co_return test_support::code_of(error);
 }
 
 }  // namespace
@@ -174,8 +174,8 @@ TEST(durable_awakeable, ids_that_were_not_given_out_are_refused) {
     const auto shorter = id.substr(0, id.size() - 2);
     EXPECT_EQ(co_await code_of_resolve(e, longer), errc::unknown_awakeable);
     EXPECT_EQ(co_await code_of_resolve(e, shorter), errc::unknown_awakeable);
-    const auto error = co_await aid::attempt([&] { return e.reject(shorter, "no"); });
-    EXPECT_EQ(aid::code_of(error), errc::unknown_awakeable);
+    const auto error = co_await test_support::attempt([&] { return e.reject(shorter, "no"); });
+    EXPECT_EQ(test_support::code_of(error), errc::unknown_awakeable);
     EXPECT_EQ(e.get("r")->state, durable::run_state::running);
   });
 }
@@ -313,8 +313,8 @@ TEST(durable_awakeable, carries_described_types) {
 
 TEST(durable_awakeable, outside_of_a_run_there_are_none) {
   sim::run({.seed = 1}, []() -> task<> {
-    const auto error = aid::thrown_by([] { return weir::awakeable<int>("a"); });
-    EXPECT_EQ(aid::code_of(error), errc::not_durable);
+    const auto error = test_support::thrown_by([] { return weir::awakeable<int>("a"); });
+    EXPECT_EQ(test_support::code_of(error), errc::not_durable);
     co_return;
   });
 }

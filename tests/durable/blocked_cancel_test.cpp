@@ -105,8 +105,10 @@ TEST(durable_blocked_cancel, of_a_run_without_code_ends_it_also_after_a_signal_i
     co_await weir::all(signals(), cancels());
     co_await until([&] { return e.get("r0")->state == run_state::cancelled; });
     const std::string message = e.get("r0")->message;
-    EXPECT_TRUE(aid::contains(message, "so its cleanup did not run (not needed any more)"));
-    EXPECT_TRUE(aid::contains(message, "it was blocked because no handler 'h'")) << message;
+    EXPECT_TRUE(
+        test_support::contains(message, "so its cleanup did not run (not needed any more)"));
+    EXPECT_TRUE(test_support::contains(message, "it was blocked because no handler 'h'"))
+        << message;
     e.add("h", pays);
     co_await expect_stays_cancelled(e, "r0");
   });
@@ -122,7 +124,8 @@ TEST(durable_blocked_cancel, of_a_run_that_is_blocked_again_by_other_code_ends_i
     EXPECT_TRUE(e.cancel("r0"));
     co_await expect_stays_cancelled(e, "r0");
     const std::string message = e.get("r0")->message;
-    EXPECT_TRUE(aid::contains(message, "cleanup did not run; it was blocked because the code"))
+    EXPECT_TRUE(
+        test_support::contains(message, "cleanup did not run; it was blocked because the code"))
         << message;
   });
   expect_cancelled_in_the_next_life(on, 1);
@@ -207,7 +210,7 @@ TEST(durable_blocked_cancel, for_a_reason_that_cannot_be_written_ends_the_run_wi
     w.disk().set({.space = 1});
     EXPECT_TRUE(e.cancel("r0", long_why));
     co_await until([&] { return e.get("r0")->state == run_state::cancelled; });
-    EXPECT_TRUE(aid::contains(e.get("r0")->message, "cleanup did not run (www"));
+    EXPECT_TRUE(test_support::contains(e.get("r0")->message, "cleanup did not run (www"));
     EXPECT_LT(e.get("r0")->message.size(), 10'000u);
   };
   w.run(with_open_engine(quietly_on(w), none, use));

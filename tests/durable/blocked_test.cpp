@@ -54,7 +54,7 @@ std::string message_under(const stage& on, H wrong) {
 
 void expect_says(const std::string& message, const lines& parts) {
   for (const std::string& part : parts)
-    EXPECT_TRUE(aid::contains(message, part)) << part << " in: " << message;
+    EXPECT_TRUE(test_support::contains(message, part)) << part << " in: " << message;
 }
 
 }  // namespace
@@ -160,7 +160,7 @@ TEST(durable_blocked, run_is_an_event_and_a_line_on_stderr_unless_that_is_turned
         const auto event = co_await events.next();
         if (event->state != run_state::blocked) continue;
         EXPECT_EQ(event->id, "r");
-        EXPECT_TRUE(aid::contains(event->message, "step 'one'")) << event->message;
+        EXPECT_TRUE(test_support::contains(event->message, "step 'one'")) << event->message;
         co_return;
       }
     };

@@ -99,8 +99,10 @@ TEST(durable_call, of_a_handler_that_nobody_added_names_it) {
   const stage on;
   auto parent = [](int) -> task<std::string> {
     const auto error =
-        co_await aid::attempt([]() -> task<> { co_await weir::call("nobody at all", 1); });
-    co_return aid::contains(aid::what_of(error), "nobody at all") ? "named" : aid::what_of(error);
+        co_await test_support::attempt([]() -> task<> { co_await weir::call("nobody at all", 1); });
+    co_return test_support::contains(test_support::what_of(error), "nobody at all")
+        ? "named"
+        : test_support::what_of(error);
   };
   session(on, with_child(parent, child), [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
@@ -176,10 +178,12 @@ TEST(durable_call, whose_run_somebody_else_cancels_throws_cancelled_error) {
 
 TEST(durable_call, is_for_runs_only) {
   sim::run({.seed = 1}, []() -> task<> {
-    const auto error = co_await aid::attempt([]() -> task<> { co_await weir::call("h", 1); });
-    EXPECT_EQ(aid::code_of(error), errc::not_durable);
-    const auto other = co_await aid::attempt([]() -> task<> { (void)co_await weir::send("h", 1); });
-    EXPECT_EQ(aid::code_of(other), errc::not_durable);
+    const auto error =
+        co_await test_support::attempt([]() -> task<> { co_await weir::call("h", 1); });
+    EXPECT_EQ(test_support::code_of(error), errc::not_durable);
+    const auto other =
+        co_await test_support::attempt([]() -> task<> { (void)co_await weir::send("h", 1); });
+    EXPECT_EQ(test_support::code_of(other), errc::not_durable);
   });
 }
 
@@ -262,7 +266,7 @@ TEST(durable_send, leaves_the_sender_alone_when_the_run_fails) {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
     EXPECT_EQ(co_await ending_of(run), "fine");
     EXPECT_EQ(e.get("sent")->state, durable::run_state::failed);
-    EXPECT_TRUE(aid::contains(e.get("sent")->message, "unlucky"));
+    EXPECT_TRUE(test_support::contains(e.get("sent")->message, "unlucky"));
   });
 }
 

@@ -119,7 +119,7 @@ TEST(durable_chance, policies_in_a_run_draw_the_same_delays_again) {
         auto flaky = weir::op([&]() -> task<int> {
                        const int n = ++tries;
                        (void)co_await give("try " + std::to_string(n), 0);
-                       if (n < 4) throw aid::boom(n);
+                       if (n < 4) throw test_support::boom(n);
                        co_return n;
                      }) |
                      weir::retry({.attempts = 4, .base = 1h, .ceiling = 10h});

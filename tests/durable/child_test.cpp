@@ -47,7 +47,7 @@ TEST(durable_handler, calls_tasks_in_tasks_a_hundred_deep) {
 
 TEST(durable_handler, carries_the_error_of_a_nested_task_out) {
   auto handler = [](int) -> task<std::string> {
-    auto inner = []() -> task<int> { throw aid::boom(7); };
+    auto inner = []() -> task<int> { throw test_support::boom(7); };
     co_await give("before", 0);
     co_return std::to_string(co_await inner());
   };
@@ -246,7 +246,7 @@ TEST(durable_child, awaiting_one_that_has_ended_does_not_give_up_the_turn_for_th
   survives(
       [](int) -> task<std::string> {
         co_return co_await in_scope([](weir::scope& s) -> task<std::string> {
-          auto quick = s.spawn(aid::ready(1));
+          auto quick = s.spawn(test_support::ready(1));
           co_await weir::sleep(1h);
           const bool done = quick.done();
           const int v = co_await quick;
@@ -284,7 +284,7 @@ TEST(durable_child, a_race_won_at_once_is_followed_by_journaled_waits) {
   survives(
       [](int) -> task<std::string> {
         co_return co_await in_scope([](weir::scope& s) -> task<std::string> {
-          auto done = s.spawn(aid::ready(1));
+          auto done = s.spawn(test_support::ready(1));
           co_await weir::yield();
           const int won = co_await weir::race(done, nap(1h, 2));
           const int a = co_await give_after(1h, "a", 3);

@@ -201,7 +201,7 @@ class crash_model {
   }
 
   std::string payload_of(std::uint64_t lsn) const {
-    disk_aid::generator shape(lsn);
+    disk_support::generator shape(lsn);
     const std::uint64_t kind = shape.below(300);
     // Where syncs fail, segments are short-lived: their beginnings are what a sync can spoil.
     const std::uint64_t of_medium_size = faults_.sync_error > 0 ? 200 : 30;
@@ -209,7 +209,7 @@ class crash_model {
     if (kind < of_medium_size) size = shape.below(9000);
     if (kind == 0) size = 16385 + shape.below(3000);
     // The same few words again and again, which is quick, and another text for each life.
-    disk_aid::generator fill(lsn * 1000 + life_);
+    disk_support::generator fill(lsn * 1000 + life_);
     std::array<std::uint64_t, 8> words{};
     for (std::uint64_t& word : words) word = fill.next();
     std::string text(static_cast<std::size_t>(size), '\0');
@@ -288,7 +288,7 @@ class crash_model {
     for (const std::string& name : rig_.disk.list("j"))
       if (weir::detail::segment_number(name)) names.push_back(name);
     if (names.size() > 2) names.erase(names.begin(), names.end() - 2);
-    for (const std::string& name : names) found[name] = disk_aid::get(rig_.disk, "j/" + name);
+    for (const std::string& name : names) found[name] = disk_support::get(rig_.disk, "j/" + name);
     return found;
   }
 
@@ -302,7 +302,7 @@ class crash_model {
       const std::size_t from = used_end(now);  // frames are aligned, as this is
       if (used_end(then) <= from) continue;
       auto file = rig_.disk.open("j/" + name, weir::open_mode::read_write);
-      disk_aid::put(*file, std::string_view(then).substr(from), from);
+      disk_support::put(*file, std::string_view(then).substr(from), from);
       file->sync();
       any = true;
     }
@@ -310,8 +310,8 @@ class crash_model {
     return any;
   }
 
-  disk_aid::generator random_;
-  disk_aid::rig rig_;
+  disk_support::generator random_;
+  disk_support::rig rig_;
   std::uint64_t frame_bytes_;  // 1: each record has a frame of its own
   weir::sim::disk_faults faults_{.torn = 0.5, .reorder = 0.3};
   std::uint64_t life_ = 0;

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "durable/support/stage.hpp"
-#include "support/dump_aid.hpp"
+#include "support/dump_support.hpp"
 
 using namespace durable_test;
 
@@ -65,7 +65,7 @@ TEST(durable_dump, shows_what_each_fiber_of_a_run_waits_on_and_where) {
                            "scope 'inner'", "fiber 'napper'", "waits on sleep", place,
                            "fiber 'asker'", "waits on promise 'answer'"});
     EXPECT_EQ(co_await run.result(), "done");
-    EXPECT_FALSE(aid::contains(dumped(), "durable run 'r'"));
+    EXPECT_FALSE(test_support::contains(dumped(), "durable run 'r'"));
   });
 }
 
@@ -91,10 +91,10 @@ TEST(durable_dump, in_a_handler_shows_the_loop_and_all_of_its_runs) {
 // lost, and keeps its order.
 TEST(durable_dump, in_a_handler_puts_off_what_is_posted_to_the_loop_meanwhile) {
   const stage on;
-  aid::dump_and_post* test = nullptr;
+  test_support::dump_and_post* test = nullptr;
   auto handler = [&](int) -> task<std::string> { co_return test->dump(3); };
   real_session(on, handler, [&](durable::engine& e) -> task<> {
-    aid::dump_and_post here;
+    test_support::dump_and_post here;
     test = &here;
     here.begin();
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
@@ -127,7 +127,7 @@ TEST(durable_dump, in_a_handler_answers_another_loop_that_dumps) {
   real_session(on, handler, [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
     const std::string text = co_await run.result();
-    EXPECT_FALSE(aid::contains(text, "is silent")) << text;
+    EXPECT_FALSE(test_support::contains(text, "is silent")) << text;
     expect_in_order(text, {"durable run 'r'", "running"});
   });
 }

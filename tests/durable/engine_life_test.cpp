@@ -93,13 +93,13 @@ TEST(durable_close, happens_at_the_end_of_with_engine_too) {
 TEST(durable_close, happens_when_the_function_of_with_engine_throws) {
   const stage on;
   evicted_frames = other_frames = 0;
-  const auto error = aid::thrown_by([&] {
+  const auto error = test_support::thrown_by([&] {
     session_of(on, well_guarded, [](durable::engine& e) -> task<> {
       co_await leave_parked(e);
-      throw aid::boom(4);
+      throw test_support::boom(4);
     });
   });
-  EXPECT_EQ(aid::boom_of(error), 4);
+  EXPECT_EQ(test_support::boom_of(error), 4);
   check_evicted();
   EXPECT_EQ(ending(on, well_guarded, 2h), "7");
 }
@@ -154,8 +154,8 @@ TEST(durable_close, tells_those_who_wait_for_a_result) {
       EXPECT_NE(end, "7");
     });
     const auto later =
-        co_await aid::attempt([&] { return e.start<std::string>("h", {.id = "s"}, 1); });
-    EXPECT_EQ(aid::code_of(later), errc::not_open) << aid::what_of(later);
+        co_await test_support::attempt([&] { return e.start<std::string>("h", {.id = "s"}, 1); });
+    EXPECT_EQ(test_support::code_of(later), errc::not_open) << test_support::what_of(later);
   });
 }
 
@@ -344,7 +344,7 @@ TEST(durable_suspension, a_crash_while_runs_are_suspended_or_delayed_lets_them_c
       co_await weir::sleep(1h);
       w.crash("process");
       const auto& how = co_await process;
-      EXPECT_EQ(aid::code_of(how.error()), errc::loop_gone);
+      EXPECT_EQ(test_support::code_of(how.error()), errc::loop_gone);
     });
   });
   w.run(with_open_engine(options(), setup, [](durable::engine& e) -> task<> {

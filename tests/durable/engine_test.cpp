@@ -29,7 +29,7 @@ task<std::string> sleeper(int) {
 
 task<std::string> failing(int n) {
   co_await give_after(1h, "failing", 0);
-  if (n == 1) throw aid::boom(7);
+  if (n == 1) throw test_support::boom(7);
   throw weir::terminal_error("final words");
 }
 
@@ -155,11 +155,11 @@ TEST(durable_engine, a_failed_run_gives_the_original_error_to_those_who_wait) {
   const stage on;
   session(on, add_echo_and_others, [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("failing", {.id = "f"}, 1);
-    const auto error = co_await aid::attempt([&] { return run.result(); });
-    EXPECT_EQ(aid::boom_of(error), 7) << aid::what_of(error);
+    const auto error = co_await test_support::attempt([&] { return run.result(); });
+    EXPECT_EQ(test_support::boom_of(error), 7) << test_support::what_of(error);
     const auto info = e.get("f");
     EXPECT_TRUE(info && info->state == run_state::failed);
-    EXPECT_TRUE(aid::contains(info->message, "boom 7")) << info->message;
+    EXPECT_TRUE(test_support::contains(info->message, "boom 7")) << info->message;
   });
 }
 
@@ -167,9 +167,9 @@ TEST(durable_engine, a_failed_run_gives_late_askers_a_terminal_error_with_the_sa
   const stage on;
   auto late = [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("failing", {.id = "f"}, 1);
-    const auto error = co_await aid::attempt([&] { return run.result(); });
-    EXPECT_TRUE(aid::holds<weir::terminal_error>(error)) << aid::what_of(error);
-    EXPECT_TRUE(aid::contains(aid::what_of(error), "boom 7"));
+    const auto error = co_await test_support::attempt([&] { return run.result(); });
+    EXPECT_TRUE(test_support::holds<weir::terminal_error>(error)) << test_support::what_of(error);
+    EXPECT_TRUE(test_support::contains(test_support::what_of(error), "boom 7"));
   };
   session(on, add_echo_and_others, [&](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("failing", {.id = "f"}, 1);
@@ -213,7 +213,7 @@ TEST(durable_engine, get_and_list_tell_about_runs) {
   session(on, add_echo_and_others, [](durable::engine& e) -> task<> {
     EXPECT_EQ(e.get("a")->state, run_state::completed);
     EXPECT_EQ(e.get("c")->state, run_state::failed);
-    EXPECT_TRUE(aid::contains(e.get("c")->message, "final words"));
+    EXPECT_TRUE(test_support::contains(e.get("c")->message, "final words"));
     EXPECT_EQ(e.get("d")->state, run_state::cancelled);
     EXPECT_EQ(e.list().size(), 4u);
     co_return;
@@ -245,7 +245,7 @@ TEST(durable_engine, events_tell_when_runs_end) {
     });
     EXPECT_EQ(seen.size(), 2u);
     EXPECT_EQ(seen.at(0), "a completed");
-    EXPECT_TRUE(aid::contains(seen.at(1), "final words")) << seen.at(1);
+    EXPECT_TRUE(test_support::contains(seen.at(1), "final words")) << seen.at(1);
   });
 }
 
@@ -259,9 +259,10 @@ TEST(durable_engine, misuse_has_its_code) {
       co_await e.open();
       EXPECT_EQ(co_await code_after([&] { return e.open(); }), errc::already_open);
       auto unknown = [&] { return e.start<std::string>("no such thing", {.id = "y"}, 1); };
-      const auto error = co_await aid::attempt(unknown);
-      EXPECT_EQ(aid::code_of(error), errc::unknown_handler);
-      EXPECT_TRUE(aid::contains(aid::what_of(error), "no such thing")) << aid::what_of(error);
+      const auto error = co_await test_support::attempt(unknown);
+      EXPECT_EQ(test_support::code_of(error), errc::unknown_handler);
+      EXPECT_TRUE(test_support::contains(test_support::what_of(error), "no such thing"))
+          << test_support::what_of(error);
       EXPECT_TRUE(e.list().empty());
     };
     co_await durable::with_engine(options_for(on), body);
@@ -274,9 +275,9 @@ TEST(durable_engine, small_segments_are_refused) {
   auto options = options_for(on);
   options.segment_bytes = 64 * 1024 - 1;
   auto nothing = [](durable::engine&) -> task<> { co_return; };
-  const auto error = aid::thrown_by(
+  const auto error = test_support::thrown_by(
       [&] { sim::run({.seed = 1}, with_open_engine(options, add_echo_and_others, nothing)); });
-  EXPECT_EQ(aid::code_of(error), errc::invalid_argument) << aid::what_of(error);
+  EXPECT_EQ(test_support::code_of(error), errc::invalid_argument) << test_support::what_of(error);
 }
 
 TEST(durable_engine, a_path_that_is_a_file_is_refused_and_not_harmed) {
@@ -286,9 +287,9 @@ TEST(durable_engine, a_path_that_is_a_file_is_refused_and_not_harmed) {
   auto options = options_for(on);
   options.path = path;
   auto nothing = [](durable::engine&) -> task<> { co_return; };
-  const auto error = aid::thrown_by(
+  const auto error = test_support::thrown_by(
       [&] { sim::run({.seed = 1}, with_open_engine(options, add_echo_and_others, nothing)); });
-  EXPECT_TRUE(aid::holds<weir::error>(error)) << aid::what_of(error);
+  EXPECT_TRUE(test_support::holds<weir::error>(error)) << test_support::what_of(error);
   EXPECT_EQ(ledger(), lines{"a plain file"});
 }
 
@@ -320,8 +321,8 @@ TEST(durable_engine, one_in_another_process_is_locked_out_until_that_process_die
   char byte = 0;
   EXPECT_EQ(::read(ready[0], &byte, 1), 1);
   auto nothing = [](durable::engine&) -> task<> { co_return; };
-  const auto error = aid::thrown_by([&] { session(on, add_echo_and_others, nothing); });
-  EXPECT_EQ(aid::code_of(error), errc::journal_locked) << aid::what_of(error);
+  const auto error = test_support::thrown_by([&] { session(on, add_echo_and_others, nothing); });
+  EXPECT_EQ(test_support::code_of(error), errc::journal_locked) << test_support::what_of(error);
   ::kill(owner, SIGKILL);
   int status = 0;
   EXPECT_EQ(::waitpid(owner, &status, 0), owner);
@@ -336,11 +337,13 @@ TEST(durable_engine, with_engine_gives_the_value_of_its_function_and_its_error) 
     auto body = [&](durable::engine& e) -> task<int> {
       add_echo_and_others(e);
       co_await e.open();
-      if (fails) throw aid::boom(3);
+      if (fails) throw test_support::boom(3);
       co_return 42;
     };
     co_return co_await durable::with_engine(options_for(on), body);
   };
   EXPECT_EQ(sim::run({.seed = 1}, app(false)), 42);
-  EXPECT_EQ(aid::boom_of(aid::thrown_by([&] { return sim::run({.seed = 1}, app(true)); })), 3);
+  EXPECT_EQ(test_support::boom_of(
+                test_support::thrown_by([&] { return sim::run({.seed = 1}, app(true)); })),
+            3);
 }

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "durable/support/crashes.hpp"
-#include "support/disk_aid.hpp"
+#include "support/disk_support.hpp"
 
 using namespace durable_test;
 using durable::run_state;
@@ -16,17 +16,19 @@ void add_twice_and_asks(durable::engine& e) {
 }
 
 task<std::error_code> code_of_start(durable::engine& e, std::string id) {
-  const auto error = co_await aid::attempt([&] { return e.start<int>("twice", {.id = id}, 1); });
-  co_return aid::code_of(error);
+  const auto error =
+      co_await test_support::attempt([&] { return e.start<int>("twice", {.id = id}, 1); });
+  co_return test_support::code_of(error);
 }
 
 /// A process: whatever its end, it must be a value or the failure of the journal.
 void troubled_process(sim::world& w, user use) {
-  const auto error = aid::thrown_by(
+  const auto error = test_support::thrown_by(
       [&] { w.run(with_open_engine(on_disk(w), add_twice_and_asks, std::move(use))); });
   if (error == nullptr) return;
-  const auto code = aid::code_of(error);
-  EXPECT_TRUE(code == errc::journal_failed || code == errc::journal_full) << aid::what_of(error);
+  const auto code = test_support::code_of(error);
+  EXPECT_TRUE(code == errc::journal_failed || code == errc::journal_full)
+      << test_support::what_of(error);
 }
 
 /// After a power failure, on a disk that works again, all of these runs end well.
@@ -60,11 +62,12 @@ TEST(durable_fault, a_failed_sync_fails_the_call_and_every_call_after_it) {
     EXPECT_EQ(co_await code_of_start(e, "later"), errc::journal_failed);
     EXPECT_EQ(co_await code_of_start(e, "good"), errc::journal_failed);
     auto resolves = [&] { return e.resolve(id, std::string("x")); };
-    EXPECT_EQ(aid::code_of(co_await aid::attempt(resolves)), errc::journal_failed);
+    EXPECT_EQ(test_support::code_of(co_await test_support::attempt(resolves)),
+              errc::journal_failed);
     auto signals = [&] { return e.signal("asks", "s", 1); };
-    EXPECT_EQ(aid::code_of(co_await aid::attempt(signals)), errc::journal_failed);
+    EXPECT_EQ(test_support::code_of(co_await test_support::attempt(signals)), errc::journal_failed);
     auto waits = [&] { return parked.result(); };
-    EXPECT_EQ(aid::code_of(co_await aid::attempt(waits)), errc::journal_failed);
+    EXPECT_EQ(test_support::code_of(co_await test_support::attempt(waits)), errc::journal_failed);
   });
   expect_all(w, acknowledged);
 }
@@ -77,8 +80,8 @@ TEST(durable_fault, those_who_wait_for_a_result_hear_of_a_failed_sync) {
     (void)co_await last_noted("id ");
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       auto waits = [&]() -> task<std::error_code> {
-        const auto error = co_await aid::attempt([&] { return parked.result(); });
-        co_return aid::code_of(error);
+        const auto error = co_await test_support::attempt([&] { return parked.result(); });
+        co_return test_support::code_of(error);
       };
       auto waiter = s.spawn(waits);
       co_await weir::sleep(1s);
@@ -101,11 +104,11 @@ TEST(durable_fault, a_step_does_not_run_on_when_its_result_could_not_be_recorded
     co_await weir::step("two", [] { note("two"); });
     co_return 1;
   };
-  const auto error = aid::thrown_by([&] {
+  const auto error = test_support::thrown_by([&] {
     w.run(with_open_engine(on_disk(w), as_h(handler), [](durable::engine& e) -> task<> {
       auto run = co_await e.start<int>("h", {.id = "r"}, 1);
-      const auto heard = co_await aid::attempt([&] { return run.result(); });
-      EXPECT_EQ(aid::code_of(heard), errc::journal_failed) << aid::what_of(heard);
+      const auto heard = co_await test_support::attempt([&] { return run.result(); });
+      EXPECT_EQ(test_support::code_of(heard), errc::journal_failed) << test_support::what_of(heard);
     }));
   });
   (void)error;
@@ -126,11 +129,11 @@ TEST(durable_fault, errors_of_reading_and_writing_are_failures_of_the_journal) {
     EXPECT_EQ(co_await code_of_start(e, "later"), errc::journal_failed);
   });
   w.disk().set({.eio = 1});
-  const auto error = aid::thrown_by([&] {
+  const auto error = test_support::thrown_by([&] {
     w.run(with_open_engine(on_disk(w), add_twice_and_asks,
                            [](durable::engine&) -> task<> { co_return; }));
   });
-  EXPECT_EQ(aid::code_of(error), errc::journal_failed) << aid::what_of(error);
+  EXPECT_EQ(test_support::code_of(error), errc::journal_failed) << test_support::what_of(error);
   expect_all(w, acknowledged);
 }
 
@@ -190,7 +193,7 @@ TEST(durable_fault, whatever_fails_and_whenever_what_was_acknowledged_is_there_a
     SCOPED_TRACE("seed " + std::to_string(seed));
     const stage on;
     sim::world w({.seed = seed, .start_time = day0});
-    disk_aid::generator random(seed);
+    disk_support::generator random(seed);
     std::set<std::string> acknowledged;
     int number = 0;
     for (int life = 0; life < 4; ++life) {
@@ -203,9 +206,10 @@ TEST(durable_fault, whatever_fails_and_whenever_what_was_acknowledged_is_there_a
         for (int i = 0; i < 20; ++i) {
           const std::string id = "r" + std::to_string(number++);
           const auto error =
-              co_await aid::attempt([&] { return e.start<int>("twice", {.id = id}, 1); });
+              co_await test_support::attempt([&] { return e.start<int>("twice", {.id = id}, 1); });
           if (error != nullptr) {
-            EXPECT_EQ(aid::code_of(error), errc::journal_failed) << aid::what_of(error);
+            EXPECT_EQ(test_support::code_of(error), errc::journal_failed)
+                << test_support::what_of(error);
             break;
           }
           acknowledged.insert(id);
@@ -252,20 +256,21 @@ TEST(durable_fault, after_a_close_the_end_of_the_log_is_missed_when_it_is_gone) 
     EXPECT_EQ(co_await run.result(), 2);
   });
   const std::string path = "/journal/seg-0000000000000001.wlog";
-  const std::string whole = disk_aid::get(w.disk(), path);
+  const std::string whole = disk_support::get(w.disk(), path);
   const std::size_t used = whole.find_last_not_of('\0') + 1;
   auto file = w.disk().open(path, weir::open_mode::read_write);
   for (const bool cut : {false, true}) {
     if (cut) file->truncate(used - 100);
-    if (!cut) disk_aid::put(*file, std::string(100, '\0'), used - 100);
-    const auto error = aid::thrown_by([&] {
+    if (!cut) disk_support::put(*file, std::string(100, '\0'), used - 100);
+    const auto error = test_support::thrown_by([&] {
       w.run(with_open_engine(on_disk(w), add_twice_and_asks,
                              [](durable::engine&) -> task<> { co_return; }));
     });
-    EXPECT_EQ(aid::code_of(error), errc::journal_corrupt) << aid::what_of(error);
-    EXPECT_TRUE(aid::contains(aid::what_of(error), path)) << aid::what_of(error);
+    EXPECT_EQ(test_support::code_of(error), errc::journal_corrupt) << test_support::what_of(error);
+    EXPECT_TRUE(test_support::contains(test_support::what_of(error), path))
+        << test_support::what_of(error);
     EXPECT_EQ(file->size(), cut ? used - 100 : whole.size());
   }
-  disk_aid::put(*file, whole);
+  disk_support::put(*file, whole);
   expect_all(w, {"r"});
 }

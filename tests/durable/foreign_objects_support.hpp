@@ -6,7 +6,7 @@
 #include <weir/durable.hpp>
 
 #include "durable/support/temporary_directory.hpp"
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@
 
 namespace weir_test {
 
-using namespace aid;
+using namespace test_support;
 namespace durable = weir::durable;
 using weir::errc;
 using weir::task;

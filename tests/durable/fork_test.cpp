@@ -2,7 +2,7 @@
 // Children that a process forks while an engine is open. Promises: "One process owns a journal"; a
 // child has neither the lock nor the engine, does not write, and is told so.
 #include "durable/support/stage.hpp"
-#include "support/disk_aid.hpp"
+#include "support/disk_support.hpp"
 
 using namespace durable_test;
 using durable::run_state;
@@ -52,10 +52,10 @@ task<int> exit_code_of_child(F f) {
 
 template <class Call>
 task<int> says_child(Call call) {
-  const auto error = co_await aid::attempt(call);
-  const bool clear = aid::code_of(error) == errc::wrong_loop &&
-                     aid::contains(aid::what_of(error), "this is a forked child");
-  if (!clear) std::fprintf(stderr, "%s\n", aid::what_of(error).c_str());
+  const auto error = co_await test_support::attempt(call);
+  const bool clear = test_support::code_of(error) == errc::wrong_loop &&
+                     test_support::contains(test_support::what_of(error), "this is a forked child");
+  if (!clear) std::fprintf(stderr, "%s\n", test_support::what_of(error).c_str());
   co_return clear ? 0 : 1;
 }
 
@@ -97,8 +97,8 @@ TEST(durable_fork, a_child_cannot_open_the_journal_while_its_parent_has_it) {
         return with_open_engine(options_for(on), as_h(twice),
                                 [](durable::engine&) -> task<> { co_return; });
       };
-      const auto error = co_await aid::attempt(opens);
-      co_return aid::code_of(error) == errc::journal_locked ? 0 : 1;
+      const auto error = co_await test_support::attempt(opens);
+      co_return test_support::code_of(error) == errc::journal_locked ? 0 : 1;
     };
     EXPECT_EQ(co_await exit_code_of_child(child), 0);
     co_return;
@@ -121,11 +121,11 @@ TEST(durable_fork, a_child_that_returns_through_the_engine_ends_and_writes_nothi
       if (in_child) co_return;
       EXPECT_EQ(::waitpid(child, &status, 0), child);
       EXPECT_TRUE(content(on) == before);
-      const auto second = co_await aid::attempt([&] {
+      const auto second = co_await test_support::attempt([&] {
         return with_open_engine(options_for(on), as_h(twice),
                                 [](durable::engine&) -> task<> { co_return; });
       });
-      EXPECT_EQ(aid::code_of(second), errc::journal_locked);
+      EXPECT_EQ(test_support::code_of(second), errc::journal_locked);
       EXPECT_EQ(co_await result_of_run(e, "after"), 42);
     };
     weir::run(with_open_engine(options_for(on), as_h(twice), use));

@@ -8,13 +8,13 @@
 #include <gtest/gtest.h>
 
 #include "durable/crc32c.hpp"
-#include "durable/frame.hpp"
 #include "durable/log_batch.hpp"
+#include "durable/log_frame.hpp"
 #include "durable/manifest.hpp"
-#include "support/disk_aid.hpp"
+#include "support/disk_support.hpp"
 
-using disk_aid::bytes;
-using disk_aid::generator;
+using disk_support::bytes;
+using disk_support::generator;
 using weir::detail::checksum_fits;
 using weir::detail::checksum_seed;
 using weir::detail::crc32c;

@@ -138,8 +138,8 @@ TEST(durable_growth, an_id_sent_to_twice_in_one_turn_is_refused_for_another_hand
   };
   session(on, setup, [](durable::engine& e) -> task<> {
     auto run = co_await e.start<int>("h", {.id = "r"}, 1);
-    const auto error = co_await aid::attempt([&] { return run.result(); });
-    EXPECT_EQ(aid::code_of(error), errc::id_in_use) << aid::what_of(error);
+    const auto error = co_await test_support::attempt([&] { return run.result(); });
+    EXPECT_EQ(test_support::code_of(error), errc::id_in_use) << test_support::what_of(error);
   });
 }
 

@@ -9,20 +9,20 @@ namespace {
 /// The code as text, or "allowed".
 template <class F>
 task<std::string> refusal_in_step(F f) {
-  const std::exception_ptr error = co_await aid::attempt(f);
+  const std::exception_ptr error = co_await test_support::attempt(f);
   if (error == nullptr) co_return "allowed";
-  if (aid::code_of(error) == errc::inside_step) co_return "inside_step";
-  if (aid::code_of(error) == errc::not_journaled) co_return "not_journaled";
-  co_return "other: " + aid::what_of(error);
+  if (test_support::code_of(error) == errc::inside_step) co_return "inside_step";
+  if (test_support::code_of(error) == errc::not_journaled) co_return "not_journaled";
+  co_return "other: " + test_support::what_of(error);
 }
 
 template <class F>
 std::string plain_refusal_in_step(F f) {
-  const std::exception_ptr error = aid::thrown_by(f);
+  const std::exception_ptr error = test_support::thrown_by(f);
   if (error == nullptr) return "allowed";
-  if (aid::code_of(error) == errc::inside_step) return "inside_step";
-  if (aid::code_of(error) == errc::not_journaled) return "not_journaled";
-  return "other: " + aid::what_of(error);
+  if (test_support::code_of(error) == errc::inside_step) return "inside_step";
+  if (test_support::code_of(error) == errc::not_journaled) return "not_journaled";
+  return "other: " + test_support::what_of(error);
 }
 
 /// What happens to `f` in the task body of a step.
@@ -60,7 +60,7 @@ TEST(durable_inside_step, every_journal_operation_is_refused_in_a_task_body) {
     all.push_back(co_await in_a_step(call));
     auto send = [] { return weir::send("h", 1); };
     all.push_back(co_await in_a_step(send));
-    co_return aid::joined(all);
+    co_return test_support::joined(all);
   };
   const stage on;
   EXPECT_EQ(ending(on, handler),
@@ -79,7 +79,7 @@ TEST(durable_inside_step, what_needs_no_await_is_refused_in_a_plain_body) {
         return p.peek();
       });
     }));
-    co_return aid::joined(all);
+    co_return test_support::joined(all);
   };
   const stage on;
   EXPECT_EQ(ending(on, handler), "inside_step,inside_step");
@@ -139,7 +139,7 @@ TEST(durable_inside_step, the_runs_own_objects_are_not_for_step_bodies) {
     };
     all.push_back(co_await weir::step("lock", locks));
     all.push_back(q.size() == 0 && !ev.is_set() ? "untouched" : "touched");
-    co_return aid::joined(all);
+    co_return test_support::joined(all);
   };
   const stage on;
   EXPECT_EQ(ending(on, handler),

@@ -8,13 +8,13 @@
 
 #include <gtest/gtest.h>
 
-#include "durable/frame.hpp"
 #include "durable/journal_support.hpp"
+#include "durable/log_frame.hpp"
 #include "durable/manifest.hpp"
 
 using namespace journal_aid;
-using disk_aid::generator;
-using disk_aid::rig;
+using disk_support::generator;
+using disk_support::rig;
 using weir::errc;
 
 namespace {
@@ -36,7 +36,7 @@ texts fill_unevenly(weir::disk& disk, bool close, int records = 150) {
 /// Where records, frames and what follows them begin in a segment, and its end.
 std::vector<std::uint64_t> boundaries(const std::string& file) {
   std::vector<std::uint64_t> found{0, 1, 8, 63, 64};
-  const auto bytes = disk_aid::bytes(file);
+  const auto bytes = disk_support::bytes(file);
   std::uint64_t at = weir::detail::segment_header_bytes;
   while (const auto head = weir::detail::peek_frame(bytes.subspan(at))) {
     weir::detail::record_cursor cursor(bytes.subspan(at, head->bytes));
@@ -56,7 +56,7 @@ void expect_refused_or_whole(weir::disk& disk, const texts& expected, const std:
   const image before = files(disk);
   collector seen;
   journal j(on(disk));
-  const std::string text = disk_aid::text_of([&] { j.open(seen); });
+  const std::string text = disk_support::text_of([&] { j.open(seen); });
   if (text == "no error") {
     EXPECT_TRUE(seen.payloads() == expected) << file << ": " << seen.records.size() << " records";
     return;
@@ -71,7 +71,7 @@ void expect_refused_with(weir::disk& disk, const std::string& part) {
   const image before = files(disk);
   collector seen;
   journal j(on(disk));
-  const std::string text = disk_aid::text_of([&] { j.open(seen); });
+  const std::string text = disk_support::text_of([&] { j.open(seen); });
   EXPECT_NE(text.find(part), std::string::npos) << text;
   EXPECT_TRUE(files(disk) == before);
 }
@@ -81,7 +81,7 @@ void cut(weir::disk& disk, const std::string& name, std::uint64_t size) {
 }
 
 weir::detail::manifest manifest_of(weir::disk& disk) {
-  return *weir::detail::decode_manifest(disk_aid::bytes(disk_aid::get(disk, "j/MANIFEST")));
+  return *weir::detail::decode_manifest(disk_support::bytes(disk_support::get(disk, "j/MANIFEST")));
 }
 
 }  // namespace
@@ -126,8 +126,8 @@ TEST(journal_close, every_file_emptied_with_its_size_kept_is_refused_or_loses_no
   for (const auto& [name, content] : whole) {
     rig damaged;
     restore(damaged.disk, whole);
-    disk_aid::put(*damaged.disk.open("j/" + name, weir::open_mode::read_write),
-                  std::string(content.size(), '\0'));
+    disk_support::put(*damaged.disk.open("j/" + name, weir::open_mode::read_write),
+                      std::string(content.size(), '\0'));
     expect_refused_or_whole(damaged.disk, expected, name);
   }
 }
@@ -146,7 +146,8 @@ TEST(journal_close, a_bit_flipped_anywhere_is_refused_or_loses_nothing) {
     std::string content = where->second;
     const auto at = static_cast<std::size_t>(random.below(used));
     content[at] = static_cast<char>(content[at] ^ (1 << random.below(8)));
-    disk_aid::put(*damaged.disk.open("j/" + where->first, weir::open_mode::read_write), content);
+    disk_support::put(*damaged.disk.open("j/" + where->first, weir::open_mode::read_write),
+                      content);
     expect_refused_or_whole(damaged.disk, expected, where->first);
     ASSERT_FALSE(HasFailure()) << "trial " << trial << ", " << where->first << " at " << at;
   }
@@ -161,7 +162,8 @@ TEST(journal_close, the_last_batch_is_proven_and_its_loss_names_file_and_offset)
     commit(o.j);
     o.j.close();
   }
-  disk_aid::put(*r.disk.open(segment(1), weir::open_mode::read_write), std::string(80, '\0'), 64);
+  disk_support::put(*r.disk.open(segment(1), weir::open_mode::read_write), std::string(80, '\0'),
+                    64);
   expect_refused_with(r.disk, "'" + segment(1) + "' at offset 64:");
 }
 
@@ -218,15 +220,15 @@ TEST(journal_close, the_last_segment_that_was_cut_after_a_crash_loses_unproven_f
     cut(damaged.disk, name, size);
     collector seen;
     journal j(on(damaged.disk));
-    if (disk_aid::text_of([&] { j.open(seen); }) != "no error") {
-      EXPECT_EQ(disk_aid::get(damaged.disk, "j/" + name).size(), size);
+    if (disk_support::text_of([&] { j.open(seen); }) != "no error") {
+      EXPECT_EQ(disk_support::get(damaged.disk, "j/" + name).size(), size);
       continue;
     }
     ++opened_again;
     const texts found = seen.payloads();
     ASSERT_LE(found.size(), expected.size());
     EXPECT_TRUE(std::equal(found.begin(), found.end(), expected.begin()));
-    EXPECT_EQ(disk_aid::get(damaged.disk, "j/" + name).size(), whole.at(name).size());
+    EXPECT_EQ(disk_support::get(damaged.disk, "j/" + name).size(), whole.at(name).size());
   }
   EXPECT_GT(opened_again, 1u);
 }
@@ -235,7 +237,7 @@ TEST(journal_close, the_last_segment_cut_after_a_close_is_refused_even_where_it_
   rig r;
   fill_unevenly(r.disk, true);
   const std::string name = weir::detail::segment_name(manifest_of(r.disk).begun);
-  const std::uint64_t size = disk_aid::get(r.disk, "j/" + name).size() - 1;
+  const std::uint64_t size = disk_support::get(r.disk, "j/" + name).size() - 1;
   cut(r.disk, name, size);
   expect_refused_with(
       r.disk, "'j/" + name + "' at offset " + std::to_string(size) + ": the file ends here");

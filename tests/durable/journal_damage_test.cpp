@@ -6,13 +6,13 @@
 
 #include <gtest/gtest.h>
 
-#include "durable/frame.hpp"
 #include "durable/journal_support.hpp"
+#include "durable/log_frame.hpp"
 #include "durable/manifest.hpp"
 
 using namespace journal_aid;
-using disk_aid::generator;
-using disk_aid::rig;
+using disk_support::generator;
+using disk_support::rig;
 using weir::errc;
 
 namespace {
@@ -29,7 +29,7 @@ texts fill_evenly(weir::disk& disk, int records, std::size_t bytes = 1000) {
 }
 
 std::size_t used(weir::disk& disk, std::uint64_t number) {
-  return disk_aid::get(disk, segment(number)).find_last_not_of('\0') + 1;
+  return disk_support::get(disk, segment(number)).find_last_not_of('\0') + 1;
 }
 
 void flip(weir::disk& disk, const std::string& path, std::uint64_t offset, int bit = 0) {
@@ -47,7 +47,7 @@ void expect_corrupt_at(weir::disk& disk, const std::string& file, std::uint64_t 
   collector seen;
   std::string text;
   EXPECT_EQ(errc_of([&] { j.open(seen); }), errc::journal_corrupt);
-  text = disk_aid::text_of([&] { j.open(seen); });
+  text = disk_support::text_of([&] { j.open(seen); });
   EXPECT_NE(text.find(file), std::string::npos) << text;
   EXPECT_NE(text.find("at offset " + std::to_string(offset) + ":"), std::string::npos) << text;
   EXPECT_TRUE(files(disk) == before);
@@ -110,8 +110,8 @@ TEST(journal_damage,
      a_frame_overwritten_by_zeros_is_refused_if_a_later_one_shows_that_it_was_there) {
   rig r;
   fill_evenly(r.disk, 5);
-  disk_aid::put(*r.disk.open(segment(1), weir::open_mode::read_write),
-                std::string(frame_at(1) - frame_at(0), '\0'), frame_at(1));
+  disk_support::put(*r.disk.open(segment(1), weir::open_mode::read_write),
+                    std::string(frame_at(1) - frame_at(0), '\0'), frame_at(1));
   expect_corrupt_at(r.disk, segment(1), frame_at(1));
 }
 
@@ -137,7 +137,7 @@ TEST(journal_damage, a_bad_header_of_a_segment_is_refused_if_something_in_it_was
 TEST(journal_damage, a_header_of_zeros_is_refused_if_something_behind_it_was_durable) {
   rig r;
   fill_evenly(r.disk, 160);
-  disk_aid::put(*r.disk.open(segment(3), weir::open_mode::read_write), std::string(512, '\0'));
+  disk_support::put(*r.disk.open(segment(3), weir::open_mode::read_write), std::string(512, '\0'));
   expect_corrupt_at(r.disk, segment(3), 0);
 }
 
@@ -171,8 +171,8 @@ TEST(journal_damage, a_segment_of_another_journal_is_refused) {
     for (int i = 0; i < 100; ++i) append(o.j, std::string(1000, 'x'));
     commit(o.j);
   }
-  disk_aid::put(*r.disk.open(segment(2), weir::open_mode::read_write),
-                disk_aid::get(other.disk, segment(2)));
+  disk_support::put(*r.disk.open(segment(2), weir::open_mode::read_write),
+                    disk_support::get(other.disk, segment(2)));
   expect_corrupt_at(r.disk, segment(2), 40);
 }
 
@@ -202,7 +202,8 @@ TEST(journal_damage, a_manifest_that_is_missing_or_damaged_is_made_again) {
     if (kind == 0) r.disk.unlink("j/MANIFEST");
     if (kind == 1) r.disk.open("j/MANIFEST", weir::open_mode::read_write)->truncate(0);
     if (kind == 2) flip(r.disk, "j/MANIFEST", 40);
-    if (kind == 3) disk_aid::put(*r.disk.open("j/MANIFEST", weir::open_mode::read_write), "x", 80);
+    if (kind == 3)
+      disk_support::put(*r.disk.open("j/MANIFEST", weir::open_mode::read_write), "x", 80);
     EXPECT_EQ(payloads(r.disk), expected) << kind;
     r.disk.crash();
     opened o(r.disk);
@@ -216,8 +217,8 @@ TEST(journal_damage, a_manifest_made_again_has_an_epoch_that_nobody_used) {
   fill_evenly(r.disk, 3);
   for (int i = 0; i < 10; ++i) (void)payloads(r.disk);
   const auto epoch = [&] {
-    const std::string text = disk_aid::get(r.disk, "j/MANIFEST");
-    return weir::detail::decode_manifest(disk_aid::bytes(text))->epoch;
+    const std::string text = disk_support::get(r.disk, "j/MANIFEST");
+    return weir::detail::decode_manifest(disk_support::bytes(text))->epoch;
   };
   const std::uint64_t before = epoch();
   EXPECT_EQ(before, 11u);
@@ -237,8 +238,8 @@ TEST(journal_damage, segments_in_which_nothing_can_be_read_are_no_empty_journal)
   for (const bool with_manifest : {false, true}) {
     rig r;
     fill_evenly(r.disk, 3);
-    disk_aid::put(*r.disk.open(segment(1), weir::open_mode::read_write),
-                  std::string(small_segment, '\0'));
+    disk_support::put(*r.disk.open(segment(1), weir::open_mode::read_write),
+                      std::string(small_segment, '\0'));
     if (!with_manifest) r.disk.unlink("j/MANIFEST");
     expect_corrupt_at(r.disk, segment(1), 0);
   }
@@ -267,16 +268,17 @@ TEST(journal_damage, a_stale_frame_with_the_right_lsn_at_the_right_place_is_not_
     opened o(options);
     for (const char* text : {"one", "two", "six"}) append(o.j, text);
     commit(o.j);
-    remains = disk_aid::get(r.disk, segment(1)).substr(64 + 80);
+    remains = disk_support::get(r.disk, segment(1)).substr(64 + 80);
   }
-  disk_aid::put(*r.disk.open(segment(1), weir::open_mode::read_write), std::string(80, '\0'), 64);
+  disk_support::put(*r.disk.open(segment(1), weir::open_mode::read_write), std::string(80, '\0'),
+                    64);
   EXPECT_TRUE(opened(options).seen.records.empty());
   {
     opened o(options);
     append(o.j, "ONE");
     commit(o.j);
   }
-  disk_aid::put(*r.disk.open(segment(1), weir::open_mode::read_write), remains, 64 + 80);
+  disk_support::put(*r.disk.open(segment(1), weir::open_mode::read_write), remains, 64 + 80);
   EXPECT_EQ(opened(options).seen.payloads(), (texts{"ONE"}));
 }
 

@@ -7,9 +7,9 @@
 
 #include "durable/log_batch.hpp"
 #include "fuzz/journal_decoder.hpp"
-#include "support/disk_aid.hpp"
+#include "support/disk_support.hpp"
 
-using disk_aid::generator;
+using disk_support::generator;
 
 namespace {
 

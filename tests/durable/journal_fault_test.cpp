@@ -11,7 +11,7 @@
 #include "durable/support/refusing_disk.hpp"
 
 using namespace journal_aid;
-using disk_aid::rig;
+using disk_support::rig;
 using weir::errc;
 
 namespace {
@@ -34,14 +34,14 @@ TEST(journal_fault, a_failed_sync_stops_it_for_good_with_the_first_cause) {
   append(o.j, "two");
   auto batch = o.j.take();
   r.disk.fail_next_sync();
-  const std::string cause = disk_aid::text_of([&] { o.j.commit(*batch); });
+  const std::string cause = disk_support::text_of([&] { o.j.commit(*batch); });
   EXPECT_NE(cause.find("sync 'j/seg-0000000000000001.wlog'"), std::string::npos) << cause;
   EXPECT_EQ(o.j.durable_lsn(), 1u);
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(errc_of([&] { append(o.j, "three"); }), errc::journal_failed);
     EXPECT_EQ(errc_of([&] { (void)o.j.take(); }), errc::journal_failed);
     EXPECT_EQ(errc_of([&] { o.j.commit(*batch); }), errc::journal_failed);
-    EXPECT_EQ(disk_aid::text_of([&] { append(o.j, "three"); }), cause);
+    EXPECT_EQ(disk_support::text_of([&] { append(o.j, "three"); }), cause);
   }
 }
 
@@ -191,7 +191,7 @@ TEST(journal_fault, what_was_not_finished_is_removed) {
     opened o(r.disk);
   }
   for (const char* path : {"j/MANIFEST.new", "j/seg-0000000000000002.wlog.new", "j/blob/ab.new"})
-    disk_aid::durable_file(r.disk, path, "x");
+    disk_support::durable_file(r.disk, path, "x");
   {
     opened o(r.disk);
   }

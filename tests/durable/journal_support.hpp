@@ -16,7 +16,7 @@
 
 #include "durable/journal.hpp"
 #include "durable/journal_files.hpp"
-#include "support/disk_aid.hpp"
+#include "support/disk_support.hpp"
 
 namespace journal_aid {
 
@@ -99,10 +99,10 @@ using image = std::map<std::string, std::string>;
 inline image files(weir::disk& disk) {
   image found;
   for (const std::string& name : disk.list("j"))
-    if (name != "LOCK" && name != "blob") found[name] = disk_aid::get(disk, "j/" + name);
+    if (name != "LOCK" && name != "blob") found[name] = disk_support::get(disk, "j/" + name);
   if (disk.exists("j/blob"))
     for (const std::string& name : disk.list("j/blob"))
-      found["blob/" + name] = disk_aid::get(disk, "j/blob/" + name);
+      found["blob/" + name] = disk_support::get(disk, "j/blob/" + name);
   return found;
 }
 
@@ -112,7 +112,7 @@ inline void restore(weir::disk& disk, const image& from) {
   for (const auto& [name, content] : from) {
     auto file = disk.open("j/" + name, weir::open_mode::create);
     file->truncate(0);
-    disk_aid::put(*file, content);
+    disk_support::put(*file, content);
   }
 }
 

@@ -13,7 +13,7 @@
 #include "support/allocations.hpp"
 
 using namespace journal_aid;
-using disk_aid::rig;
+using disk_support::rig;
 using weir::errc;
 using weir_test::temporary_directory;
 
@@ -173,7 +173,7 @@ TEST(journal, a_blob_that_is_missing_or_changed_is_corruption) {
   const auto place = append(o.j, std::string(20'000, 'L')).place;
   commit(o.j);
   const std::string path = "j/blob/" + r.disk.list("j/blob").front();
-  disk_aid::put(*r.disk.open(path, weir::open_mode::read_write), "x", 5);
+  disk_support::put(*r.disk.open(path, weir::open_mode::read_write), "x", 5);
   EXPECT_EQ(errc_of([&] { return read(o.j, place); }), errc::journal_corrupt);
   r.disk.unlink(path);
   EXPECT_EQ(errc_of([&] { return read(o.j, place); }), errc::journal_corrupt);
@@ -205,7 +205,7 @@ TEST(journal, is_locked_as_long_as_it_is_open) {
   collector seen;
   journal second(on(r.disk));
   EXPECT_EQ(errc_of([&] { second.open(seen); }), errc::journal_locked);
-  EXPECT_NE(disk_aid::text_of([&] { second.open(seen); }).find("'j'"), std::string::npos);
+  EXPECT_NE(disk_support::text_of([&] { second.open(seen); }).find("'j'"), std::string::npos);
 }
 
 TEST(journal, refuses_segments_that_are_too_small_or_too_large_and_makes_nothing) {
@@ -218,9 +218,9 @@ TEST(journal, refuses_segments_that_are_too_small_or_too_large_and_makes_nothing
 
 TEST(journal, refuses_a_path_that_is_a_file_and_leaves_it_alone) {
   rig r;
-  disk_aid::durable_file(r.disk, "j", "precious");
+  disk_support::durable_file(r.disk, "j", "precious");
   EXPECT_EQ(errc_of([&] { opened o(r.disk); }), errc::invalid_argument);
-  EXPECT_EQ(disk_aid::get(r.disk, "j"), "precious");
+  EXPECT_EQ(disk_support::get(r.disk, "j"), "precious");
 }
 
 TEST(journal, refuses_a_path_whose_parent_does_not_exist) {
@@ -294,9 +294,9 @@ TEST(journal, appending_allocates_nothing_once_it_has_its_buffers) {
     fill();
     commit(o.j);
   }
-  aid::begin_to_count();
+  test_support::begin_to_count();
   fill();
-  EXPECT_EQ(aid::end_count(), 0);
+  EXPECT_EQ(test_support::end_count(), 0);
 }
 
 TEST(journal, works_on_the_machines_disk) {

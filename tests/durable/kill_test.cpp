@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "durable/support/stage.hpp"
-#include "support/disk_aid.hpp"
+#include "support/disk_support.hpp"
 
 using namespace durable_test;
 
@@ -197,7 +197,7 @@ std::map<int, account> accounts() {
 TEST(durable_kill, nothing_acknowledged_is_lost_and_nothing_recorded_is_done_again) {
   const int cycles = kills();
   const int rounds = (cycles + 49) / 50;  // a journal each
-  disk_aid::generator random(20301);
+  disk_support::generator random(20301);
   for (int round = 0; round < rounds; ++round) {
     const stage on;
     int first = 0;
@@ -212,13 +212,13 @@ TEST(durable_kill, nothing_acknowledged_is_lost_and_nothing_recorded_is_done_aga
     int acknowledged = 0;
     for (const auto& [n, a] : accounts()) {
       SCOPED_TRACE("run " + std::to_string(n) + " of round " + std::to_string(round));
-      EXPECT_TRUE(a.wrong.empty()) << aid::joined(a.wrong);
+      EXPECT_TRUE(a.wrong.empty()) << test_support::joined(a.wrong);
       if (!a.acknowledged) continue;
       ++acknowledged;
       EXPECT_EQ(a.endings.size(), 1u);
       if (a.endings.empty()) continue;
       EXPECT_EQ(*a.endings.begin(), a.b);
-      EXPECT_TRUE(a.answered.empty() || aid::contains(a.b, " " + a.answered)) << a.b;
+      EXPECT_TRUE(a.answered.empty() || test_support::contains(a.b, " " + a.answered)) << a.b;
     }
     EXPECT_GT(acknowledged, 0);
     if (testing::Test::HasFailure()) return;

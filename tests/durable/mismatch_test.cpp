@@ -57,7 +57,7 @@ TEST(durable_mismatch, missing_commands_block_the_run) {
   expect_mismatch(
       [](int) -> task<std::string> {
         (void)co_await give("one", 1);
-        throw aid::boom(1);
+        throw test_support::boom(1);
       },
       {"two"});
 }
@@ -148,7 +148,7 @@ TEST(durable_mismatch, in_a_child_blocks_the_run_too) {
     session_of(on, handler, [](durable::engine& e) -> task<> {
       co_await weir::sleep(1h);
       EXPECT_EQ(e.get("r")->state, run_state::blocked);
-      EXPECT_TRUE(aid::contains(e.get("r")->message, "rights")) << e.get("r")->message;
+      EXPECT_TRUE(test_support::contains(e.get("r")->message, "rights")) << e.get("r")->message;
     });
   });
   EXPECT_EQ(times("rights"), 0);
@@ -167,7 +167,7 @@ TEST(durable_mismatch, a_run_whose_handler_is_missing_is_listed_as_blocked_and_g
           const auto blocked = e.list({.state = run_state::blocked});
           EXPECT_EQ(blocked.size(), 1u);
           EXPECT_EQ(e.get("r")->state, run_state::blocked);
-          EXPECT_TRUE(aid::contains(e.get("r")->message, "h")) << e.get("r")->message;
+          EXPECT_TRUE(test_support::contains(e.get("r")->message, "h")) << e.get("r")->message;
         });
   });
   whole_life([&] {

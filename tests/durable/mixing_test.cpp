@@ -114,7 +114,7 @@ TEST(durable_mixing, all_of_races) {
       [](int) -> task<std::string> {
         auto [a, b, c] = co_await weir::all(weir::race(tasks(nap(2h, 1), nap(1h, 2))),
                                             weir::race(tasks(nap(3h, 3), nap(4h, 4))),
-                                            weir::race(tasks(aid::ready(5), nap(1h, 6))));
+                                            weir::race(tasks(test_support::ready(5), nap(1h, 6))));
         co_await give("after", 0);
         co_return row(a, b, c);
       },

@@ -117,7 +117,7 @@ TEST(durable_order, ten_thousand_children_of_one_run) {
   auto handler = [](int) -> task<std::string> {
     const long sum = co_await weir::with_scope([](weir::scope& s) -> task<long> {
       std::vector<weir::child<int>> children;
-      for (int i = 0; i < 10'000; ++i) children.push_back(s.spawn(aid::ready(i)));
+      for (int i = 0; i < 10'000; ++i) children.push_back(s.spawn(test_support::ready(i)));
       long all = 0;
       for (auto& child : children) all += co_await child;
       co_return all;

@@ -113,8 +113,8 @@ TEST(durable_race, is_won_by_a_journaled_wait_or_by_a_child_whoever_is_first) {
 
 TEST(durable_race, of_nothing_is_refused) {
   auto handler = [](int) -> task<std::string> {
-    const auto error = co_await aid::attempt([] { return weir::race(tasks()); });
-    co_return aid::code_of(error) == errc::empty_input ? "refused" : "other";
+    const auto error = co_await test_support::attempt([] { return weir::race(tasks()); });
+    co_return test_support::code_of(error) == errc::empty_input ? "refused" : "other";
   };
   const stage on;
   EXPECT_EQ(ending(on, handler), "refused");
@@ -275,8 +275,8 @@ TEST(durable_any, mixes_promises_and_children) {
 
 TEST(durable_any, of_nothing_is_refused) {
   auto handler = [](int) -> task<std::string> {
-    const auto error = co_await aid::attempt([] { return weir::any(tasks()); });
-    co_return aid::code_of(error) == errc::empty_input ? "refused" : "other";
+    const auto error = co_await test_support::attempt([] { return weir::any(tasks()); });
+    co_return test_support::code_of(error) == errc::empty_input ? "refused" : "other";
   };
   const stage on;
   EXPECT_EQ(ending(on, handler), "refused");

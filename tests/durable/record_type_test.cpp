@@ -35,7 +35,7 @@ weir::detail::record_place add_record(sim::world& w, std::uint16_t type, std::ui
 }
 
 std::exception_ptr open_error(sim::world& w) {
-  return aid::thrown_by([&] {
+  return test_support::thrown_by([&] {
     w.run(with_open_engine(on_j(w), as_h(hears), [](durable::engine&) -> task<> { co_return; }));
   });
 }
@@ -52,11 +52,12 @@ TEST(durable_record_type, that_is_not_known_is_refused_with_its_place_and_nothin
       const auto place = add_record(w, type, run);
       const auto before = journal_aid::files(w.disk());
       const auto error = open_error(w);
-      EXPECT_EQ(aid::code_of(error), errc::journal_corrupt);
+      EXPECT_EQ(test_support::code_of(error), errc::journal_corrupt);
       const std::string offset = std::to_string(weir::detail::offset_of(place));
       for (const std::string& part :
            {"type " + std::to_string(type), offset, journal_aid::segment(1)})
-        EXPECT_TRUE(aid::contains(aid::what_of(error), part)) << aid::what_of(error);
+        EXPECT_TRUE(test_support::contains(test_support::what_of(error), part))
+            << test_support::what_of(error);
       EXPECT_EQ(journal_aid::files(w.disk()), before);
     }
   }

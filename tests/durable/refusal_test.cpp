@@ -12,19 +12,22 @@ namespace {
 /// in this file, so `f` is a task.
 template <class F>
 task<std::string> refusal_in_run(F f) {
-  const auto error = co_await aid::attempt(f);
+  const auto error = co_await test_support::attempt(f);
   if (error == nullptr) co_return "allowed";
-  if (aid::code_of(error) != errc::not_journaled) co_return "other: " + aid::what_of(error);
-  const bool named = aid::contains(aid::what_of(error), "refusal_test.cpp:");
-  co_return named ? "refused" : "unnamed: " + aid::what_of(error);
+  if (test_support::code_of(error) != errc::not_journaled)
+    co_return "other: " + test_support::what_of(error);
+  const bool named = test_support::contains(test_support::what_of(error), "refusal_test.cpp:");
+  co_return named ? "refused" : "unnamed: " + test_support::what_of(error);
 }
 
 /// The same for calls that await nothing; these need not name the file.
 template <class F>
 std::string plain_refusal_in_run(F f) {
-  const auto error = aid::thrown_by(f);
+  const auto error = test_support::thrown_by(f);
   if (error == nullptr) return "allowed";
-  return aid::code_of(error) == errc::not_journaled ? "refused" : "other: " + aid::what_of(error);
+  return test_support::code_of(error) == errc::not_journaled
+             ? "refused"
+             : "other: " + test_support::what_of(error);
 }
 
 /// Runs `f` in a handler and expects that it is refused there, that the run goes on, and that the
@@ -113,7 +116,7 @@ TEST(durable_refusal, objects_made_outside_of_the_run_belong_into_a_step) {
         co_return *co_await q.next();
       };
       all.push_back(std::to_string(co_await weir::step("body", in_step)));
-      co_return aid::joined(all);
+      co_return test_support::joined(all);
     };
     auto use = [&](durable::engine& e) -> task<> {
       auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
@@ -146,7 +149,7 @@ TEST(durable_refusal, shared_breakers_and_budgets_belong_into_a_step) {
       const int before = ran;
       auto body = [&]() -> task<int> { co_return co_await broken() + co_await retried(); };
       const int two = co_await weir::step("body", body);
-      co_return aid::joined(all) + " " + row(before, two);
+      co_return test_support::joined(all) + " " + row(before, two);
     };
     auto use = [&](durable::engine& e) -> task<> {
       auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
@@ -208,9 +211,10 @@ TEST(durable_refusal, the_engine_itself_belongs_into_a_step) {
         auto run = co_await engine->start<int>("other", {.id = "other"}, 5);
         co_return co_await run.result();
       };
-      const auto error = co_await aid::attempt(starts);
-      const std::string outside =
-          aid::code_of(error) == errc::not_journaled ? "refused " : "other: " + aid::what_of(error);
+      const auto error = co_await test_support::attempt(starts);
+      const std::string outside = test_support::code_of(error) == errc::not_journaled
+                                      ? "refused "
+                                      : "other: " + test_support::what_of(error);
       co_return outside + std::to_string(co_await weir::step("start", starts));
     });
   };
@@ -232,27 +236,28 @@ TEST(durable_refusal, the_engine_and_other_loops_are_refused_with_the_line_of_th
     lines wrong;
     auto expect = [&](int line, const std::exception_ptr& error) {
       const std::string place = "refusal_test.cpp:" + std::to_string(line) + " ";
-      if (aid::code_of(error) != errc::not_journaled || !aid::contains(aid::what_of(error), place))
-        wrong.push_back(place + "in " + aid::what_of(error));
+      if (test_support::code_of(error) != errc::not_journaled ||
+          !test_support::contains(test_support::what_of(error), place))
+        wrong.push_back(place + "in " + test_support::what_of(error));
     };
     // clang-format off
-    expect(__LINE__, aid::thrown_by([&] { (void)engine->get("x"); }));
-    expect(__LINE__, aid::thrown_by([&] { (void)engine->list(); }));
-    expect(__LINE__, aid::thrown_by([&] { (void)engine->cancel("x"); }));
-    expect(__LINE__, aid::thrown_by([&] { (void)engine->events(); }));
-    expect(__LINE__, aid::thrown_by([&] { engine->add("x", gives_its_input); }));
-    expect(__LINE__, aid::thrown_by([&] { (void)engine->start<int>("other", {.id = "o"}, 5); }));
-    expect(__LINE__, aid::thrown_by([&] { (void)engine->start<int>("other"); }));
-    expect(__LINE__, aid::thrown_by([&] { (void)engine->resolve("x", 1); }));
-    expect(__LINE__, aid::thrown_by([&] { (void)engine->reject("x", "no"); }));
-    expect(__LINE__, aid::thrown_by([&] { (void)engine->signal("x", "y", 1); }));
-    expect(__LINE__, aid::thrown_by([&] { (void)engine->open(); }));
-    expect(__LINE__, aid::thrown_by([&] { (void)engine->close(); }));
-    expect(__LINE__, aid::thrown_by([&] { (void)handle->result(); }));
-    expect(__LINE__, aid::thrown_by([&] { (void)handle->cancel(); }));
-    expect(__LINE__, aid::thrown_by([&] { (void)weir::on(w.loop("other"), nap(1s, 1)); }));
+    expect(__LINE__, test_support::thrown_by([&] { (void)engine->get("x"); }));
+    expect(__LINE__, test_support::thrown_by([&] { (void)engine->list(); }));
+    expect(__LINE__, test_support::thrown_by([&] { (void)engine->cancel("x"); }));
+    expect(__LINE__, test_support::thrown_by([&] { (void)engine->events(); }));
+    expect(__LINE__, test_support::thrown_by([&] { engine->add("x", gives_its_input); }));
+    expect(__LINE__, test_support::thrown_by([&] { (void)engine->start<int>("other", {.id = "o"}, 5); }));
+    expect(__LINE__, test_support::thrown_by([&] { (void)engine->start<int>("other"); }));
+    expect(__LINE__, test_support::thrown_by([&] { (void)engine->resolve("x", 1); }));
+    expect(__LINE__, test_support::thrown_by([&] { (void)engine->reject("x", "no"); }));
+    expect(__LINE__, test_support::thrown_by([&] { (void)engine->signal("x", "y", 1); }));
+    expect(__LINE__, test_support::thrown_by([&] { (void)engine->open(); }));
+    expect(__LINE__, test_support::thrown_by([&] { (void)engine->close(); }));
+    expect(__LINE__, test_support::thrown_by([&] { (void)handle->result(); }));
+    expect(__LINE__, test_support::thrown_by([&] { (void)handle->cancel(); }));
+    expect(__LINE__, test_support::thrown_by([&] { (void)weir::on(w.loop("other"), nap(1s, 1)); }));
     // clang-format on
-    co_return aid::joined(wrong);
+    co_return test_support::joined(wrong);
   };
   auto setup = [&](durable::engine& e) {
     engine = &e;
@@ -277,9 +282,12 @@ TEST(durable_refusal, calls_of_the_engine_that_were_made_outside_name_the_await)
   auto handler = [](int) -> task<std::string> {
     co_await weir::yield();
     const int line = __LINE__ + 1;
-    const auto error = co_await aid::attempt([&]() -> task<> { (void)co_await std::move(*made); });
+    const auto error =
+        co_await test_support::attempt([&]() -> task<> { (void)co_await std::move(*made); });
     const std::string place = "refusal_test.cpp:" + std::to_string(line) + " ";
-    co_return aid::contains(aid::what_of(error), place) ? "" : aid::what_of(error);
+    co_return test_support::contains(test_support::what_of(error), place)
+        ? ""
+        : test_support::what_of(error);
   };
   auto setup = [&](durable::engine& e) {
     e.add("h", handler);
@@ -319,10 +327,10 @@ TEST(durable_refusal, that_nobody_catches_fails_the_run) {
   };
   session_of(on, handler, [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
-    const auto error = co_await aid::attempt([&] { return run.result(); });
-    EXPECT_EQ(aid::code_of(error), errc::not_journaled);
+    const auto error = co_await test_support::attempt([&] { return run.result(); });
+    EXPECT_EQ(test_support::code_of(error), errc::not_journaled);
     EXPECT_EQ(e.get("r")->state, run_state::failed);
-    EXPECT_TRUE(aid::contains(e.get("r")->message, "refusal_test.cpp:"));
+    EXPECT_TRUE(test_support::contains(e.get("r")->message, "refusal_test.cpp:"));
   });
 }
 
@@ -351,14 +359,16 @@ TEST(durable_deadlock, of_fibers_that_wait_for_each_other_fails_the_run_and_name
   const stage on;
   session_of(on, stuck, [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);
-    const auto error = co_await aid::attempt([&] { return run.result(); });
-    EXPECT_EQ(aid::code_of(error), errc::deadlock) << aid::what_of(error);
-    EXPECT_TRUE(aid::contains(aid::what_of(error), "the left one")) << aid::what_of(error);
-    EXPECT_TRUE(aid::contains(aid::what_of(error), "the right one")) << aid::what_of(error);
+    const auto error = co_await test_support::attempt([&] { return run.result(); });
+    EXPECT_EQ(test_support::code_of(error), errc::deadlock) << test_support::what_of(error);
+    EXPECT_TRUE(test_support::contains(test_support::what_of(error), "the left one"))
+        << test_support::what_of(error);
+    EXPECT_TRUE(test_support::contains(test_support::what_of(error), "the right one"))
+        << test_support::what_of(error);
     EXPECT_EQ(e.get("r")->state, run_state::failed);
   });
   const std::string later = ending(on, stuck);
-  EXPECT_TRUE(aid::contains(later, "the left one")) << later;
+  EXPECT_TRUE(test_support::contains(later, "the left one")) << later;
   EXPECT_EQ(times("before"), 1);
 }
 

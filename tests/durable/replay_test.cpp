@@ -98,8 +98,8 @@ class theatre {
         killer.cancel();
       }
       const weir::outcome<void> how = co_await alive;
-      if (how.is_error() && aid::code_of(how.error()) != errc::loop_gone) {
-        end_ = "engine: " + aid::what_of(how.error());
+      if (how.is_error() && test_support::code_of(how.error()) != errc::loop_gone) {
+        end_ = "engine: " + test_support::what_of(how.error());
       }
     };
     co_await weir::with_scope({.failure = weir::failure::isolate}, body);
@@ -185,7 +185,7 @@ class theatre {
 };
 
 /// One to four deaths, somewhere in what a straight run has taken.
-std::vector<death> random_deaths(disk_aid::generator& random, const result& straight) {
+std::vector<death> random_deaths(disk_support::generator& random, const result& straight) {
   std::vector<death> all(1 + random.below(4));
   for (death& d : all) {
     if (straight.bodies > 0 && random.chance(0.6)) {
@@ -204,15 +204,15 @@ TEST(durable_replay, random_programs_have_the_same_result_with_and_without_crash
   const std::uint64_t end = first_seed() + replays(1500);
   for (std::uint64_t seed = first_seed(); seed < end; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    disk_aid::generator random(seed);
+    disk_support::generator random(seed);
     trial t{.seed = seed};
     const result straight = theatre(t).play();
-    EXPECT_TRUE(straight.complaints.empty()) << aid::joined(straight.complaints);
-    EXPECT_FALSE(aid::contains(straight.end, "failed: ")) << straight.end;
+    EXPECT_TRUE(straight.complaints.empty()) << test_support::joined(straight.complaints);
+    EXPECT_FALSE(test_support::contains(straight.end, "failed: ")) << straight.end;
     t.deaths = random_deaths(random, straight);
     const result crashed_one = theatre(t).play();
     EXPECT_EQ(crashed_one.end, straight.end);
-    EXPECT_TRUE(crashed_one.complaints.empty()) << aid::joined(crashed_one.complaints);
+    EXPECT_TRUE(crashed_one.complaints.empty()) << test_support::joined(crashed_one.complaints);
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -221,17 +221,17 @@ TEST(durable_replay, random_programs_in_random_orders_on_torn_disks_use_every_re
   const std::uint64_t end = first_seed() + replays(1500);
   for (std::uint64_t seed = first_seed(); seed < end; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    disk_aid::generator random(seed);
+    disk_support::generator random(seed);
     trial t{.seed = seed, .kind = flavour::wild, .strategy = sim::random};
     const result straight = theatre(t).play();
-    EXPECT_TRUE(straight.complaints.empty()) << aid::joined(straight.complaints);
+    EXPECT_TRUE(straight.complaints.empty()) << test_support::joined(straight.complaints);
     t.deaths = random_deaths(random, straight);
     t.faults = {.torn = 0.5, .reorder = 0.3, .short_write = 0.1};
     const result crashed_one = theatre(t).play();
     EXPECT_FALSE(crashed_one.end.starts_with("engine: ")) << crashed_one.end;
-    EXPECT_FALSE(aid::contains(crashed_one.end, "failed: ")) << crashed_one.end;
+    EXPECT_FALSE(test_support::contains(crashed_one.end, "failed: ")) << crashed_one.end;
     EXPECT_NE(crashed_one.end, "no end");
-    EXPECT_TRUE(crashed_one.complaints.empty()) << aid::joined(crashed_one.complaints);
+    EXPECT_TRUE(crashed_one.complaints.empty()) << test_support::joined(crashed_one.complaints);
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -240,17 +240,17 @@ TEST(durable_replay, runs_that_are_suspended_again_and_again_have_the_same_resul
   const std::uint64_t end = first_seed() + replays(500);
   for (std::uint64_t seed = first_seed(); seed < end; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    disk_aid::generator random(seed);
+    disk_support::generator random(seed);
     trial t{.seed = seed, .runs = 4};
     const result straight = theatre(t).play();
     t.max_live = 1;
     const result suspended = theatre(t).play();
     EXPECT_EQ(suspended.end, straight.end);
-    EXPECT_TRUE(suspended.complaints.empty()) << aid::joined(suspended.complaints);
+    EXPECT_TRUE(suspended.complaints.empty()) << test_support::joined(suspended.complaints);
     t.deaths = random_deaths(random, straight);
     const result crashed_one = theatre(t).play();
     EXPECT_EQ(crashed_one.end, straight.end);
-    EXPECT_TRUE(crashed_one.complaints.empty()) << aid::joined(crashed_one.complaints);
+    EXPECT_TRUE(crashed_one.complaints.empty()) << test_support::joined(crashed_one.complaints);
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -259,7 +259,7 @@ TEST(durable_replay, random_programs_that_are_cancelled_and_crashed_end) {
   const std::uint64_t end = first_seed() + replays(1500);
   for (std::uint64_t seed = first_seed(); seed < end; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    disk_aid::generator random(seed);
+    disk_support::generator random(seed);
     trial t{.seed = seed, .kind = flavour::wild, .strategy = sim::random};
     const result straight = theatre(t).play();
     for (auto n = 1 + random.below(2); n > 0; --n) {
@@ -267,14 +267,14 @@ TEST(durable_replay, random_programs_that_are_cancelled_and_crashed_end) {
       t.cancels.push_back(weir::duration(static_cast<std::int64_t>(1 + random.below(most))));
     }
     const result cancelled_one = theatre(t).play();
-    EXPECT_TRUE(cancelled_one.complaints.empty()) << aid::joined(cancelled_one.complaints);
-    EXPECT_FALSE(aid::contains(cancelled_one.end, "failed: ")) << cancelled_one.end;
+    EXPECT_TRUE(cancelled_one.complaints.empty()) << test_support::joined(cancelled_one.complaints);
+    EXPECT_FALSE(test_support::contains(cancelled_one.end, "failed: ")) << cancelled_one.end;
     t.deaths = random_deaths(random, cancelled_one);
     const result crashed_one = theatre(t).play();
     EXPECT_FALSE(crashed_one.end.starts_with("engine: ")) << crashed_one.end;
-    EXPECT_FALSE(aid::contains(crashed_one.end, "failed: ")) << crashed_one.end;
+    EXPECT_FALSE(test_support::contains(crashed_one.end, "failed: ")) << crashed_one.end;
     EXPECT_NE(crashed_one.end, "no end");
-    EXPECT_TRUE(crashed_one.complaints.empty()) << aid::joined(crashed_one.complaints);
+    EXPECT_TRUE(crashed_one.complaints.empty()) << test_support::joined(crashed_one.complaints);
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -288,7 +288,7 @@ TEST(durable_replay, a_crash_at_every_body_of_one_program) {
       t.deaths = {{.at_body = k}};
       const result crashed_one = theatre(t).play();
       EXPECT_EQ(crashed_one.end, straight.end);
-      EXPECT_TRUE(crashed_one.complaints.empty()) << aid::joined(crashed_one.complaints);
+      EXPECT_TRUE(crashed_one.complaints.empty()) << test_support::joined(crashed_one.complaints);
       if (testing::Test::HasFailure()) return;
     }
   }

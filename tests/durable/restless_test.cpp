@@ -268,7 +268,7 @@ void circle_of(int length) {
     EXPECT_EQ(heard.size(), 1u);
     if (heard.empty()) co_return;
     for (int i = 0; i < length; ++i) {
-      EXPECT_TRUE(aid::contains(heard[0], "'" + std::to_string(i) + "'")) << heard[0];
+      EXPECT_TRUE(test_support::contains(heard[0], "'" + std::to_string(i) + "'")) << heard[0];
     }
   });
 }

@@ -5,7 +5,7 @@
 
 #include "durable/support/refusing_disk.hpp"
 #include "durable/support/stage.hpp"
-#include "support/disk_aid.hpp"
+#include "support/disk_support.hpp"
 
 using namespace durable_test;
 using durable::run_state;
@@ -205,8 +205,9 @@ TEST(durable_room, a_step_that_waits_for_room_when_the_engine_closes_is_done_by_
         auto run = co_await e.start<int>("makes_large", {.id = "r"}, 1);
         EXPECT_EQ(co_await run.result(), 20'000);
         auto once = co_await e.start<int>("makes_large_once", {.id = "once"}, 1);
-        const auto error = co_await aid::attempt([&] { return once.result(); });
-        EXPECT_TRUE(aid::contains(aid::what_of(error), "whether it was done is not known"));
+        const auto error = co_await test_support::attempt([&] { return once.result(); });
+        EXPECT_TRUE(test_support::contains(test_support::what_of(error),
+                                           "whether it was done is not known"));
       });
 }
 
@@ -225,12 +226,14 @@ TEST(durable_room, a_result_that_the_disk_refuses_is_written_again_by_the_policy
     EXPECT_EQ(times("made"), 1);
     disk.refuse("blob", EIO, 3);
     auto next = co_await e.start<int>("makes_large", {.id = "s"}, 1);
-    const auto error = co_await aid::attempt([&] { return next.result(); });
-    EXPECT_TRUE(aid::contains(aid::what_of(error), "the result of step 'make' of run 's'"));
+    const auto error = co_await test_support::attempt([&] { return next.result(); });
+    EXPECT_TRUE(test_support::contains(test_support::what_of(error),
+                                       "the result of step 'make' of run 's'"));
     disk.refuse("blob", EIO, 1);
     auto once = co_await e.start<int>("makes_large_once", {.id = "t"}, 1);
-    const auto refused = co_await aid::attempt([&] { return once.result(); });
-    EXPECT_TRUE(aid::contains(aid::what_of(refused), "the result of step 'make' of run 't'"));
+    const auto refused = co_await test_support::attempt([&] { return once.result(); });
+    EXPECT_TRUE(test_support::contains(test_support::what_of(refused),
+                                       "the result of step 'make' of run 't'"));
     EXPECT_EQ(times("made"), 3);
   }));
 }
@@ -242,7 +245,7 @@ TEST(durable_room, a_run_whose_result_cannot_be_written_fails_and_says_so) {
         auto run = co_await e.start<std::string>("ends_large", {.id = "r"}, 1);
         EXPECT_EQ(co_await code_after([&] { return run.result(); }), errc::journal_full);
         EXPECT_EQ(e.get("r")->state, run_state::failed);
-        EXPECT_TRUE(aid::contains(e.get("r")->message, "20"));
+        EXPECT_TRUE(test_support::contains(e.get("r")->message, "20"));
         co_await expect_alive(e, "afterwards");
       },
       [](durable::engine& e) -> task<> {

@@ -19,8 +19,8 @@ std::string told_of(First first, Second second, user meanwhile = nullptr) {
     (void)co_await e.start<int>("h", {.id = "r"}, card_text);
     co_await weir::sleep(1s);
     if (meanwhile) {
-      const auto error = co_await aid::attempt([&] { return meanwhile(e); });
-      if (error) all += aid::what_of(error) + "\n";
+      const auto error = co_await test_support::attempt([&] { return meanwhile(e); });
+      if (error) all += test_support::what_of(error) + "\n";
     }
     co_await weir::sleep(1s);
     all += e.get("r")->message + "\n";
@@ -31,8 +31,8 @@ std::string told_of(First first, Second second, user meanwhile = nullptr) {
 }
 
 void expect_secret(const std::string& told, const std::string& part) {
-  EXPECT_FALSE(aid::contains(told, "4111")) << told;
-  EXPECT_TRUE(aid::contains(told, part)) << told;
+  EXPECT_FALSE(test_support::contains(told, "4111")) << told;
+  EXPECT_TRUE(test_support::contains(told, part)) << told;
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <weir/serde.hpp>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
 #include <cstdint>
 #include <map>
@@ -18,7 +18,7 @@
 
 namespace weir_test {
 
-using namespace aid;
+using namespace test_support;
 using weir::errc;
 using weir::detail::decode;
 using weir::detail::encode;

@@ -98,14 +98,15 @@ TEST(durable_step_key, is_known_to_the_children_of_a_body) {
 TEST(durable_step_key, outside_of_a_step_is_an_error_that_says_where) {
   const stage on;
   auto handler = [](int) -> task<std::string> {
-    const auto error = aid::thrown_by([] { return weir::step_key(); });
-    EXPECT_EQ(aid::code_of(error), errc::not_durable);
-    EXPECT_TRUE(aid::contains(aid::what_of(error), "step_key_test.cpp:")) << aid::what_of(error);
+    const auto error = test_support::thrown_by([] { return weir::step_key(); });
+    EXPECT_EQ(test_support::code_of(error), errc::not_durable);
+    EXPECT_TRUE(test_support::contains(test_support::what_of(error), "step_key_test.cpp:"))
+        << test_support::what_of(error);
     co_return "done";
   };
   EXPECT_EQ(ending(on, handler), "done");
-  const auto error = aid::thrown_by([] { return weir::step_key(); });
-  EXPECT_EQ(aid::code_of(error), errc::not_durable);
+  const auto error = test_support::thrown_by([] { return weir::step_key(); });
+  EXPECT_EQ(test_support::code_of(error), errc::not_durable);
 }
 
 TEST(durable_step_key, of_a_step_outside_of_runs_is_the_same_for_its_attempts_only) {

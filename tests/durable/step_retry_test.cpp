@@ -35,7 +35,7 @@ TEST(durable_step_error, a_terminal_one_is_recorded_and_never_tried_again) {
 TEST(durable_step_error, a_terminal_one_has_its_code_and_its_message) {
   const weir::terminal_error error("card declined");
   EXPECT_EQ(error.code(), errc::terminal);
-  EXPECT_TRUE(aid::contains(error.what(), "card declined"));
+  EXPECT_TRUE(test_support::contains(error.what(), "card declined"));
 }
 
 TEST(durable_step_error, any_other_one_is_tried_again_until_it_succeeds) {
@@ -159,7 +159,7 @@ TEST(durable_step_error, a_task_body_fails_like_a_plain_one) {
     auto body = []() -> task<int> {
       note("try");
       co_await weir::sleep(1s);
-      if (times("try") < 2) throw aid::boom(1);
+      if (times("try") < 2) throw test_support::boom(1);
       throw weir::terminal_error("never");
     };
     try {
@@ -180,16 +180,17 @@ TEST(durable_step_error, that_nobody_catches_fails_the_run) {
     co_return "value";
   };
   const stage on;
-  EXPECT_TRUE(aid::contains(ending(on, handler), "pay failed"));
-  EXPECT_TRUE(aid::contains(ending(on, handler), "pay failed"));
+  EXPECT_TRUE(test_support::contains(ending(on, handler), "pay failed"));
+  EXPECT_TRUE(test_support::contains(ending(on, handler), "pay failed"));
   EXPECT_EQ(times("pay"), 1);
 }
 
 TEST(durable_step_error, impossible_options_are_refused_before_the_body_runs) {
   auto handler = [](int) -> task<std::string> {
     auto f = [] { return weir::step("bad", [] { note("ran"); }, {.retry = {.attempts = 0}}); };
-    const std::exception_ptr error = co_await aid::attempt(f);
-    co_return aid::code_of(error) == errc::invalid_argument ? "refused" : aid::what_of(error);
+    const std::exception_ptr error = co_await test_support::attempt(f);
+    co_return test_support::code_of(error) == errc::invalid_argument ? "refused"
+                                                                     : test_support::what_of(error);
   };
   const stage on;
   EXPECT_EQ(ending(on, handler), "refused");

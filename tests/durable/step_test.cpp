@@ -178,7 +178,7 @@ TEST(durable_step, uses_threads_and_policies_in_its_body) {
     int tries = 0;
     auto body = [&]() -> task<int> {
       auto flaky = weir::op([&]() -> task<int> {
-                     if (++tries < 3) throw aid::boom(tries);
+                     if (++tries < 3) throw test_support::boom(tries);
                      co_return co_await weir::blocking([] { return 5; });
                    }) |
                    weir::retry({.attempts = 3, .base = 1ms});
@@ -271,7 +271,7 @@ TEST(durable_step, outside_of_a_run_has_the_same_policy) {
   sim::run({.seed = 1}, []() -> task<> {
     int tries = 0;
     auto flaky = [&]() -> int {
-      if (++tries < 3) throw aid::boom(tries);
+      if (++tries < 3) throw test_support::boom(tries);
       return tries;
     };
     EXPECT_EQ(co_await weir::step("flaky", flaky, {.retry = {.attempts = 3, .base = 1ms}}), 3);
@@ -280,9 +280,9 @@ TEST(durable_step, outside_of_a_run_has_the_same_policy) {
       ++tries;
       throw weir::terminal_error("declined");
     };
-    auto error = co_await aid::attempt([&] { return weir::step("declined", declined); });
-    EXPECT_TRUE(aid::holds<weir::terminal_error>(error));
-    EXPECT_TRUE(aid::contains(aid::what_of(error), "declined"));
+    auto error = co_await test_support::attempt([&] { return weir::step("declined", declined); });
+    EXPECT_TRUE(test_support::holds<weir::terminal_error>(error));
+    EXPECT_TRUE(test_support::contains(test_support::what_of(error), "declined"));
     EXPECT_EQ(tries, 1);
   });
 }

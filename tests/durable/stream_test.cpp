@@ -171,7 +171,7 @@ TEST(durable_stream, a_cancelled_pull_interrupts_it_in_every_life) {
           (void)co_await s.next();
         } catch (const weir::error& e) {
           heard += e.code() == errc::stream_interrupted ? " interrupted" : e.what();
-          heard += aid::contains(e.what(), "limited") ? " limited" : e.what();
+          heard += test_support::contains(e.what(), "limited") ? " limited" : e.what();
         }
         (void)co_await give("third", 0);
         co_return heard;

@@ -166,11 +166,13 @@ TEST(durable_undecodable, answer_is_refused_to_its_caller_and_the_run_goes_on_wa
       co_await weir::sleep(1s);
       const std::string text = "five";
       const auto error =
-          co_await aid::attempt([&]() -> task<> { (void)co_await e.resolve(id, text); });
-      EXPECT_EQ(aid::code_of(error), errc::bad_data);
-      EXPECT_TRUE(aid::contains(aid::what_of(error), "'r'")) << aid::what_of(error);
-      const auto empty = co_await aid::attempt([&]() -> task<> { (void)co_await e.resolve(id); });
-      EXPECT_EQ(aid::code_of(empty), errc::bad_data);
+          co_await test_support::attempt([&]() -> task<> { (void)co_await e.resolve(id, text); });
+      EXPECT_EQ(test_support::code_of(error), errc::bad_data);
+      EXPECT_TRUE(test_support::contains(test_support::what_of(error), "'r'"))
+          << test_support::what_of(error);
+      const auto empty =
+          co_await test_support::attempt([&]() -> task<> { (void)co_await e.resolve(id); });
+      EXPECT_EQ(test_support::code_of(empty), errc::bad_data);
       EXPECT_NE(e.get("r")->state, run_state::blocked);
       EXPECT_TRUE(co_await e.resolve(id, 5));
       EXPECT_EQ(co_await ending_of(run), "5");
@@ -191,7 +193,7 @@ TEST(durable_undecodable, signal_is_refused_to_its_caller_and_the_run_goes_on_wa
     co_await weir::sleep(1s);
     const std::string text = "five";
     auto wrong = [&]() -> task<> { (void)co_await e.signal("r", "x", text); };
-    EXPECT_EQ(aid::code_of(co_await aid::attempt(wrong)), errc::bad_data);
+    EXPECT_EQ(test_support::code_of(co_await test_support::attempt(wrong)), errc::bad_data);
     EXPECT_NE(e.get("r")->state, run_state::blocked);
     // The second is for a wait whose type is not known yet: it is kept.
     auto first = e.signal("r", "x", 1);
@@ -199,7 +201,7 @@ TEST(durable_undecodable, signal_is_refused_to_its_caller_and_the_run_goes_on_wa
     auto both = co_await weir::all(std::move(first), std::move(second));
     EXPECT_EQ(both, (std::tuple(true, true)));
     co_await weir::sleep(1s);
-    EXPECT_EQ(aid::code_of(co_await aid::attempt(wrong)), errc::bad_data);
+    EXPECT_EQ(test_support::code_of(co_await test_support::attempt(wrong)), errc::bad_data);
     EXPECT_TRUE(co_await e.signal("r", "x", 2));
     EXPECT_EQ(co_await ending_of(run), "1five2");
   });
@@ -235,8 +237,8 @@ TEST(durable_undecodable, answers_to_a_run_whose_types_are_not_known_block_it) {
     EXPECT_TRUE(co_await e.signal("r", "x", text));
     co_await weir::sleep(2h);
     EXPECT_EQ(e.get("r")->state, run_state::blocked);
-    EXPECT_TRUE(aid::contains(e.get("r")->message, "signal 'x'")) << e.get("r")->message;
-    EXPECT_TRUE(aid::contains(e.get("r")->message, "undecodable_test.cpp:"));
+    EXPECT_TRUE(test_support::contains(e.get("r")->message, "signal 'x'")) << e.get("r")->message;
+    EXPECT_TRUE(test_support::contains(e.get("r")->message, "undecodable_test.cpp:"));
   });
 }
 

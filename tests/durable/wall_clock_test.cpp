@@ -90,7 +90,7 @@ void on_silent_clock(F use) {
   weir::detail::session session(clock, {}, *made, std::source_location::current());
   const weir::detail::active_loop active(session.here());
   session.here().run();
-  ASSERT_TRUE(made->result().is_value()) << aid::what_of(made->result().error());
+  ASSERT_TRUE(made->result().is_value()) << test_support::what_of(made->result().error());
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ class broadcast_comparison {
 }  // namespace
 
 TEST(broadcast_model, random_sequences_of_calls_answer_like_the_model) {
-  const std::uint32_t most = aid::sanitized ? 60 : 300;
+  const std::uint32_t most = test_support::sanitized ? 60 : 300;
   for (std::uint32_t seed = 1; seed <= most; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     in_order([seed]() -> task<> {
@@ -209,7 +209,7 @@ TEST(broadcast_model, each_subscriber_sees_a_run_without_gaps_but_for_counted_mi
 
 // B6
 TEST(broadcast_model, late_subscribers_of_a_replay_see_a_contiguous_suffix) {
-  const int subscribers = aid::sanitized ? 5'000 : 100'000;
+  const int subscribers = test_support::sanitized ? 5'000 : 100'000;
   long checked = 0;
   in_order([&]() -> task<> {
     weir::replay<int> r(5);

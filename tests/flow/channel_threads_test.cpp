@@ -17,7 +17,7 @@ using int_receiver = weir::receiver<number>;
 
 namespace {
 
-constexpr int values_per_sender = aid::sanitized ? 2'000 : 20'000;
+constexpr int values_per_sender = test_support::sanitized ? 2'000 : 20'000;
 constexpr number sender_block =
     1'000'000'000;  // a value is its sender times this, and a rising number
 
@@ -137,7 +137,7 @@ TEST(channel_threads, random_cancellation_of_sends_loses_and_doubles_nothing) {
         }
       };
       auto consumer = s.spawn(take_to_the_end(rx, got));
-      for (int round = 0; round < (aid::sanitized ? 60 : 300); ++round) {
+      for (int round = 0; round < (test_support::sanitized ? 60 : 300); ++round) {
         std::vector<weir::child<void>> senders;
         auto start = [&](int i) { return sends(round * 4 + i); };
         for (int i = 0; i < 4; ++i) senders.push_back(s.spawn_on(i % 2 == 0 ? a : b, start(i)));
@@ -180,7 +180,7 @@ TEST(channel_threads, random_cancellation_of_consumers_loses_and_doubles_nothing
 }
 
 TEST(channel_threads, a_receiver_that_goes_away_refuses_all_who_wait_and_all_who_come) {
-  for (int round = 0; round < (aid::sanitized ? 40 : 200); ++round) {
+  for (int round = 0; round < (test_support::sanitized ? 40 : 200); ++round) {
     std::atomic<int> refused{0};
     std::atomic<int> alive{0};
     weir::run([&]() -> task<> {
@@ -219,7 +219,7 @@ TEST(channel_threads, a_receiver_that_goes_away_refuses_all_who_wait_and_all_who
 }
 
 TEST(channel_threads, the_last_sender_may_go_away_on_any_thread) {
-  for (int round = 0; round < (aid::sanitized ? 100 : 500); ++round) {
+  for (int round = 0; round < (test_support::sanitized ? 100 : 500); ++round) {
     std::vector<std::thread> threads;
     weir::run([&]() -> task<> {
       auto [tx, rx] = weir::channel<number>(8);
@@ -240,7 +240,7 @@ TEST(channel_threads, the_last_sender_may_go_away_on_any_thread) {
 }
 
 TEST(channel_threads, close_on_another_thread_ends_everybody_once) {
-  for (int round = 0; round < (aid::sanitized ? 50 : 300); ++round) {
+  for (int round = 0; round < (test_support::sanitized ? 50 : 300); ++round) {
     std::atomic<long> accepted{0};
     long got = 0;
     std::thread closer;
@@ -310,7 +310,7 @@ TEST(channel_threads, loops_that_end_under_waiting_sends_lose_nothing_that_was_a
           ++accepted;
         }
       };
-      for (int round = 0; round < (aid::sanitized ? 20 : 100); ++round) {
+      for (int round = 0; round < (test_support::sanitized ? 20 : 100); ++round) {
         const long before = accepted;
         co_await weir::with_loop_thread([&, &to = tx](weir::loop_thread& t) -> task<> {
           for (int i = 0; i < 3; ++i) {

@@ -16,8 +16,8 @@ namespace {
 
 constexpr int counted_turns = 200;
 
-using aid::allocations;
-using aid::armed;
+using test_support::allocations;
+using test_support::armed;
 
 /// The allocations of two fibers that run `here` and `there` side by side, each many times, from
 /// the moment when both are warm. They must take turns.

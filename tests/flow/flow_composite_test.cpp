@@ -82,7 +82,7 @@ TEST(flow_composite, a_race_of_two_nexts_of_one_queue_takes_one_value) {
 
 // Q9, 6.5
 TEST(flow_composite, the_sum_of_values_survives_100000_races_of_next_against_a_sleep) {
-  constexpr int rounds = aid::sanitized ? 5'000 : 100'000;
+  constexpr int rounds = test_support::sanitized ? 5'000 : 100'000;
   for (auto strategy : {weir::sim::fifo, weir::sim::random}) {
     weir::sim::options options{};
     options.seed = 3;

@@ -16,7 +16,7 @@ using emitter = weir::emitter<number>;
 
 namespace {
 
-constexpr int values_per_thread = aid::sanitized ? 2'000 : 20'000;
+constexpr int values_per_thread = test_support::sanitized ? 2'000 : 20'000;
 constexpr number thread_block =
     1'000'000'000;  // a value is its thread times this, and a rising number
 

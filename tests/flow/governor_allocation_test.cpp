@@ -14,8 +14,8 @@ using namespace flow_test;
 
 namespace {
 
-using aid::allocations;
-using aid::armed;
+using test_support::allocations;
+using test_support::armed;
 
 /// Somebody gets a permit at once, somebody waits for it, somebody gives up waiting.
 template <class G>

@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
 namespace flow_test {
 
-using namespace aid;
+using namespace test_support;
 using weir::errc;
 using weir::task;
 

@@ -50,7 +50,7 @@ TYPED_TEST_SUITE(governor, all_governors, );
 template <class G>
 concept closable = requires(G& g) { g.close(); };
 template <class G>
-concept tells_idle = requires(G& g) { g.on_idle([] {}); };
+concept notifies_idle = requires(G& g) { g.on_idle([] {}); };
 
 template <class G>
 bool has_room(G& g) {
@@ -252,7 +252,7 @@ TYPED_TEST(governor, beyond_max_waiting_it_refuses) {
 
 // G11, G19
 TYPED_TEST(governor, idle_listeners_are_called_when_nothing_is_active_and_nobody_waits) {
-  if constexpr (tells_idle<decltype(TypeParam::g)>) {
+  if constexpr (notifies_idle<decltype(TypeParam::g)>) {
     for_each_order([](weir::sim::world& w) {
       w.run([]() -> task<> {
         TypeParam one;

@@ -440,7 +440,7 @@ TEST(queue, a_producer_whose_value_was_accepted_is_not_cancelled_at_the_push) {
 // Q10
 TEST(queue, a_backlog_of_10000000_values_drains) {
 #if defined(__OPTIMIZE__)
-  constexpr int values = aid::sanitized ? 100'000 : 10'000'000;
+  constexpr int values = test_support::sanitized ? 100'000 : 10'000'000;
 #else
   constexpr int values = 100'000;
 #endif
@@ -461,7 +461,7 @@ TEST(queue, a_backlog_of_10000000_values_drains) {
 
 TEST(queue, of_100000_parked_producers_every_other_leaves_and_the_rest_are_served_in_order) {
   in_order([]() -> task<> {
-    constexpr int waiting = aid::sanitized ? 5'000 : 100'000;
+    constexpr int waiting = test_support::sanitized ? 5'000 : 100'000;
     int_queue q(0);
     numbers pushed, got;
     co_await weir::with_scope([&](weir::scope& s) -> task<> {

@@ -10,7 +10,7 @@ using namespace weir_test;
 
 namespace {
 
-constexpr int items_per_stream = aid::sanitized ? 300 : 2'000;
+constexpr int items_per_stream = test_support::sanitized ? 300 : 2'000;
 
 /// Says how many pulls of all loops are under way.
 struct gauge {

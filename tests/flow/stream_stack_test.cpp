@@ -5,8 +5,8 @@
 #include "support/small_stack.hpp"
 
 using namespace weir_test;
-using aid::on_a_small_stack;
-using aid::sanitized;
+using test_support::on_a_small_stack;
+using test_support::sanitized;
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "durable/blob.hpp"
-#include "durable/frame.hpp"
+#include "durable/log_frame.hpp"
 #include "durable/manifest.hpp"
 
 namespace fuzz {

@@ -15,10 +15,10 @@ using namespace weir_test;
 namespace {
 
 // Under ASan every frame is an allocation of its own, so counts that include frames do not hold.
-constexpr bool frames_are_cached = !aid::sanitized;
+constexpr bool frames_are_cached = !test_support::sanitized;
 
-using aid::allocations;
-using aid::armed;
+using test_support::allocations;
+using test_support::armed;
 
 /// Counts the allocations of this thread from here to taken().
 class counting {

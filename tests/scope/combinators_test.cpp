@@ -7,9 +7,9 @@
 #include <type_traits>
 #include <variant>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 
 namespace {

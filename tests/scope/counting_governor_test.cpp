@@ -8,9 +8,9 @@
 #include <memory>
 #include <random>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 
 namespace {

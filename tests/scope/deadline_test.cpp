@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Deadlines: with_timeout, with_deadline and the timeout pipe; which of several events at one
 // instant is reported, when the timer is armed and freed, and what a context says about it.
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
 #include <memory>
 #include <optional>
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 using kind = weir::cancel_kind;
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Errors: how the failures of a scope are gathered, error_group and its splitting, descriptions
 // with their await chains, outcomes, suppressed errors, and the codes of category "weir".
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
 #include <memory>
 #include <optional>
 #include <type_traits>
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 
 namespace {

@@ -6,9 +6,9 @@
 #include <sstream>
 #include <type_traits>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 using kind = weir::cancel_kind;
 

@@ -4,9 +4,9 @@
 #include <thread>
 #include <vector>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 
 namespace {

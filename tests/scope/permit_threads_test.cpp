@@ -2,9 +2,9 @@
 // A permit may be released on any thread: one message goes home and wakes the next waiter.
 #include <thread>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 
 // G23

@@ -7,7 +7,7 @@
 #include "support/small_stack.hpp"
 
 using namespace weir_test;
-using aid::on_a_small_stack;
+using test_support::on_a_small_stack;
 
 namespace {
 

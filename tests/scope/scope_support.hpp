@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of scopes and cancellation share beside support/aid.hpp.
+// What the tests of scopes and cancellation share beside support/test_support.hpp.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
 namespace weir_test {
 
-using namespace aid;
+using namespace test_support;
 using cancel_kind = weir::cancel_kind;
 
 /// The code of the error that the plain call `f()` ends with, an empty code if it throws none.

@@ -133,7 +133,7 @@ TEST(always, neither_settle_nor_isolate_hides_it) {
     };
     co_await weir::with_scope({.failure = weir::failure::isolate}, [&](weir::scope& s) -> task<> {
       auto f = s.spawn(child);
-      auto error = co_await aid::attempt([&]() -> weir::future<void>& { return f; });
+      auto error = co_await test_support::attempt([&]() -> weir::future<void>& { return f; });
       EXPECT_TRUE(holds<sim::failure>(error));
     });
   };

@@ -7,9 +7,9 @@
 #include <ostream>
 #include <string>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
-using namespace aid;
+using namespace test_support;
 namespace sim = weir::sim;
 
 namespace {
@@ -117,7 +117,7 @@ TEST_P(buggy_program, fails_in_the_same_way_when_the_text_of_its_trace_is_replay
 
 // Not for dfs, whose runs differ by their place in the enumeration and not by their seed.
 TEST_P(buggy_program, fails_again_with_the_seed_and_strategy_of_the_report) {
-  if (GetParam().found_by.kind == sim::strategy::sort::dfs) return;
+  if (GetParam().found_by.what == sim::strategy::kind::dfs) return;
   const auto report = found_in(GetParam());
   ASSERT_FALSE(report.ok());
   sim::options options{};

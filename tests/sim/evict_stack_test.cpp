@@ -3,12 +3,12 @@
 #include <weir/sim.hpp>
 #include <weir/weir.hpp>
 
-#include "support/aid.hpp"
 #include "support/small_stack.hpp"
+#include "support/test_support.hpp"
 
 namespace {
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 
 // NOLINTNEXTLINE(misc-no-recursion): that is the point

@@ -4,7 +4,7 @@
 #include <weir/weir.hpp>
 
 #include "start_on.hpp"
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace {
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 using weir_test::start_on;
 namespace sim = weir::sim;

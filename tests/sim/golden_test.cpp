@@ -5,11 +5,11 @@
 #include <weir/sim.hpp>
 #include <weir/weir.hpp>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
 namespace {
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 namespace sim = weir::sim;
 

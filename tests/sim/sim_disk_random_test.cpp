@@ -11,9 +11,9 @@
 
 #include <gtest/gtest.h>
 
-#include "support/disk_aid.hpp"
+#include "support/disk_support.hpp"
 
-using namespace disk_aid;
+using namespace disk_support;
 
 namespace {
 

@@ -12,9 +12,9 @@
 #include <gtest/gtest.h>
 #include <weir/error.hpp>
 
-#include "support/disk_aid.hpp"
+#include "support/disk_support.hpp"
 
-using namespace disk_aid;
+using namespace disk_support;
 using std::errc;
 using weir::sim::disk_faults;
 

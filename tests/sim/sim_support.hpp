@@ -9,11 +9,11 @@
 #include <sstream>
 #include <string>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
 namespace weir_test {
 
-using namespace aid;
+using namespace test_support;
 using weir::task;
 namespace sim = weir::sim;
 

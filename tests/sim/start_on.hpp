@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/loop.hpp"
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
 namespace weir_test {
 

@@ -4,7 +4,7 @@
 // brings operators of its own.
 #pragma once
 
-namespace aid {
+namespace test_support {
 
 inline thread_local bool armed = false;
 inline thread_local long allocations = 0;
@@ -18,4 +18,4 @@ inline long end_count() noexcept {
   return allocations;
 }
 
-}  // namespace aid
+}  // namespace test_support

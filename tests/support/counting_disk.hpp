@@ -9,7 +9,7 @@
 namespace weir_test {
 
 /// Requires: outlives its files. The counts may be read on any thread.
-class counting_disk final : public disk_aid::forwarding_disk {
+class counting_disk final : public disk_support::forwarding_disk {
  public:
   using forwarding_disk::forwarding_disk;
 
@@ -27,7 +27,7 @@ class counting_disk final : public disk_aid::forwarding_disk {
   }
 
  private:
-  class file final : public disk_aid::forwarding_file {
+  class file final : public disk_support::forwarding_file {
    public:
     file(counting_disk& counts, std::unique_ptr<weir::disk_file> below)
         : forwarding_file(std::move(below)), counts_(counts) {}

@@ -11,7 +11,7 @@
 namespace {
 
 void* allocate(std::size_t size, std::size_t alignment) noexcept {
-  if (aid::armed) ++aid::allocations;
+  if (test_support::armed) ++test_support::allocations;
   if (size == 0) size = 1;
   if (alignment <= alignof(std::max_align_t)) return std::malloc(size);
   return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);

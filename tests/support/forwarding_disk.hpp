@@ -11,7 +11,7 @@
 
 #include <weir/disk.hpp>
 
-namespace disk_aid {
+namespace disk_support {
 
 class forwarding_file : public weir::disk_file {
  public:
@@ -53,4 +53,4 @@ class forwarding_disk : public weir::disk {
   weir::disk& below_;
 };
 
-}  // namespace disk_aid
+}  // namespace disk_support

@@ -25,9 +25,9 @@
 #define WEIR_TEST_TSAN 0
 #endif
 
-namespace aid {
+namespace test_support {
 
 /// Under a sanitizer every coroutine frame is an allocation of its own, and stacks are larger.
 inline constexpr bool sanitized = WEIR_TEST_ASAN != 0 || WEIR_TEST_TSAN != 0;
 
-}  // namespace aid
+}  // namespace test_support

@@ -6,10 +6,10 @@
 
 #include <cstddef>
 
-#include "support/aid.hpp"
 #include "support/sanitizers.hpp"
+#include "support/test_support.hpp"
 
-namespace aid {
+namespace test_support {
 
 inline constexpr std::size_t small_stack_bytes = (sanitized ? 1024 : 256) * std::size_t{1024};
 
@@ -30,4 +30,4 @@ void on_a_small_stack(F f) {
   EXPECT_EQ(pthread_attr_destroy(&attributes), 0);
 }
 
-}  // namespace aid
+}  // namespace test_support

@@ -4,7 +4,7 @@
 #include "toolkit_support.hpp"
 
 using namespace weir_test;
-using aid::on_a_small_stack;
+using test_support::on_a_small_stack;
 
 TEST(every_stack, three_hundred_thousand_runs_leave_no_stack_timer_or_fiber_behind) {
   on_a_small_stack([] {

@@ -15,8 +15,8 @@ using namespace policy_test;
 
 namespace {
 
-using aid::allocations;
-using aid::armed;
+using test_support::allocations;
+using test_support::armed;
 
 /// The allocations of 200 runs of an operation after 50 to warm up, on the scheduler of production.
 template <class Make>

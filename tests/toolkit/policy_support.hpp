@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
 namespace policy_test {
 
-using namespace aid;
+using namespace test_support;
 using weir::errc;
 using weir::task;
 

@@ -263,7 +263,7 @@ class mail_send_wait : public wait {
 
  private:
   friend class room_ticket;
-  void told() noexcept;
+  void notified() noexcept;
   agent_handle to_;
   envelope* message_;              // null: the agent has it
   room_ticket* ticket_ = nullptr;  // while it waits
@@ -293,7 +293,7 @@ class end_wait_base : public wait {
 
  private:
   friend class end_watch;
-  void told() noexcept;
+  void notified() noexcept;
   agent_handle of_;
   end_watch* watch_ = nullptr;
   answer_due due_;

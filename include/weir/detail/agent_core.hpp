@@ -99,7 +99,7 @@ class room_ticket;
 class takedown;
 class mail_send_wait;
 class stop_ticket;
-struct agent_extras;
+struct agent_extra;
 
 using agent_handle = counted_ref<agent_core>;
 
@@ -229,9 +229,9 @@ class agent_core : public polite_service {
   /// Binds an agent without a home to the running loop.
   void settle_home();
   /// Starts the next life as a child of `owner`, or, on another loop, a child that represents it.
-  /// `told`, if set, is notified when the constructor has returned. The caller gets a counted
+  /// `listener`, if set, is notified when the constructor has returned. The caller gets a counted
   /// reference to the fiber.
-  fiber* begin_life(scope& owner, scope::launch how, birth_listener* told,
+  fiber* begin_life(scope& owner, scope::launch how, birth_listener* listener,
                     std::source_location site = {});
   /// How many begin_life calls start all its concurrent lives.
   std::uint32_t fibers_to_begin() const noexcept;
@@ -305,7 +305,7 @@ class agent_core : public polite_service {
 
   void arrived(envelope& e) noexcept;
   void refused(envelope& e) noexcept;
-  void stop_here(stop_ticket* told) noexcept;
+  void stop_here(stop_ticket* ticket) noexcept;
   void crash_here() noexcept;
   /// The current life; null if there is none.
   agent_life* life() const noexcept { return lives_; }
@@ -314,7 +314,7 @@ class agent_core : public polite_service {
   /// The child that represents it on the owner's loop has ended. If its life has not begun, it
   /// never will.
   void stand_in_ended() noexcept;
-  void start_here(scope& owner, birth_listener* told, const std::shared_ptr<door>& listening);
+  void start_here(scope& owner, birth_listener* listener, const std::shared_ptr<door>& listening);
   void shut_here(errc code) noexcept;
   void expect_life_here(bool was_stopped) noexcept;
   void finish_here(weir::ending how) noexcept;
@@ -342,9 +342,9 @@ class agent_core : public polite_service {
     return home_serial_.load(std::memory_order_acquire) != homeless;
   }
 
-  agent_extras& extras();  // created on first use
-  bool has_parts() const noexcept { return extras_.load(std::memory_order_acquire) != nullptr; }
-  agent_extras& parts() const noexcept { return *extras_.load(std::memory_order_acquire); }
+  agent_extra& need_extra();  // created on first use
+  bool has_extra() const noexcept { return extra_.load(std::memory_order_acquire) != nullptr; }
+  agent_extra& extra() const noexcept { return *extra_.load(std::memory_order_acquire); }
   bool counts_places() const noexcept;
   bool reserve() noexcept;
   /// `oldest` receives the message that it displaces from the mailbox.
@@ -369,7 +369,7 @@ class agent_core : public polite_service {
   void wake_all() noexcept;
   bool stop_due() const noexcept { return cut_ || due_; }
   void forget_stop() noexcept;
-  fiber* start_in(scope& owner, scope::launch how, birth_listener* told,
+  fiber* start_in(scope& owner, scope::launch how, birth_listener* listener,
                   const std::shared_ptr<door>& listening, std::source_location site);
   void reopen_here() noexcept;
   void life_is_coming() noexcept;
@@ -379,7 +379,7 @@ class agent_core : public polite_service {
   void life_began(agent_life& life) noexcept;
   void life_ended(agent_life& life) noexcept;
   void loop_crashed(agent_life& life) noexcept;
-  void tell_watches() noexcept;
+  void notify_watches() noexcept;
   void flush(errc code) noexcept;
   void flush_old(errc code) noexcept;
   void flush_line(errc code) noexcept;
@@ -394,7 +394,7 @@ class agent_core : public polite_service {
   std::atomic<std::uint32_t> home_serial_{homeless};
   std::shared_ptr<door> door_;
   const char* name_ = "";
-  std::atomic<agent_extras*> extras_{nullptr};  // what few agents need; created once, under a lock
+  std::atomic<agent_extra*> extra_{nullptr};  // what few agents need; created once, under a lock
   // The mailbox.
   envelope* head_ = nullptr;
   envelope* tail_ = nullptr;

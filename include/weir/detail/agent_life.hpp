@@ -59,10 +59,10 @@ class agent_life : public driven_fiber {
     void wake() noexcept { complete(); }
   };
   /// State that few lives need.
-  struct belongings;
+  struct extra;
 
   void construct();
-  void tell(birth_listener* told, const std::shared_ptr<door>& listening);
+  void notify(birth_listener* listener, const std::shared_ptr<door>& listening);
   agent_timer*& timers();
   bool must_end() const noexcept;
   next_step serve();
@@ -73,12 +73,12 @@ class agent_life : public driven_fiber {
   next_step begin_end();
   next_step scope_ended() noexcept;
   next_step end() noexcept;
-  belongings& own();
+  extra& need_extra();
 
   agent_handle of_;
   envelope* handling_ = nullptr;
   mail_wait mail_;
-  std::unique_ptr<belongings> own_;
+  std::unique_ptr<extra> extra_;
   agent_life* sibling_ = nullptr;  // in the core's list
   std::uint32_t generation_ = 0;
   stage stage_ = stage::fresh;

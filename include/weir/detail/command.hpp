@@ -61,7 +61,7 @@ class command_wait : public simple_wait<command_wait, linked_wait> {
   cancel_result withdraw() noexcept override { return setup_.run->withdraw(*this); }
   bool pausable() const noexcept override { return false; }
   void describe(dump_line& line) const override;
-  bool failed() const noexcept { return answer_.how != command_answer::sort::value; }
+  bool failed() const noexcept { return answer_.how != command_answer::kind::value; }
 
   // For the run.
   const command_setup& setup() const noexcept { return setup_; }
@@ -69,7 +69,7 @@ class command_wait : public simple_wait<command_wait, linked_wait> {
   /// Keeps the answer for the fiber that awaits it. Decodes a value here, so that an undecodable
   /// value never reaches the fiber; throws then.
   void set(const command_answer& answer) {
-    if (answer.how == command_answer::sort::value) {
+    if (answer.how == command_answer::kind::value) {
       read(answer.text);
       answer_.how = answer.how;
     } else {
@@ -89,7 +89,7 @@ class command_wait : public simple_wait<command_wait, linked_wait> {
   ~command_wait() = default;
   virtual void read(std::string_view text) = 0;
   void require_value() const {
-    if (answer_.how != command_answer::sort::value) raise_answer(answer_);
+    if (answer_.how != command_answer::kind::value) raise_answer(answer_);
   }
 
  private:

@@ -121,7 +121,7 @@ using trail_ref = counted_ref<trail>;
 /// do next. So it can be idle without a frame. As a service it is its own entry in the stack of its
 /// scope.
 struct driven_fiber : fiber, entry {
-  driven_fiber() noexcept : entry(sort::background) { driven = begun = true; }
+  driven_fiber() noexcept : entry(kind::background) { driven = begun = true; }
   enum class next_step : std::uint8_t {
     run,    // there is a frame to resume
     pause,  // it is parked, or in the ready queue

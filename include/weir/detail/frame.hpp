@@ -80,7 +80,7 @@ inline constinit thread_local std::uint32_t loop_serial = 0;
 /// A crash destroys frames on this thread: messages that their destructors send are discarded.
 inline constinit thread_local bool crashing = false;
 /// The durable run whose code runs on this thread; null outside of runs and inside of steps.
-inline constinit thread_local run_seam* run_here = nullptr;
+inline constinit thread_local run_seam* current_run = nullptr;
 /// The serial number of its inner loop; 0 without a run.
 inline constinit thread_local std::uint32_t run_serial = 0;
 inline std::uint32_t current_loop_serial() noexcept { return loop_serial; }

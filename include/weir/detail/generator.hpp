@@ -112,7 +112,7 @@ struct generator_base : special_strand, context {
 
   /// The pull that it was armed for ends: 0 if it is quiet or in flight, 1 if it will notify when
   /// it is.
-  unsigned stand_down() noexcept;
+  unsigned withdraw_all() noexcept;
   void describe(dump_line& line) const;
   /// Its owner has moved: it no longer necessarily ends with the generator that pulled it.
   void forget_puller() noexcept {
@@ -132,7 +132,7 @@ struct generator_base : special_strand, context {
   ~generator_base() { forget_pulls(); }
 
  private:
-  friend struct region;
+  friend struct cancel_tree;
   friend struct generator_carrier;
   enum class phase : std::uint8_t { quiet, running, yielded, waiting, paused, stopped, ended };
 
@@ -179,7 +179,7 @@ struct generator_base : special_strand, context {
   void stand_down_later(pull_end why) noexcept;
   bool quiet_after_turn() noexcept;
   void quiet_after_stop() noexcept;
-  void tell() noexcept;
+  void notify() noexcept;
   void note_interrupted(const wait* on);
   [[noreturn]] void raise_interrupted() const;
   core_ref cancel_dropped() noexcept;
@@ -199,7 +199,7 @@ struct generator_base : special_strand, context {
   std::unique_ptr<cut_off> cut_off_;      // where it was interrupted
   phase phase_ = phase::quiet;
   bool given_up_ = false;  // by its pull: pause or interrupt it at the end of its turn
-  bool told_ = false;      // the error was thrown
+  bool thrown_ = false;    // the error was thrown
   bool linked_ = false;    // see invariant 6
   bool dropped_ = false;   // only the carrier owns it
   bool in_line_ = false;   // waits in a line without a pull; see invariant 3

@@ -123,7 +123,7 @@ class handler_of final : public handler_base {
     }
   }
   static task<std::string> finish(task<value> work) {
-    run_here->handler_begins(frame_of(work.handle()).function);
+    current_run->handler_begins(frame_of(work.handle()).function);
     if constexpr (std::is_void_v<value>) {
       co_await std::move(work);
       co_return encode<void>();

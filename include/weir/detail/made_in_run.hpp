@@ -11,7 +11,7 @@
 namespace weir::detail {
 
 /// Throws errc::not_journaled: a durable run uses a forbidden object outside of a step. `site`, if
-/// known, is the line of that use. REQUIRES: run_here.
+/// known, is the line of that use. REQUIRES: current_run.
 [[noreturn]] void refuse_in_run(const char* kind, std::string_view name = {},
                                 std::source_location site = {});
 
@@ -19,7 +19,7 @@ namespace weir::detail {
 /// run that is being destroyed is exempt: nothing it does has an effect outside.
 inline void require_no_run(const char* kind, std::string_view name = {},
                            std::source_location site = {}) {
-  if (run_here != nullptr && !crashing) [[unlikely]]
+  if (current_run != nullptr && !crashing) [[unlikely]]
     refuse_in_run(kind, name, site);
 }
 

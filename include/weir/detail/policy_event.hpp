@@ -14,8 +14,8 @@ namespace weir::detail {
 
 /// An event of a policy: its object is the name of the innermost enclosing `trace`, or else
 /// `object`. Outside a loop it does nothing.
-void tell(std::string_view event, std::string_view object, std::uint64_t number = 0,
-          const std::exception_ptr& error = nullptr) noexcept;
+void emit_policy_event(std::string_view event, std::string_view object, std::uint64_t number = 0,
+                       const std::exception_ptr& error = nullptr) noexcept;
 
 /// `original` is suppressed by the error that `out` holds.
 void suppress(outcome_base& out, std::exception_ptr original, std::string_view object);

@@ -29,7 +29,7 @@ class signal_leaf {
   void notify() noexcept {
     if (link_.state == arm_link::phase::armed) link_.owner->arm_completed(link_);
   }
-  unsigned stand_down() noexcept {
+  unsigned withdraw_all() noexcept {
     link_.state = arm_link::phase::idle;
     return 0;
   }
@@ -69,7 +69,7 @@ class pump_base {
     news.wait_for(owner);
     return pull::pending;
   }
-  unsigned stand_down() noexcept { return news.stand_down() + end_.stand_down(); }
+  unsigned withdraw_all() noexcept { return news.withdraw_all() + end_.withdraw_all(); }
 
   signal_leaf news;  // for the stage
 
@@ -127,7 +127,7 @@ class pump_stage {
     start();
     return state_->take(out, owner);
   }
-  unsigned stand_down() noexcept { return state_->stand_down(); }
+  unsigned withdraw_all() noexcept { return state_->withdraw_all(); }
   void shut(closing& c) {
     if (!state_->started()) return;
     state_->cancel();

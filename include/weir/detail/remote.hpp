@@ -20,7 +20,7 @@
 namespace weir::detail {
 
 class remote_wait_base;
-struct remote_parts;
+struct remote_extra;
 
 /// A plain callable or an operation, run as a task that stores its value in `out`. The task owns
 /// the operation.
@@ -72,13 +72,13 @@ class remote_op {
   /// Destroys the result.
   virtual void drop_result() noexcept = 0;
 
-  remote_parts& parts() noexcept { return *parts_; }
+  remote_extra& extra() noexcept { return *extra_; }
 
  private:
   // Not a virtual function: g++-12 warns about every coroutine created in one.
   caller call_;
   std::atomic<std::uint32_t> refs_{1};
-  std::unique_ptr<remote_parts> parts_;
+  std::unique_ptr<remote_extra> extra_;
 };
 
 using remote_ref = counted_ref<remote_op>;

@@ -41,8 +41,8 @@ std::string_view to_string(command_kind kind) noexcept;
 
 /// An answer of the journal.
 struct command_answer {
-  enum class sort : std::uint8_t { none, value, error, cancelled };
-  sort how = sort::none;
+  enum class kind : std::uint8_t { none, value, error, cancelled };
+  kind how = kind::none;
   errc code = errc::terminal;  // of an error
   std::string text;            // the encoded value, or the message of an error
 };

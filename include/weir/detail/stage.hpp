@@ -6,7 +6,7 @@
 //       waiting. `out` is empty before, and filled iff the answer is `value`. If the answer is
 //       `pending`, everything that it waits for notifies `owner` to poll again; parts that an
 //       earlier poll armed stay armed. It may throw, which ends the stream.
-//   unsigned stand_down()        the pull ends or is given up (`owner` says which): withdraws the
+//   unsigned withdraw_all()        the pull ends or is given up (`owner` says which): withdraws the
 //       armed parts without loss. Returns how many of them will still notify `owner` that they are
 //       quiet, or in flight (see generator_base). Nothing refers to `owner` after that.
 //   void shut(closing& c)        closes it permanently, innermost first; tasks that must be awaited
@@ -44,7 +44,7 @@ template <class S>
 concept stage =
     requires(S& s, std::optional<typename S::value_type>& out, composite& c, closing& end) {
       { s.poll(out, c) } -> std::same_as<pull>;
-      { s.stand_down() } -> std::same_as<unsigned>;
+      { s.withdraw_all() } -> std::same_as<unsigned>;
       s.shut(end);
     };
 
@@ -57,7 +57,7 @@ class stage_over {
  public:
   static constexpr bool leaves_pending = S::leaves_pending;
   explicit stage_over(S source) : source_(std::move(source)) {}
-  unsigned stand_down() noexcept { return source_.stand_down(); }
+  unsigned withdraw_all() noexcept { return source_.withdraw_all(); }
   void shut(closing& c) { source_.shut(c); }
   void describe(dump_line& line) const { source_.describe(line); }
 
@@ -69,7 +69,7 @@ class stage_over {
 class ready_stage {
  public:
   static constexpr bool leaves_pending = false;
-  unsigned stand_down() const noexcept { return 0; }
+  unsigned withdraw_all() const noexcept { return 0; }
   void shut(closing&) const noexcept {}
   void describe(dump_line& line) const;
 };
@@ -102,7 +102,7 @@ class wait_leaf {
     link_.state = arm_link::phase::idle;
     return wait_->take();
   }
-  unsigned stand_down() noexcept {
+  unsigned withdraw_all() noexcept {
     if (link_.state == arm_link::phase::leaving || link_.state == arm_link::phase::confirming)
       return 1;
     if (link_.state != arm_link::phase::armed) return 0;
@@ -246,7 +246,7 @@ class pull_wait : public composite {
   void take_a_turn() noexcept;
   void poll_on_turn();
   void one_less() noexcept;
-  void stand_down() noexcept;
+  void withdraw_all() noexcept;
 
   pull_turn* turn_ = nullptr;
   int leaving_ = 0;  // parts that will still notify that they are quiet

@@ -69,7 +69,7 @@ std::vector<task<int>> tasks(Tasks... each) {
 /// The part if the error says it, else everything that it says.
 inline std::string said(const std::exception& e, const std::string& part) {
   const std::string what = e.what();
-  return aid::contains(what, part) ? part : "other: " + what;
+  return test_support::contains(what, part) ? part : "other: " + what;
 }
 
 // ------------------------------------------------------------------------------------- the crashes
@@ -107,8 +107,8 @@ inline void check_effects(const lines& straight, const std::string& repeated, st
   } else {
     lines twice = straight;
     twice.insert(twice.end(), straight.begin(), straight.end());
-    EXPECT_TRUE(includes(ledger(), expected)) << aid::joined(ledger());
-    EXPECT_TRUE(includes(twice, ledger())) << aid::joined(ledger());
+    EXPECT_TRUE(includes(ledger(), expected)) << test_support::joined(ledger());
+    EXPECT_TRUE(includes(twice, ledger())) << test_support::joined(ledger());
   }
 }
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "durable/support/sources.hpp"
-#include "support/disk_aid.hpp"
+#include "support/disk_support.hpp"
 
 namespace durable_test {
 
@@ -84,11 +84,11 @@ class random_program {
   task<int> one_step(std::uint64_t seed);
   /// Up to 100 ms, and never equal to another one.
   static weir::duration pause(std::uint64_t seed) {
-    return weir::duration(1'000'000 + disk_aid::generator(seed).below(100'000'000));
+    return weir::duration(1'000'000 + disk_support::generator(seed).below(100'000'000));
   }
 
  private:
-  using draw = disk_aid::generator;
+  using draw = disk_support::generator;
 
   task<int> leaf(std::uint64_t seed, std::uint64_t choice);
   task<int> inner(std::uint64_t seed, int depth, std::uint64_t choice);

@@ -12,7 +12,7 @@
 
 namespace durable_test {
 
-class refusing_disk final : public disk_aid::forwarding_disk {
+class refusing_disk final : public disk_support::forwarding_disk {
  public:
   using forwarding_disk::forwarding_disk;
 
@@ -34,7 +34,7 @@ class refusing_disk final : public disk_aid::forwarding_disk {
   }
 
  private:
-  class file final : public disk_aid::forwarding_file {
+  class file final : public disk_support::forwarding_file {
    public:
     file(refusing_disk& of, std::unique_ptr<weir::disk_file> below)
         : forwarding_file(std::move(below)), of_(of) {}

@@ -42,7 +42,7 @@ task<std::string> value_or(Op op, std::string part) {
   } catch (const weir::error_group& e) {
     std::string all = "group:";
     for (const auto& one : e.errors()) {
-      const std::string what = aid::what_of(one);
+      const std::string what = test_support::what_of(one);
       all += " " + what.substr(0, what.find(' '));
     }
     co_return all;
@@ -54,7 +54,9 @@ task<std::string> value_or(Op op, std::string part) {
 inline std::string outcome_text(const weir::outcome<int>& o, const std::string& part) {
   if (o.is_value()) return std::to_string(o.value());
   if (o.is_cancelled()) return "cancelled";
-  return aid::contains(aid::what_of(o.error()), part) ? "!" + part : aid::what_of(o.error());
+  return test_support::contains(test_support::what_of(o.error()), part)
+             ? "!" + part
+             : test_support::what_of(o.error());
 }
 
 }  // namespace durable_test

@@ -30,12 +30,12 @@
 #include <weir/sim.hpp>
 #include <weir/weir.hpp>
 
-#include "support/aid.hpp"
+#include "support/test_support.hpp"
 
 namespace durable_test {
 
 using namespace std::chrono_literals;
-using aid::code_after;
+using test_support::code_after;
 using weir::errc;
 using weir::task;
 namespace durable = weir::durable;
@@ -322,7 +322,8 @@ inline void expect_blocked(const stage& on, const installer& wrong, const lines&
       if (!info) co_return;
       EXPECT_EQ(info->state, durable::run_state::blocked);
       for (const std::string& part : says) {
-        EXPECT_TRUE(aid::contains(info->message, part)) << part << " in: " << info->message;
+        EXPECT_TRUE(test_support::contains(info->message, part))
+            << part << " in: " << info->message;
       }
       EXPECT_EQ(e.list({.state = durable::run_state::blocked}).size(), 1u);
     };

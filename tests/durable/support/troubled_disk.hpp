@@ -45,7 +45,7 @@ struct trouble {
   }
 };
 
-class troubled_disk final : public disk_aid::forwarding_disk {
+class troubled_disk final : public disk_support::forwarding_disk {
  public:
   explicit troubled_disk(trouble& with) : with_(with) {}
   std::unique_ptr<weir::disk_file> open(const std::string& path, weir::open_mode mode) override {
@@ -53,7 +53,7 @@ class troubled_disk final : public disk_aid::forwarding_disk {
   }
 
  private:
-  class file final : public disk_aid::forwarding_file {
+  class file final : public disk_support::forwarding_file {
    public:
     file(trouble& with, std::unique_ptr<weir::disk_file> below)
         : forwarding_file(std::move(below)), with_(with) {}
@@ -82,7 +82,7 @@ inline durable::engine_options options_with(const stage& on, weir::disk& disk) {
 
 template <class F>
 std::error_code code_of_plain(F f) {
-  return aid::code_of(aid::thrown_by(f));
+  return test_support::code_of(test_support::thrown_by(f));
 }
 
 inline task<std::string> quick(int) { co_return "at once"; }

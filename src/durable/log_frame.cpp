@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "durable/frame.hpp"
+#include "durable/log_frame.hpp"
 
 #include <algorithm>
 #include <cstring>

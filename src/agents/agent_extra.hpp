@@ -21,7 +21,7 @@ struct stop_future;
 /// A waiter for the end of a life. Shared by the agent and a future, which may be destroyed first.
 class stop_ticket final : public message {
  public:
-  stop_ticket(stop_future* f, door_ref from) noexcept : told(f), home(std::move(from)) {}
+  stop_ticket(stop_future* f, door_ref from) noexcept : future(f), home(std::move(from)) {}
   void deliver(loop& here) noexcept override;
   void refuse() noexcept override { release(); }
   void release() noexcept {
@@ -31,14 +31,14 @@ class stop_ticket final : public message {
   void settle() noexcept;
 
   std::atomic<std::uint32_t> refs{2};
-  stop_future* told;      // used on the future's loop only; null: the future is gone
+  stop_future* future;    // used on the future's loop only; null: the future is gone
   bool expected = false;  // its loop expects an answer
   const door_ref home;
 };
 
 /// State that few agents need, allocated on demand: for a bounded mailbox, another loop, a
 /// supervisor, a pool, a stop, a watch or an unwound call.
-struct agent_extras {
+struct agent_extra {
   std::int64_t capacity = unbounded;
   weir::overflow overflow = weir::overflow::reject;
   loop_ref on{};
@@ -83,7 +83,7 @@ class room_ticket final : public message {
   /// is dropped.
   bool decide(step how, std::exception_ptr why) noexcept;
   /// Notifies the sender of the decision and drops the message's reference.
-  void tell() noexcept;
+  void notify() noexcept;
   bool abandoned() const noexcept {
     return phase.load(std::memory_order_acquire) == step::abandoned;
   }

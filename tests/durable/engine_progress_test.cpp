@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Corners of the engine: what others may see and when, clocks that go backwards, runs that never
+// Runs beside each other: what others may see and when, clocks that go backwards, runs that never
 // rest, values that cannot be written or read.
 #include <optional>
 
@@ -25,7 +25,7 @@ struct weir::serde<secretive> {
 
 // --------------------------------------------------------------------------- suspension and replay
 
-TEST(durable_corner, a_run_whose_timer_is_due_goes_on_though_the_others_are_busy) {
+TEST(durable_progress, a_run_whose_timer_is_due_goes_on_though_the_others_are_busy) {
   const stage on;
   static int begun = 0;
   auto setup = [](durable::engine& e) {
@@ -84,12 +84,12 @@ task<> expect_child_done(durable::engine& e) {
 
 }  // namespace
 
-TEST(durable_corner, a_called_run_is_cancelled_once_however_often_its_caller_is_replayed) {
+TEST(durable_progress, a_called_run_is_cancelled_once_however_often_its_caller_is_replayed) {
   std::string straight;
   {
     const stage on;
     session(on, add_patient, expect_child_done);
-    straight = aid::joined(noted("parent "));
+    straight = test_support::joined(noted("parent "));
   }
   const stage on;
   session(on, add_patient, [](durable::engine& e) -> task<> {
@@ -98,10 +98,10 @@ TEST(durable_corner, a_called_run_is_cancelled_once_however_often_its_caller_is_
   });
   session(on, add_patient, [](durable::engine&) -> task<> { co_await weir::sleep(1h); }, 2h);
   session(on, add_patient, expect_child_done, 3h);
-  EXPECT_EQ(aid::joined(noted("parent ")), straight);
+  EXPECT_EQ(test_support::joined(noted("parent ")), straight);
 }
 
-TEST(durable_corner, a_run_that_never_rests_does_not_stop_the_timers_of_others_in_a_later_life) {
+TEST(durable_progress, a_run_that_never_rests_does_not_stop_the_timers_of_others_in_a_later_life) {
   const stage on;
   static bool spin = false;
   auto setup = [](durable::engine& e) {
@@ -136,7 +136,7 @@ const weir::local<int> number_of_run(1);
 
 }  // namespace
 
-TEST(durable_corner, the_body_of_a_step_sees_the_locals_of_the_code_around_it) {
+TEST(durable_progress, the_body_of_a_step_sees_the_locals_of_the_code_around_it) {
   survives(
       [](int) -> task<std::string> {
         auto inside = []() -> task<int> {
@@ -152,7 +152,7 @@ TEST(durable_corner, the_body_of_a_step_sees_the_locals_of_the_code_around_it) {
       "7,1");
 }
 
-TEST(durable_corner, a_step_whose_result_cannot_be_recorded_is_not_done_again) {
+TEST(durable_progress, a_step_whose_result_cannot_be_recorded_is_not_done_again) {
   const stage on;
   auto handler = [](int) -> task<std::string> {
     std::string all;
@@ -180,7 +180,7 @@ TEST(durable_corner, a_step_whose_result_cannot_be_recorded_is_not_done_again) {
 
 // --------------------------------------------------------------------------------- what others see
 
-TEST(durable_corner, nobody_sees_a_run_whose_start_is_not_on_the_disk) {
+TEST(durable_progress, nobody_sees_a_run_whose_start_is_not_on_the_disk) {
   const stage on;
   whole_life([&] {
     trouble t;
@@ -214,7 +214,7 @@ TEST(durable_corner, nobody_sees_a_run_whose_start_is_not_on_the_disk) {
   });
 }
 
-TEST(durable_corner, the_end_of_a_run_that_close_writes_is_told_to_who_waits_for_it) {
+TEST(durable_progress, the_end_of_a_run_that_close_writes_is_told_to_who_waits_for_it) {
   const stage on;
   whole_life([&] {
     trouble t;
@@ -249,7 +249,7 @@ TEST(durable_corner, the_end_of_a_run_that_close_writes_is_told_to_who_waits_for
 }
 
 // A result is refused to the caller; a run that cannot read its input, or a result, is blocked.
-TEST(durable_corner, values_of_another_type_are_told_with_the_name_of_whose_they_are) {
+TEST(durable_progress, values_of_another_type_are_told_with_the_name_of_whose_they_are) {
   const stage on;
   auto setup = [](durable::engine& e) {
     e.add("gives", [](int) -> task<std::string> { co_return "text"; });
@@ -259,18 +259,21 @@ TEST(durable_corner, values_of_another_type_are_told_with_the_name_of_whose_they
   };
   session(on, setup, [](durable::engine& e) -> task<> {
     auto other = co_await e.start<int>("gives", {.id = "other result"}, 1);
-    const auto error = co_await aid::attempt([&] { return other.result(); });
-    EXPECT_TRUE(aid::contains(aid::what_of(error), "'other result'")) << aid::what_of(error);
+    const auto error = co_await test_support::attempt([&] { return other.result(); });
+    EXPECT_TRUE(test_support::contains(test_support::what_of(error), "'other result'"))
+        << test_support::what_of(error);
     (void)co_await e.start<std::string>("gives", {.id = "other input"}, "word");
     (void)co_await e.start<std::string>("gives", {.id = "no input"});
     (void)co_await e.start<std::string>("calls", {.id = "caller"}, 1);
     co_await weir::sleep(1s);
     EXPECT_EQ(e.list({.state = durable::run_state::blocked}).size(), 3u);
     const auto message = [&](const char* id) { return e.get(id)->message; };
-    EXPECT_TRUE(aid::contains(message("other input"), "'other input'")) << message("other input");
-    EXPECT_TRUE(aid::contains(message("no input"), "'no input'")) << message("no input");
-    EXPECT_TRUE(aid::contains(message("caller"), "call 'gives'")) << message("caller");
-    EXPECT_TRUE(aid::contains(message("caller"), "engine_corner_test.cpp:")) << message("caller");
+    EXPECT_TRUE(test_support::contains(message("other input"), "'other input'"))
+        << message("other input");
+    EXPECT_TRUE(test_support::contains(message("no input"), "'no input'")) << message("no input");
+    EXPECT_TRUE(test_support::contains(message("caller"), "call 'gives'")) << message("caller");
+    EXPECT_TRUE(test_support::contains(message("caller"), "engine_progress_test.cpp:"))
+        << message("caller");
   });
 }
 
@@ -316,15 +319,17 @@ void cancel_with_the_clock_behind(weir::duration after) {
 
 }  // namespace
 
-TEST(durable_corner, a_run_that_was_cancelled_while_the_clock_was_behind_goes_on_with_its_cleanup) {
+TEST(durable_progress,
+     a_run_that_was_cancelled_while_the_clock_was_behind_goes_on_with_its_cleanup) {
   cancel_with_the_clock_behind(1min);
 }
 
-TEST(durable_corner, a_run_that_is_cancelled_as_its_engine_opens_with_the_clock_behind_cleans_up) {
+TEST(durable_progress,
+     a_run_that_is_cancelled_as_its_engine_opens_with_the_clock_behind_cleans_up) {
   cancel_with_the_clock_behind(0ns);
 }
 
-TEST(durable_corner, a_delayed_run_that_was_told_something_and_then_cancelled_never_begins) {
+TEST(durable_progress, a_delayed_run_that_was_told_something_and_then_cancelled_never_begins) {
   const stage on;
   auto setup = [](durable::engine& e) {
     e.add("later", [](int) -> task<std::string> {
@@ -348,7 +353,7 @@ TEST(durable_corner, a_delayed_run_that_was_told_something_and_then_cancelled_ne
 
 // ------------------------------------------------------------------------- itself and other runs
 
-TEST(durable_corner, a_run_that_calls_itself_by_its_own_id_is_told_so) {
+TEST(durable_progress, a_run_that_calls_itself_by_its_own_id_is_told_so) {
   survives(
       [](int) -> task<std::string> {
         std::string how = "NEVER";
@@ -362,7 +367,7 @@ TEST(durable_corner, a_run_that_calls_itself_by_its_own_id_is_told_so) {
       "calls itself1");
 }
 
-TEST(durable_corner, a_run_does_not_wait_for_the_awakeable_of_another_one) {
+TEST(durable_progress, a_run_does_not_wait_for_the_awakeable_of_another_one) {
   const stage on;
   static weir::awakeable<int>* of_the_other = nullptr;
   auto setup = [](durable::engine& e) {
@@ -374,8 +379,9 @@ TEST(durable_corner, a_run_does_not_wait_for_the_awakeable_of_another_one) {
     });
     e.add("h", [](int) -> task<std::string> {
       const auto waits = [] { return of_the_other->wait(); };
-      const auto error = co_await aid::attempt(waits);
-      co_return aid::code_of(error) == errc::not_journaled ? "refused" : aid::what_of(error);
+      const auto error = co_await test_support::attempt(waits);
+      co_return test_support::code_of(error) == errc::not_journaled ? "refused"
+                                                                    : test_support::what_of(error);
     });
   };
   session(on, setup, [](durable::engine& e) -> task<> {

@@ -15,7 +15,7 @@
 #include <system_error>
 #include <vector>
 
-namespace disk_aid {
+namespace disk_support {
 
 using weir::disk;
 using weir::disk_file;
@@ -120,4 +120,4 @@ std::string text_of(F&& call) {
   return "no error";
 }
 
-}  // namespace disk_aid
+}  // namespace disk_support

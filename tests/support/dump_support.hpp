@@ -14,7 +14,7 @@
 
 #include "core/door.hpp"
 
-namespace aid {
+namespace test_support {
 
 /// Counts the destruction of the function it is captured by, once however often that was moved.
 class last_breath {
@@ -97,4 +97,4 @@ class dump_and_post {
   std::thread silent_, poster_;
 };
 
-}  // namespace aid
+}  // namespace test_support

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace aid {
+namespace test_support {
 
 using namespace std::chrono_literals;
 
@@ -206,4 +206,4 @@ inline weir::task<int> slow_to_stop(text_log& log, std::string name) {
   });
 }
 
-}  // namespace aid
+}  // namespace test_support

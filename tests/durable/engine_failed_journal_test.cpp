@@ -266,7 +266,7 @@ TEST(durable_failed_journal, that_cannot_be_read_blocks_the_run_that_needs_it) {
     t.no_read = true;
     (void)co_await e.start<std::string>("h", {.id = "r"}, 1);
     co_await until([&] { return e.get("r")->state == run_state::blocked; });
-    EXPECT_TRUE(aid::contains(e.get("r")->message, "pread")) << e.get("r")->message;
+    EXPECT_TRUE(test_support::contains(e.get("r")->message, "pread")) << e.get("r")->message;
     t.no_read = false;
     auto other = co_await e.start<std::string>("at once", {.id = "other"}, 1);
     EXPECT_EQ(co_await ending_of(other), "at once");

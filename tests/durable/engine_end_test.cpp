@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Edges of an engine's life, and of runs that begin late or cannot go on.
+// The end of an engine, and runs that begin late or cannot go on.
 #include <optional>
 
 #include "durable/support/troubled_disk.hpp"
@@ -184,7 +184,8 @@ TEST(durable_handler, whose_copy_constructor_throws_blocks_the_run_until_a_bette
   session(on, add_uncopyable, [](durable::engine& e) -> task<> {
     (void)co_await e.start<std::string>("h", {.id = "r"}, 1);
     co_await until([&] { return e.get("r")->state == run_state::blocked; });
-    EXPECT_TRUE(aid::contains(e.get("r")->message, "no copy today")) << e.get("r")->message;
+    EXPECT_TRUE(test_support::contains(e.get("r")->message, "no copy today"))
+        << e.get("r")->message;
     co_await e.close();
   });
   EXPECT_EQ(ending(on, quick), "at once");
@@ -283,7 +284,7 @@ task<> expect_cancelled(durable::engine& e) {
   EXPECT_EQ(co_await ending_of(later), "cancelled");
   EXPECT_EQ(e.get("later")->state, run_state::cancelled);
   EXPECT_TRUE(e.list({.handler = "child"}).empty());
-  EXPECT_TRUE(ledger().empty()) << aid::joined(ledger());
+  EXPECT_TRUE(ledger().empty()) << test_support::joined(ledger());
 }
 
 }  // namespace
@@ -368,8 +369,8 @@ TEST(durable_deadlocked, runs_run_their_compensation_to_its_end_and_fail) {
   const stage on;
   session(on, add_stuck, [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("stuck", {.id = "r"}, 1);
-    const auto error = co_await aid::attempt([&] { return run.result(); });
-    EXPECT_EQ(aid::code_of(error), errc::deadlock) << aid::what_of(error);
+    const auto error = co_await test_support::attempt([&] { return run.result(); });
+    EXPECT_EQ(test_support::code_of(error), errc::deadlock) << test_support::what_of(error);
     EXPECT_EQ(e.get("r")->state, run_state::failed);
   });
   EXPECT_EQ(ledger(), (lines{"book", "unbook", "tell"}));

@@ -16,12 +16,12 @@ namespace weir::detail {
 ///
 /// Bounded: the ring keeps `capacity` events and counts the dropped ones; long object names are
 /// truncated. Emitting allocates only to keep errors.
-class event_ring {
+class event_recorder {
  public:
-  event_ring();
-  event_ring(const event_ring&) = delete;
-  event_ring& operator=(const event_ring&) = delete;
-  ~event_ring();
+  event_recorder();
+  event_recorder(const event_recorder&) = delete;
+  event_recorder& operator=(const event_recorder&) = delete;
+  ~event_recorder();
   void emit(time_point when, std::string_view name, std::string_view object, std::uint64_t number,
             scope_id scope, const std::exception_ptr& error, bool keep_error) noexcept;
   void add(event_observer& observer) noexcept;

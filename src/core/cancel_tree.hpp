@@ -32,7 +32,7 @@ enum class stream_part : std::uint8_t {
   flight,  // begun by one pull, possibly needed by the next one elsewhere
 };
 
-struct region {
+struct cancel_tree {
   static bool cancelled(const strand& s) noexcept { return s.top->reason_ && !s.top->lenient_; }
   static bool may_not_park(const strand& s) noexcept { return static_cast<bool>(s.top->reason_); }
   static const reason_ref& reason(const context& c) noexcept { return c.reason_; }
@@ -153,7 +153,7 @@ struct region {
   static bool mark_below(context& c, bool force);
   static void spread(context& root, bool force);
   static void only_streams_left(scope& s) noexcept;
-  static void tell_stop_source(context& c);
+  static void notify_stop_source(context& c);
   static void watch(scope& s) noexcept;
   static void link_generator(generator_base& g) noexcept;
   static context* first_below(context& c) noexcept;
@@ -175,7 +175,7 @@ struct grace_region final : limited_region {
 /// A service's entry in the LIFO stack of its scope, or of the child that it works for.
 struct background_entry final : entry {
   background_entry(fiber& f, context& in, polite_service* asked)
-      : entry(sort::background), of(&f), holder(in), asked_by(asked) {}
+      : entry(kind::background), of(&f), holder(in), asked_by(asked) {}
   fiber* service() noexcept override { return of; }
   polite_service* polite() noexcept override { return asked_by; }
   fiber* of;

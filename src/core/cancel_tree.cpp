@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "core/region.hpp"
+#include "core/cancel_tree.hpp"
 
 #include <weir/detail/generator.hpp>
 #include <weir/detail/region_await.hpp>
@@ -10,17 +10,17 @@
 
 namespace weir::detail {
 
-void enter_region(context& c) { region::enter(*current, c); }
-void leave_region(context& c) noexcept { region::leave(*current, c); }
+void enter_region(context& c) { cancel_tree::enter(*current, c); }
+void leave_region(context& c) noexcept { cancel_tree::leave(*current, c); }
 
-scope& region::scope_of(context& c) noexcept {
+scope& cancel_tree::scope_of(context& c) noexcept {
   context* at = &c;
   while (is_base(*at)) at = at->parent_;
   return static_cast<scope&>(*at);
 }
 
 // Links its pullers, too, so that a walk from above finds everything inside.
-void region::link_generator(generator_base& g) noexcept {
+void cancel_tree::link_generator(generator_base& g) noexcept {
   generator_base* at = &g;
   while (!std::exchange(at->linked_, true)) {
     context& consumer = *at->parent_;
@@ -30,7 +30,7 @@ void region::link_generator(generator_base& g) noexcept {
   }
 }
 
-void region::unlink_generator(generator_base& g) noexcept {
+void cancel_tree::unlink_generator(generator_base& g) noexcept {
   generator_base* at = &g;
   while (std::exchange(at->linked_, false)) {
     context& consumer = *at->parent_;
@@ -43,11 +43,13 @@ void region::unlink_generator(generator_base& g) noexcept {
   }
 }
 
-context& region::consumer_of(const generator_base& g) noexcept { return *g.parent_; }
+context& cancel_tree::consumer_of(const generator_base& g) noexcept { return *g.parent_; }
 
-void region::mark_evicted(generator_base& g, const reason_ref& why) noexcept { g.reason_ = why; }
+void cancel_tree::mark_evicted(generator_base& g, const reason_ref& why) noexcept {
+  g.reason_ = why;
+}
 
-void region::move_generator(generator_base& g, context& to) noexcept {
+void cancel_tree::move_generator(generator_base& g, context& to) noexcept {
   unlink_generator(g);
   g.parent_ = &to;
   link_generator(g);
@@ -57,7 +59,7 @@ void region::move_generator(generator_base& g, context& to) noexcept {
 // of a scope owns the children of its stages, but not a generator in flight, which others may pull
 // next; only the root, services and stream pumps do. Arms of combinators own nothing: what they
 // began outlives them. A generator in flight may use a local, so with_local owns it.
-context& region::owner_of(stream_part part, context& c) noexcept {
+context& cancel_tree::owner_of(stream_part part, context& c) noexcept {
   const bool flies = part == stream_part::flight;
   for (context* at = &c;; at = at->parent_) {
     if (at->kind_ == region_kind::scope || (flies && at->kind_ == region_kind::local)) return *at;
@@ -74,16 +76,16 @@ context& region::owner_of(stream_part part, context& c) noexcept {
   }
 }
 
-void region::add_carrier(context& owner, generator_carrier& c) {
+void cancel_tree::add_carrier(context& owner, generator_carrier& c) {
   c.parent_ = &owner;
   owner.own(&c);
 }
 
-void region::interrupt(generator_base& g, const reason_ref& why) {
+void cancel_tree::interrupt(generator_base& g, const reason_ref& why) {
   if (mark(g, why, false)) spread(g, false);
 }
 
-void region::interrupt_when_confirmed(generator_base& g, const reason_ref& why) {
+void cancel_tree::interrupt_when_confirmed(generator_base& g, const reason_ref& why) {
   mark(g, why, false);
   if (g.parked == nullptr) {
     g.unwinding = true;  // it confirmed inside the call, and is ready
@@ -92,7 +94,7 @@ void region::interrupt_when_confirmed(generator_base& g, const reason_ref& why) 
   }
 }
 
-reason_ref region::why_given_up(const composite& pull) {
+reason_ref cancel_tree::why_given_up(const composite& pull) {
   const strand* consumer = pull.waiting_strand();
   if (consumer->top->reason_) return consumer->top->reason_;
   return make_reason(cancel_reason(cancel_kind::user, "a pending next() was cancelled"));
@@ -100,7 +102,7 @@ reason_ref region::why_given_up(const composite& pull) {
 
 // Sinks close their stream behind a shield, in the cleanup of a region: the reason is that of this
 // region.
-reason_ref region::why_destroying() noexcept {
+reason_ref cancel_tree::why_destroying() noexcept {
   if (current == nullptr) return {};
   const context* c = current->top;
   if (current->destroying) return c->reason_;
@@ -110,7 +112,7 @@ reason_ref region::why_destroying() noexcept {
 }
 
 // A generator that is destroyed without a cancelled consumer gets its reason on demand.
-const reason_ref& region::unwinding(const strand& s) noexcept {
+const reason_ref& cancel_tree::unwinding(const strand& s) noexcept {
   context* c = s.top;
   while (!c->reason_ && !is_base(*c)) c = c->parent_;
   if (!c->reason_ && c->kind_ == region_kind::stream)
@@ -118,19 +120,19 @@ const reason_ref& region::unwinding(const strand& s) noexcept {
   return c->reason_;
 }
 
-duration region::grace_around(const context& c) noexcept {
+duration cancel_tree::grace_around(const context& c) noexcept {
   const context* at = &c;
   while (at->kind_ != region_kind::scope) at = at->parent_;
   return static_cast<const scope*>(at)->grace_;
 }
 
-fiber* region::fiber_of(const context& c) noexcept {
+fiber* cancel_tree::fiber_of(const context& c) noexcept {
   const context* at = &c;
   while (at != nullptr && at->kind_ != region_kind::fiber) at = at->parent_;
   return const_cast<fiber*>(static_cast<const fiber*>(at));
 }
 
-void region::enter(strand& s, context& c) {
+void cancel_tree::enter(strand& s, context& c) {
   context& outer = *s.top;
   c.parent_ = &outer;
   c.forced_ = outer.forced_;
@@ -162,7 +164,7 @@ void region::enter(strand& s, context& c) {
     static_cast<limited_region&>(entered).start_shield_limit();
 }
 
-void region::leave(strand& s, context& c) noexcept {
+void cancel_tree::leave(strand& s, context& c) noexcept {
   if (!c.entered_) return;
   c.entered_ = false;
   context& outer = *c.parent_;
@@ -175,9 +177,9 @@ void region::leave(strand& s, context& c) noexcept {
   if (outer.reason_ && !outer.lenient_ && s.budget > 0) s.budget = 0;
 }
 
-void region::tell_stop_source(context& c) {
+void cancel_tree::notify_stop_source(context& c) {
   for (entry* e = c.entries_; e != nullptr; e = e->below) {
-    if (e->kind == entry::sort::stop) {
+    if (e->what == entry::kind::stop) {
       (void)e->run(outcome_view(outcome<void>()));
       return;
     }
@@ -185,12 +187,12 @@ void region::tell_stop_source(context& c) {
 }
 
 // Reports when the children of a cancelled scope outlast its grace.
-void region::watch(scope& s) noexcept {
+void cancel_tree::watch(scope& s) noexcept {
   if (s.live_ == 0 || s.watch_.armed() || s.grace_ == duration::max()) return;
   s.loop_->arm_watch(s.watch_, saturating_add(s.loop_->now(), s.grace_));
 }
 
-bool region::mark(context& c, const reason_ref& why, bool force) {
+bool cancel_tree::mark(context& c, const reason_ref& why, bool force) {
   if (c.kind_ == region_kind::fiber && static_cast<fiber&>(c).ended) return false;
   if (c.reason_ && (!force || (c.forced_ && !c.lenient_))) return false;
   c.forced_ = c.forced_ || force;
@@ -201,12 +203,12 @@ bool region::mark(context& c, const reason_ref& why, bool force) {
     g.note_interrupted(g.needs_start ? nullptr : g.parked);
   }
   c.reason_ = why;
-  if (c.entries_ != nullptr) tell_stop_source(c);
+  if (c.entries_ != nullptr) notify_stop_source(c);
   if (c.kind_ == region_kind::scope) watch(static_cast<scope&>(c));
   return true;
 }
 
-bool region::mark_below(context& c, bool force) {
+bool cancel_tree::mark_below(context& c, bool force) {
   // A result that arrived before the cancellation is kept for the next pull.
   if (c.kind_ == region_kind::stream && !force && static_cast<generator_base&>(c).stop_in_flight())
     return false;
@@ -223,21 +225,21 @@ bool region::mark_below(context& c, bool force) {
   return mark(c, nested_reason(c.parent_->reason_, s.id_, s.name(), s.loop_->now()), force);
 }
 
-context* region::first_below(context& c) noexcept {
+context* cancel_tree::first_below(context& c) noexcept {
   if (!is_base(c)) {
     if (fiber* f = static_cast<scope&>(c).first_) return f;
   }
   return c.inner_;
 }
 
-context* region::next_after(context& c) noexcept {
+context* cancel_tree::next_after(context& c) noexcept {
   if (c.kind_ == region_kind::stream) return static_cast<generator_base&>(c).beside;
   if (c.kind_ != region_kind::fiber) return nullptr;
   if (fiber* f = static_cast<fiber&>(c).following) return f;
   return c.parent_->inner_;
 }
 
-void region::ask(context& c) {
+void cancel_tree::ask(context& c) {
   strand* s = c.kind_ == region_kind::fiber    ? static_cast<fiber*>(&c)
               : c.kind_ == region_kind::stream ? static_cast<generator_base*>(&c)
                                                : static_cast<scope&>(c).strand_;
@@ -254,7 +256,7 @@ void region::ask(context& c) {
 }
 
 // True: the strand must be unwound and is not queued yet.
-bool region::withdraw_parked(strand& s) noexcept {
+bool cancel_tree::withdraw_parked(strand& s) noexcept {
   switch (s.parked->withdraw()) {
     case cancel_result::done:
       s.parked = nullptr;
@@ -274,7 +276,7 @@ bool region::withdraw_parked(strand& s) noexcept {
   return false;
 }
 
-void region::cancel(context& root, const reason_ref& why, bool force) {
+void cancel_tree::cancel(context& root, const reason_ref& why, bool force) {
   const bool first = !root.reason_;
   if (!mark(root, why, force)) return;
   if (first)
@@ -283,7 +285,7 @@ void region::cancel(context& root, const reason_ref& why, bool force) {
   spread(root, force);
 }
 
-void region::cancel_children(scope& s, const reason_ref& why) {
+void cancel_tree::cancel_children(scope& s, const reason_ref& why) {
   s.loop_->emit("cancel", s.name(), static_cast<std::uint64_t>(why->kind), s.id_);
   watch(s);
   for (fiber* f = s.first_; f != nullptr; f = f->following)
@@ -292,7 +294,7 @@ void region::cancel_children(scope& s, const reason_ref& why) {
 
 // Walks the tree without recursion and without a stack: down to the first child, then to the next
 // sibling, then to the body's region, then up.
-void region::spread(context& root, bool force) {
+void cancel_tree::spread(context& root, bool force) {
   context* at = &root;
   bool down = true;
   for (;;) {
@@ -318,7 +320,7 @@ void region::spread(context& root, bool force) {
 }
 
 // The innermost cancelled scope around the strand's frames that still has children.
-scope* region::unjoined(strand& s) noexcept {
+scope* cancel_tree::unjoined(strand& s) noexcept {
   for (context* c = s.top; c != nullptr && c->reason_ && !is_base(*c); c = c->parent_) {
     auto& around = static_cast<scope&>(*c);
     if (around.joined_for_good_) return nullptr;
@@ -333,7 +335,7 @@ scope* region::unjoined(strand& s) noexcept {
   return nullptr;
 }
 
-bool region::unwind(strand& s) {
+bool cancel_tree::unwind(strand& s) {
   if (scope* busy = unjoined(s)) {
     busy->held_ = &s;
     return false;
@@ -356,7 +358,7 @@ bool region::unwind(strand& s) {
   return true;
 }
 
-void region::arm_deadlines(strand& s) noexcept {
+void cancel_tree::arm_deadlines(strand& s) noexcept {
   if (!s.unarmed_deadlines) return;
   s.unarmed_deadlines = false;
   for (context* c = s.top; c != nullptr && !is_base(*c); c = c->parent_) {
@@ -369,7 +371,7 @@ void region::arm_deadlines(strand& s) noexcept {
   }
 }
 
-void region::expire_passed(strand& s) {
+void cancel_tree::expire_passed(strand& s) {
   const time_point now = loop::here()->fresh_now();
   limited_region* outermost = nullptr;
   for (context* c = s.top; c != nullptr; c = c->parent_) {
@@ -397,7 +399,7 @@ void limited_region::set_deadline(time_point limit, cancel_kind kind) {
 
 void limited_region::start_shield_limit() {
   if (!shield_limit || has_deadline) return;
-  const reason_ref& outer = region::reason(*region::parent(*this));
+  const reason_ref& outer = cancel_tree::reason(*cancel_tree::parent(*this));
   set_deadline(saturating_add(outer->when, *shield_limit), cancel_kind::timeout);
   arm();
 }
@@ -410,7 +412,8 @@ void limited_region::expired() noexcept {
   cancel_reason why(fires_as);
   why.source = id();
   why.when = loop::here()->now();
-  region::cancel(*this, make_reason(std::move(why)), region::kind(*this) == region_kind::shield);
+  cancel_tree::cancel(*this, make_reason(std::move(why)),
+                      cancel_tree::kind(*this) == region_kind::shield);
 }
 
 }  // namespace weir::detail

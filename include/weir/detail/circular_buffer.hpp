@@ -12,20 +12,20 @@ namespace weir::detail {
 /// A circular buffer that doubles when it is full. Elements are constructed in place and never
 /// moved except when it grows; if that throws, nothing has changed.
 ///
-/// The destructor of an element may use the ring that it was in, or destroy it: an element leaves
-/// the ring before it is destroyed, and its slot is reused only after its destructor has returned.
-/// So the slots right before `head_` may hold elements that are being destroyed, one inside the
-/// destructor of another; `limit_` is the rest of `room_`.
+/// The destructor of an element may use the circular_buffer that it was in, or destroy it: an
+/// element leaves the circular_buffer before it is destroyed, and its slot is reused only after its
+/// destructor has returned. So the slots right before `head_` may hold elements that are being
+/// destroyed, one inside the destructor of another; `limit_` is the rest of `room_`.
 template <class T>
-class ring {
+class circular_buffer {
  public:
-  ring() noexcept = default;
-  ring(ring&& other) noexcept { swap(other); }
-  ring& operator=(ring&& other) noexcept {
+  circular_buffer() noexcept = default;
+  circular_buffer(circular_buffer&& other) noexcept { swap(other); }
+  circular_buffer& operator=(circular_buffer&& other) noexcept {
     swap(other);
     return *this;
   }
-  ~ring() {
+  ~circular_buffer() {
     while (size_ > 0) clear();
     leave_slots();
   }
@@ -60,7 +60,7 @@ class ring {
   /// Grows now if the next push_back would; true: it grew, and destructors of elements have run.
   bool make_room() {
     if (size_ < limit_) return false;
-    ring made;
+    circular_buffer made;
     made.make_larger_than(*this);
     made.move_all_from(*this);
     swap(made);
@@ -73,15 +73,16 @@ class ring {
     return taken;
   }
   void clear() noexcept {
-    ring gone(std::move(*this));
+    circular_buffer gone(std::move(*this));
     while (gone.size_ > 0) gone.pop_front();
   }
 
  private:
-  /// The outermost running pop on an array of slots. If the ring has left that array meanwhile
+  /// The outermost running pop on an array of slots. If the circular_buffer has left that array
+  /// meanwhile
   /// (`of` is null), the pop frees it.
   struct leaving {
-    ring* of;
+    circular_buffer* of;
     T* slots;
     std::size_t room;
     ~leaving() {
@@ -101,7 +102,7 @@ class ring {
     leaving_ = &mine;
     gone.~T();
   }
-  void swap(ring& other) noexcept {
+  void swap(circular_buffer& other) noexcept {
     std::swap(slots_, other.slots_);
     std::swap(room_, other.room_);
     std::swap(limit_, other.limit_);
@@ -124,11 +125,11 @@ class ring {
       free_slots(slots_, room_);
     }
   }
-  void make_larger_than(const ring& other) {
+  void make_larger_than(const circular_buffer& other) {
     room_ = limit_ = other.room_ == 0 ? 4 : other.room_ * 2;
     slots_ = make_slots(room_);
   }
-  void move_all_from(ring& other) {
+  void move_all_from(circular_buffer& other) {
     for (; size_ < other.size_; ++size_)
       ::new (static_cast<void*>(slots_ + head_ + size_)) T(std::move_if_noexcept(other[size_]));
   }
@@ -138,7 +139,7 @@ class ring {
   template <class U>
   void push_growing(std::size_t at, U&& value) {
     constexpr bool moves = std::is_nothrow_move_constructible_v<T>;
-    ring made;
+    circular_buffer made;
     made.make_larger_than(*this);
     made.head_ = at == 0 ? 1 : 0;
     void* const place = made.slots_ + at;
