@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-#include <weir/serde.hpp>
+#include <weir/durable/serde.hpp>
 
 namespace shop {
 

@@ -9,11 +9,11 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/detail/agent_call.hpp>
-#include <weir/detail/agent_core.hpp>
-#include <weir/detail/agent_life.hpp>
-#include <weir/detail/agent_timer.hpp>
-#include <weir/detail/made_in_run.hpp>
+#include <weir/detail/agents/agent_call.hpp>
+#include <weir/detail/agents/agent_core.hpp>
+#include <weir/detail/agents/agent_life.hpp>
+#include <weir/detail/agents/agent_timer.hpp>
+#include <weir/detail/core/made_in_run.hpp>
 #include <weir/loop_ref.hpp>
 #include <weir/name.hpp>
 #include <weir/overflow.hpp>

@@ -15,8 +15,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/detail/op.hpp>
-#include <weir/detail/wait.hpp>
+#include <weir/detail/core/op.hpp>
+#include <weir/detail/core/wait.hpp>
 #include <weir/outcome.hpp>
 
 namespace weir {

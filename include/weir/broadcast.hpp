@@ -9,15 +9,15 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/detail/braces.hpp>
-#include <weir/detail/cell.hpp>
-#include <weir/detail/circular_buffer.hpp>
-#include <weir/detail/gate.hpp>
-#include <weir/detail/home.hpp>
-#include <weir/detail/stream_op.hpp>
-#include <weir/detail/wait_list.hpp>
+#include <weir/detail/core/braces.hpp>
+#include <weir/detail/core/home.hpp>
+#include <weir/detail/core/wait_list.hpp>
+#include <weir/detail/flow/cell.hpp>
+#include <weir/detail/flow/circular_buffer.hpp>
+#include <weir/detail/flow/gate.hpp>
+#include <weir/detail/flow/stream_op.hpp>
 #include <weir/overflow.hpp>
-#include <weir/stream_source.hpp>
+#include <weir/stream/source.hpp>
 
 namespace weir {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include <weir/cancel_reason.hpp>
-#include <weir/detail/op.hpp>
-#include <weir/detail/run_region.hpp>
-#include <weir/settle.hpp>
+#include <weir/detail/core/op.hpp>
+#include <weir/detail/core/run_region.hpp>
+#include <weir/policy/settle.hpp>
 
 namespace weir {
 

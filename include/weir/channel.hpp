@@ -13,11 +13,11 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/detail/braces.hpp>
-#include <weir/detail/channel_core.hpp>
-#include <weir/detail/circular_buffer.hpp>
-#include <weir/detail/made_in_run.hpp>
-#include <weir/detail/wait_list.hpp>
+#include <weir/detail/core/braces.hpp>
+#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/wait_list.hpp>
+#include <weir/detail/flow/channel_core.hpp>
+#include <weir/detail/flow/circular_buffer.hpp>
 #include <weir/duration.hpp>
 #include <weir/error.hpp>
 
@@ -440,7 +440,7 @@ class receiver {
     return now.take();
   }
   /// The values of `next` as a stream. The receiver must outlive it; a temporary one is moved into
-  /// the stream. In weir/stream_source.hpp.
+  /// the stream. In weir/stream/source.hpp.
   [[nodiscard]] auto stream() &;
   [[nodiscard]] auto stream() &&;
   /// Closes the channel; buffered values can still be taken.

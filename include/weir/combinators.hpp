@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include <weir/detail/arms.hpp>
-#include <weir/detail/op.hpp>
-#include <weir/detail/region_await.hpp>
+#include <weir/detail/core/arms.hpp>
+#include <weir/detail/core/op.hpp>
+#include <weir/detail/core/region_await.hpp>
 #include <weir/future.hpp>
+#include <weir/policy/settle.hpp>
 #include <weir/scope.hpp>
-#include <weir/settle.hpp>
 
 namespace weir {
 

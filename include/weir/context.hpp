@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <weir/cancel_reason.hpp>
-#include <weir/detail/frame.hpp>
+#include <weir/detail/core/frame.hpp>
 #include <weir/duration.hpp>
 #include <weir/task.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <weir/detail/gate.hpp>
+#include <weir/detail/flow/gate.hpp>
 #include <weir/name.hpp>
 
 namespace weir {

@@ -7,12 +7,12 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/detail/op.hpp>
-#include <weir/detail/run_region.hpp>
+#include <weir/detail/core/op.hpp>
+#include <weir/detail/core/run_region.hpp>
 #include <weir/duration.hpp>
 #include <weir/future.hpp>
+#include <weir/policy/settle.hpp>
 #include <weir/scope.hpp>
-#include <weir/settle.hpp>
 #include <weir/time.hpp>
 
 namespace weir {

@@ -6,10 +6,10 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/detail/fiber.hpp>
-#include <weir/detail/op.hpp>
-#include <weir/detail/region_await.hpp>
-#include <weir/detail/wait.hpp>
+#include <weir/detail/core/fiber.hpp>
+#include <weir/detail/core/op.hpp>
+#include <weir/detail/core/region_await.hpp>
+#include <weir/detail/core/wait.hpp>
 #include <weir/outcome.hpp>
 
 namespace weir {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <weir/detail/op.hpp>
+#include <weir/detail/core/op.hpp>
 #include <weir/name.hpp>
 #include <weir/scope.hpp>
 

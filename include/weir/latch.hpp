@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <weir/detail/gate.hpp>
+#include <weir/detail/flow/gate.hpp>
 #include <weir/name.hpp>
 
 namespace weir {

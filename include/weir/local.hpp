@@ -4,9 +4,9 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/detail/op.hpp>
-#include <weir/detail/run_region.hpp>
-#include <weir/settle.hpp>
+#include <weir/detail/core/op.hpp>
+#include <weir/detail/core/run_region.hpp>
+#include <weir/policy/settle.hpp>
 
 namespace weir {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include <weir/detail/fiber.hpp>
-#include <weir/detail/home.hpp>
-#include <weir/detail/wait_list.hpp>
+#include <weir/detail/core/fiber.hpp>
+#include <weir/detail/core/home.hpp>
+#include <weir/detail/core/wait_list.hpp>
 #include <weir/name.hpp>
 
 namespace weir {

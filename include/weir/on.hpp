@@ -4,8 +4,8 @@
 #include <source_location>
 #include <utility>
 
-#include <weir/detail/made_in_run.hpp>
-#include <weir/detail/remote.hpp>
+#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/toolkit/remote.hpp>
 #include <weir/scope.hpp>
 
 namespace weir {

@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/detail/fiber.hpp>
-#include <weir/detail/home.hpp>
+#include <weir/detail/core/fiber.hpp>
+#include <weir/detail/core/home.hpp>
 #include <weir/future.hpp>
 #include <weir/outcome.hpp>
 

@@ -4,9 +4,9 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/detail/attempt.hpp>
-#include <weir/detail/op.hpp>
-#include <weir/detail/pipe.hpp>
+#include <weir/detail/core/attempt.hpp>
+#include <weir/detail/core/op.hpp>
+#include <weir/detail/toolkit/pipe.hpp>
 
 namespace weir {
 

@@ -8,10 +8,10 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/deadline.hpp>
-#include <weir/detail/remote.hpp>
+#include <weir/detail/toolkit/remote.hpp>
 #include <weir/loop_thread.hpp>
 #include <weir/name.hpp>
+#include <weir/policy/deadline.hpp>
 #include <weir/scope.hpp>
 
 namespace weir {

@@ -10,10 +10,10 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/detail/braces.hpp>
-#include <weir/detail/circular_buffer.hpp>
-#include <weir/detail/home.hpp>
-#include <weir/detail/wait_list.hpp>
+#include <weir/detail/core/braces.hpp>
+#include <weir/detail/core/home.hpp>
+#include <weir/detail/core/wait_list.hpp>
+#include <weir/detail/flow/circular_buffer.hpp>
 #include <weir/duration.hpp>
 #include <weir/name.hpp>
 
@@ -246,7 +246,7 @@ class queue : private detail::queue_base {
     end(error);
   }
 
-  /// The values of `next` as a stream; the queue must outlive it. In weir/stream_source.hpp.
+  /// The values of `next` as a stream; the queue must outlive it. In weir/stream/source.hpp.
   [[nodiscard]] auto stream() &;
   template <class U = T>
   auto stream() && {

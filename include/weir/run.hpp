@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/detail/op.hpp>
+#include <weir/detail/core/op.hpp>
 #include <weir/duration.hpp>
 #include <weir/name.hpp>
 #include <weir/scope.hpp>

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include <weir/context.hpp>
-#include <weir/detail/fiber.hpp>
-#include <weir/detail/op.hpp>
-#include <weir/detail/region_await.hpp>
-#include <weir/detail/timer.hpp>
+#include <weir/detail/core/fiber.hpp>
+#include <weir/detail/core/op.hpp>
+#include <weir/detail/core/region_await.hpp>
+#include <weir/detail/core/timer.hpp>
 #include <weir/duration.hpp>
 #include <weir/future.hpp>
 #include <weir/loop_ref.hpp>

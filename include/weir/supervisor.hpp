@@ -12,13 +12,13 @@
 #include <vector>
 
 #include <weir/agent.hpp>
-#include <weir/backoff.hpp>
-#include <weir/detail/agent_core.hpp>
-#include <weir/detail/op.hpp>
+#include <weir/detail/agents/agent_core.hpp>
+#include <weir/detail/core/op.hpp>
 #include <weir/duration.hpp>
 #include <weir/loop_ref.hpp>
 #include <weir/name.hpp>
 #include <weir/overflow.hpp>
+#include <weir/policy/backoff.hpp>
 #include <weir/scope.hpp>
 #include <weir/task.hpp>
 

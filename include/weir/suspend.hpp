@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/detail/wait.hpp>
+#include <weir/detail/core/wait.hpp>
 #include <weir/error.hpp>
 #include <weir/outcome.hpp>
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <weir/detail/frame.hpp>
+#include <weir/detail/core/frame.hpp>
 #include <weir/outcome.hpp>
 
 namespace weir {

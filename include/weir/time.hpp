@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include <weir/detail/timer.hpp>
-#include <weir/detail/wait.hpp>
+#include <weir/detail/core/timer.hpp>
+#include <weir/detail/core/wait.hpp>
 #include <weir/duration.hpp>
 
 namespace weir {

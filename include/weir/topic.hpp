@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <weir/agent.hpp>
-#include <weir/detail/home.hpp>
+#include <weir/detail/core/home.hpp>
 #include <weir/name.hpp>
 
 namespace weir {

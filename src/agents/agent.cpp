@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <weir/agent.hpp>
 #include <weir/agent_pool.hpp>
-#include <weir/emit.hpp>
+#include <weir/stream/emit.hpp>
 
 #include <string>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Waits on agents: for an answer, for room in a mailbox.
-#include <weir/detail/agent_call.hpp>
+#include <weir/detail/agents/agent_call.hpp>
 
 #include <string>
 
-#include <weir/detail/dump_line.hpp>
-#include <weir/detail/made_in_run.hpp>
+#include <weir/detail/core/dump_line.hpp>
+#include <weir/detail/core/made_in_run.hpp>
 
 #include "agents/agent_extra.hpp"
 #include "core/cancel_tree.hpp"

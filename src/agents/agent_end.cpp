@@ -2,9 +2,9 @@
 // How agents end: one life, until the next restart, or permanently; and who is notified.
 #include <string>
 
-#include <weir/detail/agent_call.hpp>
-#include <weir/detail/agent_timer.hpp>
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/agents/agent_call.hpp>
+#include <weir/detail/agents/agent_timer.hpp>
+#include <weir/detail/core/dump_line.hpp>
 #include <weir/on.hpp>
 
 #include "agents/agent_extra.hpp"

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
-#include <weir/detail/agent_core.hpp>
-#include <weir/detail/agent_life.hpp>
+#include <weir/detail/agents/agent_core.hpp>
+#include <weir/detail/agents/agent_life.hpp>
 
 #include "core/door.hpp"
 #include "core/loop.hpp"

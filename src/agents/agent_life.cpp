@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // One life of an agent: construct the object, handle messages one at a time, end.
-#include <weir/detail/agent_life.hpp>
+#include <weir/detail/agents/agent_life.hpp>
 
-#include <weir/detail/agent_timer.hpp>
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/agents/agent_timer.hpp>
+#include <weir/detail/core/dump_line.hpp>
 
 #include "agents/agent_extra.hpp"
 #include "core/cancel_tree.hpp"

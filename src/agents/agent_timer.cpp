@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/detail/agent_timer.hpp>
+#include <weir/detail/agents/agent_timer.hpp>
 
 #include <string>
 

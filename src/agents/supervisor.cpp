@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include <weir/detail/made_in_run.hpp>
+#include <weir/detail/core/made_in_run.hpp>
 #include <weir/error.hpp>
 
 #include "agents/supervisor_core.hpp"
 #include "core/cancel_tree.hpp"
+#include "core/home.hpp"
 #include "core/loop.hpp"
-#include "scope/home.hpp"
 
 namespace weir {
 

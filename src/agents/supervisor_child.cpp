@@ -2,7 +2,7 @@
 // The parts of a supervisor: slots, notes, requests, the restart window.
 #include <utility>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 #include <weir/error.hpp>
 
 #include "agents/supervisor_core.hpp"

@@ -25,10 +25,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include <weir/backoff.hpp>
-#include <weir/detail/alarm.hpp>
-#include <weir/detail/home.hpp>
+#include <weir/detail/core/alarm.hpp>
+#include <weir/detail/core/home.hpp>
 #include <weir/future.hpp>
+#include <weir/policy/backoff.hpp>
 #include <weir/supervisor.hpp>
 
 #include "core/takedown.hpp"

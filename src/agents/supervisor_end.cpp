@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <weir/error.hpp>
-#include <weir/supervise.hpp>
+#include <weir/policy/supervise.hpp>
 
 #include "agents/supervisor_core.hpp"
 #include "core/cancel_tree.hpp"

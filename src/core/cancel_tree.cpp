@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/cancel_tree.hpp"
 
-#include <weir/detail/generator.hpp>
-#include <weir/detail/region_await.hpp>
+#include <weir/detail/core/generator.hpp>
+#include <weir/detail/core/region_await.hpp>
 #include <weir/local.hpp>
 
 #include "core/fatal.hpp"

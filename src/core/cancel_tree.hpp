@@ -16,8 +16,8 @@
 #include <cstdint>
 
 #include <weir/context.hpp>
-#include <weir/detail/fiber.hpp>
-#include <weir/detail/run_region.hpp>
+#include <weir/detail/core/fiber.hpp>
+#include <weir/detail/core/run_region.hpp>
 #include <weir/scope.hpp>
 
 #include "core/loop.hpp"

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/dump_tree.hpp"

@@ -8,8 +8,8 @@
 #include <ostream>
 #include <vector>
 
-#include <weir/detail/dump_line.hpp>
-#include <weir/detail/generator.hpp>
+#include <weir/detail/core/dump_line.hpp>
+#include <weir/detail/core/generator.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/dump_tree.hpp"

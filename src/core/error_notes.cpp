@@ -9,7 +9,7 @@
 
 #include <unwind.h>
 
-#include <weir/detail/fiber.hpp>
+#include <weir/detail/core/fiber.hpp>
 
 #include "core/function_name.hpp"
 #include "core/takedown.hpp"

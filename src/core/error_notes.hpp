@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include <weir/detail/frame.hpp>
+#include <weir/detail/core/frame.hpp>
 
 namespace weir::detail {
 

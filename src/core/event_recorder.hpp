@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <weir/events.hpp>
+#include <weir/loop_events.hpp>
 
 namespace weir::detail {
 

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include <weir/detail/wait.hpp>
+#include <weir/detail/core/wait.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/dump_tree.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include <weir/detail/fiber.hpp>
+#include <weir/detail/core/fiber.hpp>
 #include <weir/future.hpp>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 
-#include <weir/detail/region_await.hpp>
+#include <weir/detail/core/region_await.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/cleanup.hpp"

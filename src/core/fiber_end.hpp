@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <weir/detail/fiber.hpp>
+#include <weir/detail/core/fiber.hpp>
 
 namespace weir::detail {
 

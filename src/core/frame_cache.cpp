@@ -13,7 +13,7 @@
 //
 // Under a sanitizer each block is a separate allocation, so that a use after the end of a frame is
 // detected.
-#include <weir/detail/frame.hpp>
+#include <weir/detail/core/frame.hpp>
 
 #include <array>
 #include <bit>

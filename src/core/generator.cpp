@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <weir/detail/generator.hpp>
+#include <weir/detail/core/generator.hpp>
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/error_notes.hpp"

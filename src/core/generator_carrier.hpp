@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <weir/detail/fiber.hpp>
-#include <weir/detail/generator.hpp>
+#include <weir/detail/core/fiber.hpp>
+#include <weir/detail/core/generator.hpp>
 
 namespace weir::detail {
 

@@ -22,7 +22,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include <weir/detail/message.hpp>
+#include <weir/detail/core/message.hpp>
 
 namespace weir::detail {
 

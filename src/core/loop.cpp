@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include <weir/detail/wait.hpp>
+#include <weir/detail/core/wait.hpp>
 #include <weir/time.hpp>
 
 #include "core/cancel_tree.hpp"

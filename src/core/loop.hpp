@@ -14,11 +14,11 @@
 #include <vector>
 
 #include <weir/context.hpp>
-#include <weir/detail/fiber.hpp>
-#include <weir/detail/frame.hpp>
-#include <weir/detail/run_seam.hpp>
-#include <weir/detail/timer.hpp>
-#include <weir/events.hpp>
+#include <weir/detail/core/fiber.hpp>
+#include <weir/detail/core/frame.hpp>
+#include <weir/detail/core/run_seam.hpp>
+#include <weir/detail/core/timer.hpp>
+#include <weir/loop_events.hpp>
 
 #include "core/door.hpp"
 #include "core/environment.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/served_loop.hpp"
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 #include <weir/scope.hpp>
 
 #include "core/cancel_tree.hpp"

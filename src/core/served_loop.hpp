@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include <weir/detail/wait.hpp>
+#include <weir/detail/core/wait.hpp>
 #include <weir/loop_ref.hpp>
 #include <weir/task.hpp>
 

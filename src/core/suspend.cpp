@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include <weir/detail/dump_line.hpp>
-#include <weir/detail/made_in_run.hpp>
+#include <weir/detail/core/dump_line.hpp>
+#include <weir/detail/core/made_in_run.hpp>
 
 #include "core/fatal.hpp"
 #include "core/loop.hpp"

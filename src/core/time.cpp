@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/loop.hpp"

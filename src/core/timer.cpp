@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/detail/timer.hpp>
+#include <weir/detail/core/timer.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A strand's turn: the only place where the loop resumes strands and unwinds cancelled ones.
-#include <weir/detail/dump_line.hpp>
-#include <weir/detail/frame.hpp>
-#include <weir/detail/made_in_run.hpp>
-#include <weir/detail/wait.hpp>
+#include <weir/detail/core/dump_line.hpp>
+#include <weir/detail/core/frame.hpp>
+#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/wait.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -224,8 +224,8 @@ bool is_library_file(std::string_view file) noexcept {
   if (file.find("include/weir/") != std::string_view::npos) return true;
   if (!file.starts_with(source_root())) return false;
   file.remove_prefix(source_root().size());
-  constexpr std::string_view layers[] = {"core/",   "scope/", "toolkit/", "flow/",
-                                         "agents/", "sim/",   "durable/"};
+  constexpr std::string_view layers[] = {"core/",   "toolkit/", "flow/",
+                                         "agents/", "sim/",     "durable/"};
   return std::any_of(std::begin(layers), std::end(layers),
                      [&](std::string_view layer) { return file.starts_with(layer); });
 }

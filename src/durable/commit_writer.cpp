@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include <weir/detail/message.hpp>
+#include <weir/detail/core/message.hpp>
 
 #include "core/fork_watch.hpp"
 #include "core/loop.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/durable.hpp>
+#include <weir/durable/engine.hpp>
 
 #include "durable/engine_core.hpp"
 

@@ -2,7 +2,7 @@
 // Operations for users, and waits on the journal.
 #include "durable/engine_core.hpp"
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "durable/awakeable_id.hpp"

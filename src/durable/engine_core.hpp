@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <weir/broadcast.hpp>
-#include <weir/detail/wait_list.hpp>
-#include <weir/durable.hpp>
+#include <weir/detail/core/wait_list.hpp>
+#include <weir/durable/engine.hpp>
 #include <weir/event.hpp>
 
 #include "core/fork_watch.hpp"

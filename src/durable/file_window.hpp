@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <weir/disk.hpp>
+#include <weir/sim/disk.hpp>
 
 namespace weir::detail {
 

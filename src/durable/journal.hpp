@@ -12,8 +12,8 @@
 #include <string_view>
 #include <utility>
 
-#include <weir/disk.hpp>
 #include <weir/error.hpp>
+#include <weir/sim/disk.hpp>
 
 #include "durable/record.hpp"
 

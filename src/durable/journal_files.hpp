@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include <weir/disk.hpp>
+#include <weir/sim/disk.hpp>
 
 namespace weir::detail {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include <weir/json.hpp>
+#include <weir/durable/json.hpp>
 
 namespace weir::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/json.hpp>
+#include <weir/durable/json.hpp>
 
 #include <algorithm>
 #include <charconv>

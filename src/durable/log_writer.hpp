@@ -6,7 +6,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include <weir/disk.hpp>
+#include <weir/sim/disk.hpp>
 
 #include "durable/journal_files.hpp"
 #include "durable/log_batch.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <weir/disk.hpp>
+#include <weir/sim/disk.hpp>
 
 #include "durable/journal_files.hpp"
 #include "durable/record.hpp"

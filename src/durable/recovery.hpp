@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include <weir/disk.hpp>
+#include <weir/sim/disk.hpp>
 
 #include "durable/file_window.hpp"
 #include "durable/journal_files.hpp"

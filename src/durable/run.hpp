@@ -14,13 +14,13 @@
 #include <unordered_set>
 #include <vector>
 
-#include <weir/detail/circular_buffer.hpp>
-#include <weir/detail/command.hpp>
-#include <weir/detail/handler.hpp>
-#include <weir/detail/run_seam.hpp>
-#include <weir/detail/timer.hpp>
-#include <weir/detail/wait_list.hpp>
-#include <weir/durable.hpp>
+#include <weir/detail/core/run_seam.hpp>
+#include <weir/detail/core/timer.hpp>
+#include <weir/detail/core/wait_list.hpp>
+#include <weir/detail/durable/command.hpp>
+#include <weir/detail/durable/handler.hpp>
+#include <weir/detail/flow/circular_buffer.hpp>
+#include <weir/durable/engine.hpp>
 #include <weir/future.hpp>
 #include <weir/scope.hpp>
 

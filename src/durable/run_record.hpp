@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <weir/detail/run_seam.hpp>
+#include <weir/detail/core/run_seam.hpp>
 #include <weir/duration.hpp>
 
 #include "durable/little_endian.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reading JSON, over Boost's parser. Boost's own tree of values is not used, because it has no
 // exact doubles; ours keeps the text of numbers.
-#include <weir/serde.hpp>
+#include <weir/durable/serde.hpp>
 
 #include <algorithm>
 #include <charconv>

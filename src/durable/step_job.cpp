@@ -6,8 +6,8 @@
 #include <weir/time.hpp>
 
 #include "core/cancel_tree.hpp"
+#include "core/run_seam.hpp"
 #include "durable/engine_core.hpp"
-#include "scope/run_seam.hpp"
 
 namespace weir::detail {
 

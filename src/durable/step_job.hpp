@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
+#include <weir/durable/step.hpp>
 #include <weir/future.hpp>
-#include <weir/step.hpp>
 
 #include "durable/run.hpp"
 

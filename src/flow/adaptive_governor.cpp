@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/adaptive_governor.hpp>
+#include <weir/governor/adaptive.hpp>
 
 #include <algorithm>
 #include <cmath>

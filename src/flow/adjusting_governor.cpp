@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include <weir/detail/adjusting_governor.hpp>
+#include <weir/detail/flow/adjusting_governor.hpp>
 
 #include <algorithm>
 #include <string>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 #include <weir/error.hpp>
 
+#include "core/home.hpp"
 #include "core/loop.hpp"
-#include "scope/home.hpp"
 
 namespace weir::detail {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <weir/blocking_range.hpp>
+#include <weir/stream/blocking_range.hpp>
 
 #include <limits>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 #include <weir/error.hpp>
 
 #include "core/fatal.hpp"

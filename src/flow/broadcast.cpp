@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 #include <weir/error.hpp>
 
 #include "core/fatal.hpp"

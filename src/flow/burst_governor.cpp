@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/burst_governor.hpp>
+#include <weir/governor/burst.hpp>
 
 namespace weir {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/detail/channel_core.hpp>
+#include <weir/detail/flow/channel_core.hpp>
 
 #include <bit>
 #include <condition_variable>
@@ -8,13 +8,13 @@
 #include <thread>
 #include <utility>
 
-#include <weir/detail/dump_line.hpp>
-#include <weir/detail/made_in_run.hpp>
+#include <weir/detail/core/dump_line.hpp>
+#include <weir/detail/core/made_in_run.hpp>
 #include <weir/error.hpp>
 
 #include "core/fatal.hpp"
+#include "core/home.hpp"
 #include "core/loop.hpp"
-#include "scope/home.hpp"
 
 namespace weir::detail {
 

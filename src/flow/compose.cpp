@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/compose.hpp>
+#include <weir/policy/compose.hpp>
 
 #include <exception>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include <weir/from_callback.hpp>
+#include <weir/stream/from_callback.hpp>
 
 #include <atomic>
 #include <mutex>
 #include <string>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 #include <weir/error.hpp>
-#include <weir/share.hpp>
+#include <weir/stream/share.hpp>
 
 #include "core/loop.hpp"
 

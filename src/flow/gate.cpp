@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include <weir/detail/gate.hpp>
+#include <weir/detail/flow/gate.hpp>
 
 #include <string>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 #include <weir/error.hpp>
 #include <weir/latch.hpp>
 
-#include "scope/home.hpp"
+#include "core/home.hpp"
 
 namespace weir {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/load_governor.hpp>
+#include <weir/governor/load.hpp>
 
 #include <algorithm>
 #include <chrono>

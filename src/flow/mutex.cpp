@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <weir/mutex.hpp>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 #include <weir/error.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/fatal.hpp"
+#include "core/home.hpp"
 #include "core/loop.hpp"
-#include "scope/home.hpp"
 
 namespace weir {
 

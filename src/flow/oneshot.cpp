@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <weir/oneshot.hpp>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 #include <weir/error.hpp>
 
 #include "core/fatal.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <weir/partitioned_governor.hpp>
+#include <weir/governor/partitioned.hpp>
 
 #include <string>
 
 #include <weir/error.hpp>
 
-#include "scope/home.hpp"
+#include "core/home.hpp"
 
 namespace weir {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <weir/detail/pump.hpp>
+#include <weir/detail/flow/pump.hpp>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/loop.hpp"

@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 #include <weir/error.hpp>
 
+#include "core/home.hpp"
 #include "core/loop.hpp"
-#include "scope/home.hpp"
 
 namespace weir::detail {
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include <weir/rate_governor.hpp>
+#include <weir/governor/rate.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 #include <weir/error.hpp>
 
+#include "core/home.hpp"
 #include "core/loop.hpp"
-#include "scope/home.hpp"
 
 namespace weir {
 

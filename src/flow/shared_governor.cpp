@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "flow/shared_queue.hpp"
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 #include <weir/error.hpp>
 
 #include "core/fatal.hpp"
+#include "core/home.hpp"
 #include "core/loop.hpp"
-#include "scope/home.hpp"
 
 namespace weir {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <weir/governor/shared.hpp>
 #include <weir/name.hpp>
-#include <weir/shared_governor.hpp>
 
 #include "core/door.hpp"
 

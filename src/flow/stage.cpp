@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <weir/detail/stage.hpp>
+#include <weir/detail/flow/stage.hpp>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 
 #include "core/loop.hpp"
 

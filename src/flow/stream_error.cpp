@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/stream_error.hpp>
+#include <weir/stream/error.hpp>
 
 #include "core/loop.hpp"
 

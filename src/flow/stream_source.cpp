@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include <weir/stream_source.hpp>
+#include <weir/stream/source.hpp>
 
-#include <weir/stream_batch.hpp>
-#include <weir/stream_rate.hpp>
+#include <weir/stream/batch.hpp>
+#include <weir/stream/rate.hpp>
 
 #include <istream>
 #include <string>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 #include <weir/error.hpp>
 
 #include "core/loop.hpp"

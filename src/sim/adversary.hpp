@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <weir/sim_trace.hpp>
+#include <weir/sim/trace.hpp>
 
 #include "core/environment.hpp"
 #include "sim/ready_list.hpp"

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include <weir/disk.hpp>
+#include <weir/sim/disk.hpp>
 
 #include "sim/disk_error.hpp"
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include <weir/sim_disk.hpp>
+#include <weir/sim/sim_disk.hpp>
 
 namespace weir::detail {
 

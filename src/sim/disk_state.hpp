@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <weir/sim_disk.hpp>
+#include <weir/sim/sim_disk.hpp>
 
 #include "sim/disk_content.hpp"
 #include "sim/disk_names.hpp"

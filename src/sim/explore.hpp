@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <weir/sim.hpp>
+#include <weir/sim/explore.hpp>
 
 #include "sim/adversary.hpp"
 #include "sim/settings.hpp"

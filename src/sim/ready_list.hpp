@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include <weir/detail/frame.hpp>
+#include <weir/detail/core/frame.hpp>
 
 namespace weir::detail {
 

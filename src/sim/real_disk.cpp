@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include <weir/disk.hpp>
+#include <weir/sim/disk.hpp>
 
 #include "core/fork_watch.hpp"
 #include "sim/disk_error.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <weir/sim.hpp>
+#include <weir/sim/explore.hpp>
 
 namespace weir::detail {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The public interface of a simulated disk. Each call first checks whether the caller is in a dead
 // world, where it must neither throw nor change anything.
-#include <weir/sim_disk.hpp>
+#include <weir/sim/sim_disk.hpp>
 
 #include <algorithm>
 #include <string_view>

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include <weir/detail/dump_line.hpp>
-#include <weir/detail/wait.hpp>
+#include <weir/detail/core/dump_line.hpp>
+#include <weir/detail/core/wait.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/deadlock.hpp"

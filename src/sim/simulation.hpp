@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include <weir/disk.hpp>
-#include <weir/sim_disk.hpp>
-#include <weir/sim_world.hpp>
+#include <weir/sim/disk.hpp>
+#include <weir/sim/sim_disk.hpp>
+#include <weir/sim/world.hpp>
 
 #include "core/environment.hpp"
 #include "core/served_loop.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/sim_trace.hpp>
+#include <weir/sim/trace.hpp>
 
 #include <algorithm>
 #include <charconv>

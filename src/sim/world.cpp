@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/sim.hpp>
+#include <weir/sim/explore.hpp>
 
 #include <charconv>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/backoff.hpp>
+#include <weir/policy/backoff.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include <new>
 #include <thread>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 
 #include "core/loop.hpp"
 #include "core/signals.hpp"

@@ -5,8 +5,8 @@
 #include <memory>
 #include <mutex>
 
-#include <weir/detail/made_in_run.hpp>
-#include <weir/retry_budget.hpp>
+#include <weir/detail/core/made_in_run.hpp>
+#include <weir/policy/retry_budget.hpp>
 
 #include "toolkit/sliding_window.hpp"
 

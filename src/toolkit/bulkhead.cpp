@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <weir/bulkhead.hpp>
+#include <weir/policy/bulkhead.hpp>
 
 #include <vector>
 
-#include <weir/detail/policy_event.hpp>
+#include <weir/detail/toolkit/policy_event.hpp>
 
 #include "toolkit/option.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <weir/chaos.hpp>
+#include <weir/policy/chaos.hpp>
 
 #include <weir/context.hpp>
-#include <weir/detail/policy_event.hpp>
+#include <weir/detail/toolkit/policy_event.hpp>
 
 #include "toolkit/chance.hpp"
 #include "toolkit/option.hpp"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include <weir/circuit_breaker.hpp>
+#include <weir/policy/circuit_breaker.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <mutex>
 #include <optional>
 
-#include <weir/detail/made_in_run.hpp>
-#include <weir/detail/policy_event.hpp>
+#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/toolkit/policy_event.hpp>
 
 #include "core/loop.hpp"
 #include "toolkit/option.hpp"

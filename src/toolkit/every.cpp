@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include <weir/detail/dump_line.hpp>
-#include <weir/detail/policy_event.hpp>
+#include <weir/detail/core/dump_line.hpp>
+#include <weir/detail/toolkit/policy_event.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/loop.hpp"

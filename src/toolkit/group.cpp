@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/loop.hpp"

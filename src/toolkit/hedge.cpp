@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/hedge.hpp>
+#include <weir/policy/hedge.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <weir/combinators.hpp>
-#include <weir/detail/dump_line.hpp>
-#include <weir/detail/made_in_run.hpp>
-#include <weir/detail/policy_event.hpp>
+#include <weir/detail/core/dump_line.hpp>
+#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/toolkit/policy_event.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/loop.hpp"

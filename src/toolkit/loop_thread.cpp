@@ -5,8 +5,8 @@
 #include <string>
 #include <thread>
 
-#include <weir/detail/made_in_run.hpp>
-#include <weir/detail/region_await.hpp>
+#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/region_await.hpp>
 
 #include "core/door.hpp"
 #include "core/fatal.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <weir/detail/policy_event.hpp>
+#include <weir/detail/toolkit/policy_event.hpp>
 
 #include <utility>
 
-#include <weir/trace.hpp>
+#include <weir/policy/trace.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/counters.hpp"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include <weir/detail/region_await.hpp>
+#include <weir/detail/core/region_await.hpp>
 
 #include "core/counters.hpp"
 #include "core/fatal.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "toolkit/pool_worker.hpp"
 
-#include <weir/detail/dump_line.hpp>
+#include <weir/detail/core/dump_line.hpp>
 
 #include "core/loop.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include <weir/detail/dump_line.hpp>
-#include <weir/detail/region_await.hpp>
+#include <weir/detail/core/dump_line.hpp>
+#include <weir/detail/core/region_await.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/loop.hpp"

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include <weir/detail/remote.hpp>
-#include <weir/detail/run_region.hpp>
+#include <weir/detail/core/run_region.hpp>
+#include <weir/detail/toolkit/remote.hpp>
 #include <weir/local.hpp>
 
 #include "core/door.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <weir/retry.hpp>
+#include <weir/policy/retry.hpp>
 
 #include <algorithm>
 #include <unordered_map>
 
 #include <weir/context.hpp>
-#include <weir/detail/policy_event.hpp>
+#include <weir/detail/toolkit/policy_event.hpp>
 #include <weir/error.hpp>
 
 #include "core/cancel_tree.hpp"

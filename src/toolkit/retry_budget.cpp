@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <weir/retry_budget.hpp>
+#include <weir/policy/retry_budget.hpp>
 
 #include <chrono>
 #include <cmath>
 #include <string>
 
-#include <weir/detail/run_seam.hpp>
+#include <weir/detail/core/run_seam.hpp>
 
 #include "toolkit/budget_core.hpp"
 #include "toolkit/option.hpp"

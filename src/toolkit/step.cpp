@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include <weir/step.hpp>
+#include <weir/durable/step.hpp>
 
 #include <weir/time.hpp>
 
 #include "core/loop.hpp"
-#include "scope/run_seam.hpp"
+#include "core/run_seam.hpp"
 #include "toolkit/budget_core.hpp"
 
 namespace weir::detail {

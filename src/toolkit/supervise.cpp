@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <weir/supervise.hpp>
+#include <weir/policy/supervise.hpp>
 
 #include <algorithm>
 #include <limits>
 #include <string>
 
-#include <weir/detail/policy_event.hpp>
+#include <weir/detail/toolkit/policy_event.hpp>
 
 #include "core/loop.hpp"
 #include "toolkit/option.hpp"

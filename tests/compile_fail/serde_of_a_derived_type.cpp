@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A description covers its struct only: what is derived from it has members that would be lost.
 // EXPECT: weir cannot store this type: write WEIR_DESCRIBE(type, members...)
-#include <weir/serde.hpp>
+#include <weir/durable/serde.hpp>
 
 struct base {
   int n = 0;

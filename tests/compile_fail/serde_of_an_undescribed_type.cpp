@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What weir stores must say how; the error names the two ways.
 // EXPECT: weir cannot store this type: write WEIR_DESCRIBE(type, members...)
-#include <weir/serde.hpp>
+#include <weir/durable/serde.hpp>
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Frames of more than 4 KB: kept for reuse up to a bound, and returned beyond it.
-#include <weir/detail/frame.hpp>
+#include <weir/detail/core/frame.hpp>
 
 #include <cstddef>
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Frames that are allocated on one thread and freed on another come back: over many rounds the
 // memory does not grow, and no block has two owners.
-#include <weir/detail/frame.hpp>
+#include <weir/detail/core/frame.hpp>
 
 #include <barrier>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The timer wheel against a sorted map: whatever is armed, cancelled and popped, both agree on what
 // is due, in which order, and on when to look again.
-#include <weir/detail/timer.hpp>
+#include <weir/detail/core/timer.hpp>
 
 #include <algorithm>
 #include <array>

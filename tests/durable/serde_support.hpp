@@ -2,7 +2,7 @@
 // Types that are stored, and random values of them.
 #pragma once
 
-#include <weir/serde.hpp>
+#include <weir/durable/serde.hpp>
 
 #include "support/test_support.hpp"
 

@@ -3,8 +3,8 @@
 // files, and questions about the errors of a call.
 #pragma once
 
-#include <weir/disk.hpp>
-#include <weir/sim_disk.hpp>
+#include <weir/sim/disk.hpp>
+#include <weir/sim/sim_disk.hpp>
 
 #include <cstddef>
 #include <cstdint>

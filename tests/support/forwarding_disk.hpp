@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <weir/disk.hpp>
+#include <weir/sim/disk.hpp>
 
 namespace disk_support {
 

@@ -6,7 +6,7 @@
 #include <boost/describe/modifiers.hpp>
 #include <boost/mp11/algorithm.hpp>
 
-#include <weir/serde.hpp>
+#include <weir/durable/serde.hpp>
 
 namespace weir::detail {
 

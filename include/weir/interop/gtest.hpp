@@ -10,7 +10,7 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
-#include <weir/sim.hpp>
+#include <weir/sim/explore.hpp>
 
 namespace weir {
 

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: MIT
+// The type-independent part of an agent: its name, its mailbox, and its successive lives.
+//
+// Thread safety:
+// 1. The counts, the gate and the reservations of a bounded mailbox are atomic: any thread.
+// 2. The mailbox, the waiting senders and the lives belong to the agent's loop. Other threads post
+//    messages to it; each message in flight keeps the core alive.
+// 3. An agent that was created outside any loop has no home until its supervisor runs. Until then a
+//    lock protects its mailbox.
+//
+// Invariants:
+// 4. A message is in one place: with its sender, in flight, in the mailbox (or in the line of
+//    waiting senders), or being handled. The code that removes it from the last two answers it, so
+//    each call has exactly one answer.
+// 5. A life ends after its handler, the scope of the incarnation and its defers; then the owner
+//    starts the next life. Stop requests, timers and answers belong to one life.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <weir/detail/core/counted_ref.hpp>
+#include <weir/detail/core/fiber.hpp>
+#include <weir/detail/core/message.hpp>
+#include <weir/duration.hpp>
+#include <weir/error.hpp>
+#include <weir/future.hpp>
+#include <weir/loop_ref.hpp>
+#include <weir/name.hpp>
+#include <weir/overflow.hpp>
+#include <weir/scope.hpp>
+
+namespace weir {
+
+/// What happened to a cast.
+enum class sent : std::uint8_t {
+  enqueued,  ///< it is in the mailbox, or in flight to it
+  full,      ///< there was no room, and nothing was enqueued
+  dropped,   ///< there was no room, and it was dropped
+  stopped,   ///< the agent has ended or is stopping; it was dropped
+};
+
+/// How an agent terminated permanently.
+enum class ending : std::uint8_t {
+  normal,     ///< it was asked to stop, or had finished
+  cancelled,  ///< by a cancellation, or because a time limit expired
+  crashed,    ///< by its own error, and was not restarted
+  escalated,  ///< its supervisor gave up
+};
+
+enum class agent_state : std::uint8_t { starting, idle, running, stopping, restarting, ended };
+
+/// The effect of a handler's error in a call; in a cast it always crashes the agent.
+enum class on_error : std::uint8_t {
+  reply,  ///< the caller gets it, and the agent continues
+  crash,  ///< the caller gets it, and the agent crashes
+};
+
+/// What happens to queued casts when the agent is restarted.
+enum class mailbox : std::uint8_t { drop, keep };
+
+struct agent_info {
+  std::string name;
+  agent_state state = agent_state::starting;
+  std::uint64_t generation = 0;  ///< 1 is the first life
+  std::uint64_t restarts = 0;
+  std::uint64_t queued = 0;
+  std::uint64_t handled = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t skipped = 0;  ///< calls that expired or were cancelled while queued
+};
+
+/// Why a call was not answered by its handler, or could not be sent.
+class agent_error : public error {
+ public:
+  agent_error(errc code, const std::string& what, std::vector<std::string> chain = {});
+  /// errc::call_cycle: the agents whose handlers wait for this call, outermost first.
+  const std::vector<std::string>& chain() const noexcept { return *chain_; }
+
+ private:
+  std::shared_ptr<const std::vector<std::string>> chain_;
+};
+
+namespace detail {
+
+class agent_core;
+class agent_life;
+class agent_timer;
+class call_wait_base;
+class door;
+class end_wait_base;
+class end_watch;
+class room_ticket;
+class takedown;
+class mail_send_wait;
+class stop_ticket;
+struct agent_extra;
+
+using agent_handle = counted_ref<agent_core>;
+
+/// A handler that waits for the answer to a call, and the handlers that wait for it.
+class chain_link final : public trail {
+ public:
+  chain_link(agent_core& handler, trail_ref around);
+  ~chain_link() override;
+  const agent_handle agent;
+  trail_ref outer;  // a chain_link, or null; never changes
+  std::atomic<bool> running{true};
+};
+
+/// One message: a handler with its arguments.
+struct envelope : message {
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
+  explicit envelope(bool asks = false) noexcept : is_call(asks) {}
+  void deliver(loop& here) noexcept override;
+  void refuse() noexcept override;
+  /// Starts the handler of `object` in the running strand. False: it has ended, and its result is
+  /// set.
+  virtual bool start(void* object, strand& s) = 0;
+  virtual outcome_base& result() noexcept = 0;
+  virtual void dispose() noexcept = 0;
+
+  union {
+    agent_core* to = nullptr;  // counted, while in flight
+    envelope* before;          // while it waits for room
+  };
+  bool is_call;
+  bool to_line = false;           // in flight to the line
+  bool in_line = false;           // waits for room in the mailbox
+  room_ticket* ticket = nullptr;  // the wait for its acceptance
+
+ protected:
+  ~envelope() = default;
+};
+
+/// A message whose sender waits for the result. It is shared by the caller's wait and the current
+/// holder of the message; `phase` decides which of them frees it.
+struct call_envelope : envelope {
+  enum class step : std::uint8_t {
+    waiting,
+    answered,
+    skipped,    // its deadline has passed; the caller times out by itself
+    abandoned,  // the caller was cancelled: the call is skipped, or its answer is late
+    orphaned,   // the caller's loop has crashed: the call is handled, its answer dropped
+  };
+  call_envelope() noexcept : envelope(true) {}
+  void deliver(loop& here) noexcept override;
+  void refuse() noexcept override;
+
+  std::atomic<step> phase{step::waiting};
+  bool returning = false;            // in flight to the caller
+  call_wait_base* caller = nullptr;  // used on the caller's loop only
+  std::shared_ptr<door> home;        // the caller's
+  time_point deadline = time_point::max();
+  trail_ref chain;
+
+ protected:
+  ~call_envelope() = default;
+};
+
+/// Notified when the constructor of a new life has returned. On the owner's loop.
+struct birth_listener {
+  virtual void born() noexcept = 0;
+
+ protected:
+  ~birth_listener() = default;
+};
+
+/// The options of an agent with its name already copied.
+struct agent_setup {
+  kept_name name;
+  std::int64_t capacity = unbounded;
+  weir::overflow overflow = weir::overflow::reject;
+  loop_ref on{};
+  weir::on_error on_error = weir::on_error::reply;
+  mailbox on_restart = mailbox::drop;
+  std::source_location site;
+  bool supervised = false;  // the owner decides what follows a life
+  bool revives = false;     // it is always restarted
+  bool keeps = false;       // the arguments are kept for restarts
+  std::uint32_t lives = 1;  // concurrent lives: those of an agent_pool
+};
+/// Throws errc::invalid_argument.
+void check_mailbox(const char* what, std::string_view name, std::int64_t capacity, overflow how);
+
+class agent_core : public polite_service {
+ public:
+  explicit agent_core(agent_setup&& setup);
+  agent_core(const agent_core&) = delete;
+  agent_core& operator=(const agent_core&) = delete;
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
+  void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) dispose();
+  }
+
+  // ---- Any thread.
+
+  std::string_view name() const noexcept { return name_; }
+  /// An address that is unique to the type of the agent.
+  virtual const void* type() const noexcept = 0;
+  sent cast(envelope* message) noexcept;
+  agent_info info() const;
+  future<void> stop();
+  /// True after permanent termination; false while a message may still reach it.
+  bool ended_for_good() const noexcept {
+    return (marks_.load(std::memory_order_acquire) & is_over) != 0;
+  }
+  weir::ending how_it_ended() const noexcept { return ending_.load(std::memory_order_relaxed); }
+  bool is_here() const noexcept {
+    return home_serial_.load(std::memory_order_relaxed) == current_loop_serial();
+  }
+  loop_ref where() const noexcept;
+  void count_dropped(std::uint64_t n) noexcept { dropped_.fetch_add(n, std::memory_order_relaxed); }
+
+  // ---- The owner (a scope or a supervisor), on its own loop.
+
+  /// Binds an agent without a home to the running loop.
+  void settle_home();
+  /// Starts the next life as a child of `owner`, or, on another loop, a child that represents it.
+  /// `listener`, if set, is notified when the constructor has returned. The caller gets a counted
+  /// reference to the fiber.
+  fiber* begin_life(scope& owner, scope::launch how, birth_listener* listener,
+                    std::source_location site = {});
+  /// How many begin_life calls start all its concurrent lives.
+  std::uint32_t fibers_to_begin() const noexcept;
+  /// Asks the life to end after its current handler, regardless of the mailbox. `restarts`: another
+  /// life will follow, and messages that arrive meanwhile are kept for it.
+  void cut_short(bool restarts) noexcept;
+  /// The life has ended and another will follow: queued calls fail with errc::agent_restarted, and
+  /// casts are dropped, unless .on_restart keeps them or the life ended because of stop().
+  void expect_life(bool was_stopped) noexcept;
+  /// The life has ended and no other follows unless the owner revives the agent: all queued
+  /// messages are dropped, and queued and later calls fail with `code`.
+  void shut(errc code) noexcept;
+  /// Permanent termination: as `shut`, and notifies all watches of how it ended.
+  void finish(weir::ending how) noexcept;
+  /// As stop(), on behalf of the owning scope when that ends.
+  void ask_to_end() noexcept override;
+
+  // ---- Senders, for the waits of call and send.
+
+  enum class room : std::uint8_t {
+    yes,      // the message was accepted
+    wait,     // no room now; wait for it
+    full,     // no room
+    crashed,  // no room, which crashed the agent
+    gone,     // the agent has ended
+    lost,     // its loop has ended; the message is destroyed
+  };
+  /// Offers a message to the agent. The sender keeps it unless the answer is `yes` or `lost`.
+  room offer(envelope& e) noexcept;
+  /// Puts it at the end of the line of messages that wait for room. False: it cannot be withdrawn,
+  /// because it is in flight to the line, or because the agent may get its home at any moment.
+  bool enter_line(envelope& e) noexcept;
+  /// Withdraws a message from the line. REQUIRES: is_here().
+  void leave_line(envelope& e) noexcept;
+  /// Records why it refuses messages from now on: its supervisor gave up. Null: clears that. Any
+  /// thread, but one at a time.
+  void blame(const std::shared_ptr<takedown>& why) noexcept;
+  /// The error, with this code, of a message that is not handled.
+  std::exception_ptr problem(errc code) const;
+  errc ended_code() const noexcept {
+    return gate_.load(std::memory_order_relaxed) == gate::crashed ? errc::agent_crashed
+                                                                  : errc::agent_stopped;
+  }
+  /// errc::call_cycle if a handler of this agent waits for the running code; null if none does.
+  std::exception_ptr cycle_here(const trail_ref& chain) const;
+  bool may_be_reached() const noexcept;
+  /// Why `offer` returned `gone`.
+  std::exception_ptr refusal() const;
+  /// Releases the reservation of a message that left the line.
+  void give_back_place() noexcept;
+  const void* clock() const noexcept;
+  void blockers(blocker_list& list) const;
+  /// Answers a call. REQUIRES: its result is set.
+  void answer(call_envelope& e) const noexcept;
+  void answer(call_envelope& e, std::exception_ptr problem) const noexcept;
+
+  // ---- The end, for join and monitor. Any thread.
+
+  /// False if it has terminated permanently.
+  bool watch(end_watch& w) noexcept;
+  void unwatch(end_watch& w) noexcept;
+
+  /// Calls a member of a timer on the loop of the agent.
+  void run_at_home(agent_timer& timer, void (agent_timer::*what)() noexcept) noexcept;
+
+  /// Marks that the registry keeps its name; false if the agent has terminated permanently and must
+  /// not be registered.
+  bool claim_name() noexcept { return (marks_.fetch_or(name_claimed) & name_over) == 0; }
+
+  // ---- Its loop.
+
+  void arrived(envelope& e) noexcept;
+  void refused(envelope& e) noexcept;
+  void stop_here(stop_ticket* ticket) noexcept;
+  void crash_here() noexcept;
+  /// The current life; null if there is none.
+  agent_life* life() const noexcept { return lives_; }
+  /// Keeps a timer for the life that is about to start; false if there is none.
+  bool await_life(agent_timer& timer) noexcept;
+  /// The child that represents it on the owner's loop has ended. If its life has not begun, it
+  /// never will.
+  void stand_in_ended() noexcept;
+  void start_here(scope& owner, birth_listener* listener, const std::shared_ptr<door>& listening);
+  void shut_here(errc code) noexcept;
+  void expect_life_here(bool was_stopped) noexcept;
+  void finish_here(weir::ending how) noexcept;
+
+ protected:
+  virtual ~agent_core();
+  bool keeps_arguments() const noexcept { return keeps_; }
+  virtual void dispose() noexcept = 0;
+  virtual agent_life* make_life() = 0;
+  /// Constructs the object of a life; `own` is the scope of the incarnation, if its constructor
+  /// takes one.
+  virtual void construct(agent_life& life, scope* own) = 0;
+  virtual bool wants_scope() const noexcept = 0;
+  /// Destroys the arguments.
+  virtual void drop_arguments() noexcept = 0;
+
+ private:
+  friend class agent_life;
+
+  enum class gate : std::uint8_t { open, stopping, stopped, crashed };
+  static constexpr std::uint32_t homeless = ~std::uint32_t{0};  // not the number of any loop
+
+  bool is_next_door() const noexcept;
+  bool has_home() const noexcept {
+    return home_serial_.load(std::memory_order_acquire) != homeless;
+  }
+
+  agent_extra& need_extra();  // created on first use
+  bool has_extra() const noexcept { return extra_.load(std::memory_order_acquire) != nullptr; }
+  agent_extra& extra() const noexcept { return *extra_.load(std::memory_order_acquire); }
+  bool counts_places() const noexcept;
+  bool reserve() noexcept;
+  /// `oldest` receives the message that it displaces from the mailbox.
+  room offer_here(envelope& e, envelope*& oldest) noexcept;
+  room offer_away(envelope& e, envelope*& oldest) noexcept;
+  void ask_to_crash() noexcept;
+  bool post(envelope& e) noexcept;
+  void append(envelope& e) noexcept;
+  void push(envelope& e) noexcept;
+  /// Keeps a call whose handler was unwound: it is answered when it is known what follows the life.
+  void set_aside(envelope& e) noexcept;
+  void refuse_set_aside(errc code) noexcept;
+  envelope* take() noexcept;
+  envelope* unlink_head() noexcept;
+  void count_high() noexcept;
+  envelope* oldest_in_excess() noexcept;
+  void evict(envelope& oldest) noexcept;
+  void admit_line() noexcept;
+  void enter_line_here(envelope& e) noexcept;
+  void sweep_line() noexcept;
+  void wake() noexcept;
+  void wake_all() noexcept;
+  bool stop_due() const noexcept { return cut_ || due_; }
+  void forget_stop() noexcept;
+  fiber* start_in(scope& owner, scope::launch how, birth_listener* listener,
+                  const std::shared_ptr<door>& listening, std::source_location site);
+  void reopen_here() noexcept;
+  void life_is_coming() noexcept;
+  void life_is_not_coming() noexcept;
+  bool awaits_life() const noexcept;
+  void settle_stops() noexcept;
+  void life_began(agent_life& life) noexcept;
+  void life_ended(agent_life& life) noexcept;
+  void loop_crashed(agent_life& life) noexcept;
+  void notify_watches() noexcept;
+  void flush(errc code) noexcept;
+  void flush_old(errc code) noexcept;
+  void flush_line(errc code) noexcept;
+  void refuse_message(envelope& e, errc code) noexcept;
+  void set_state(agent_state s) noexcept { state_.store(s, std::memory_order_relaxed); }
+  template <class F>
+  void at_home(F&& what) noexcept;
+  template <class F>
+  void post_home(F&& what) noexcept;
+
+  std::atomic<std::uint32_t> refs_{1};
+  std::atomic<std::uint32_t> home_serial_{homeless};
+  std::shared_ptr<door> door_;
+  const char* name_ = "";
+  std::atomic<agent_extra*> extra_{nullptr};  // what few agents need; created once, under a lock
+  // The mailbox.
+  envelope* head_ = nullptr;
+  envelope* tail_ = nullptr;
+  agent_life* idle_ = nullptr;   // lives that wait for a message, linked by strand::next
+  agent_life* lives_ = nullptr;  // all lives; more than one only in an agent_pool
+  std::atomic<std::uint64_t> queued_{0};
+  std::atomic<std::uint64_t> handled_{0};
+  std::atomic<std::uint64_t> dropped_{0};
+  std::atomic<std::uint64_t> skipped_{0};
+  std::atomic<std::uint32_t> generation_{0};
+  std::atomic<std::uint32_t> links_{0};  // running handlers that are part of a chain
+  std::atomic<gate> gate_{gate::open};
+  std::atomic<agent_state> state_{agent_state::starting};
+  std::atomic<weir::ending> ending_{weir::ending::normal};
+  std::uint8_t alarms_ = 0;    // mailbox_high events since it was empty
+  bool accepts_ : 1 = true;    // arriving messages are enqueued
+  bool stopping_ : 1 = false;  // stop was requested: lives end after the messages queued by then
+  bool due_ : 1 = false;       // those have been handled
+  bool cut_ : 1 = false;       // cut_short was called
+  bool awaited_ : 1 = false;   // a life was requested on another loop and has not begun
+
+ protected:
+  bool has_arguments_ : 1 = true;
+
+ private:
+  // The flags above change on its loop. Those below never change and any thread may read them, so
+  // they are a separate memory location.
+  std::uint8_t : 0;
+  bool supervised_ : 1 = false;
+  bool revives_ : 1 = false;
+  bool crash_on_error_ : 1 = false;
+  bool keeps_mail_ : 1 = false;
+  bool keeps_ : 1 = false;    // keeps the arguments for restarts
+  bool bounded_ : 1 = false;  // the mailbox is bounded
+  bool owns_name_ : 1 = false;
+  // Marks that are set once and never cleared: state of its name and of the agent.
+  static constexpr std::uint8_t name_claimed = 1;
+  static constexpr std::uint8_t name_over = 2;
+  static constexpr std::uint8_t is_over = 4;
+  std::atomic<std::uint8_t> marks_{0};
+};
+
+}  // namespace detail
+}  // namespace weir

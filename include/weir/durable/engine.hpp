@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+// Durable execution: coroutines that survive a crash of their process, on an embedded journal.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <weir/broadcast.hpp>
+#include <weir/detail/durable/handler.hpp>
+#include <weir/durable/awakeable.hpp>
+#include <weir/durable/call.hpp>
+#include <weir/durable/serde.hpp>
+#include <weir/durable/step.hpp>
+#include <weir/duration.hpp>
+#include <weir/policy/absorb.hpp>
+#include <weir/scope.hpp>
+#include <weir/sim/disk.hpp>
+
+namespace weir {
+namespace detail {
+class durable_run;
+class engine_core;
+}  // namespace detail
+
+namespace durable {
+
+/// `always`: acknowledged operations are on the disk; `never_for_tests`: without fsync.
+enum class sync : std::uint8_t { always, never_for_tests };
+
+struct engine_options {
+  std::string_view path{};        ///< the directory of the journal; created if missing
+  std::int64_t max_resume = 256;  ///< runs that are replayed at the same time
+  duration retention = std::chrono::hours(24 * 7);
+  durable::sync sync = durable::sync::always;
+  std::int64_t segment_bytes = std::int64_t{64} << 20;  ///< at least 64 KiB
+  weir::disk* disk = nullptr;                           ///< null: the machine's
+  std::string_view encryption_key{};
+  std::int64_t max_live = 10'000;  ///< unfinished runs that have their frames in memory
+  bool report_blocked = true;      ///< a line on stderr for each run that is blocked
+};
+
+struct start_options {
+  std::string_view id{};           ///< empty: one is generated
+  std::string_view key{};          ///< of the object, for a handler of an object
+  std::string_view idempotency{};  ///< the same key on the same handler attaches to that run
+};
+
+struct handler_options {
+  int version = 1;
+};
+
+enum class run_state : std::uint8_t { running, suspended, blocked, completed, failed, cancelled };
+std::string_view to_string(run_state state) noexcept;
+
+struct run_info {
+  std::string id;
+  std::string handler;
+  int version = 1;
+  run_state state = run_state::running;
+  std::string message;  ///< why it is blocked or has failed
+};
+
+struct run_event {
+  std::string id;
+  run_state state = run_state::running;
+  std::string message;
+};
+
+struct list_options {
+  std::optional<run_state> state{};
+  std::string_view handler{};
+};
+
+/// A handle to a run. Copyable; it may outlive its engine: then errc::not_open.
+template <class T>
+class run_handle {
+ public:
+  run_handle(std::shared_ptr<detail::engine_core> engine, std::string id)
+      : engine_(std::move(engine)), id_(std::move(id)) {}
+
+  const std::string& id() const noexcept { return id_; }
+  /// Waits until the run has ended and its end is on the disk. A failed run: callers that already
+  /// wait get its error, later callers weir::terminal_error with its message; a cancelled run:
+  /// weir::cancelled_error. A blocked run is waited for as well.
+  task<T> result(std::source_location site = std::source_location::current()) const {
+    weir::detail::require_no_run("a durable::engine", {}, site);
+    return wait(engine_, id_);
+  }
+  /// Recorded before it takes effect. `why` is the message of the reason. False: the run had ended.
+  bool cancel(std::string_view why = {},
+              std::source_location site = std::source_location::current()) const;
+
+ private:
+  static task<T> wait(std::shared_ptr<detail::engine_core> engine, std::string id);
+  std::shared_ptr<detail::engine_core> engine_;
+  std::string id_;
+};
+
+/// Runs handlers durably: after a crash of the process every run continues where it was.
+///
+/// Requires: one engine per directory and one loop per engine; used on the loop of its scope.
+/// Ensures: what was acknowledged (`start`, `resolve`, a result, ...) is on the disk; a step is run
+/// at least once and its result recorded once; a run that cannot continue is `blocked`, not lost.
+/// Cancels: at the end of its scope the bodies of steps are cancelled and joined; unfinished runs
+/// are dropped from memory, nothing is recorded, and the next open resumes them. Errors:
+/// errc::not_journaled in a durable run, outside of steps, with the line of the call;
+/// errc::not_open before `open` and after `close`; errc::journal_failed for every call once the
+/// disk has failed; errc::journal_full when there is no space.
+class engine {
+ public:
+  /// The engine is a background child of `s`.
+  engine(scope& s, engine_options options,
+         std::source_location site = std::source_location::current());
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+  ~engine();
+
+  /// A handler is a copyable callable `task<R>(I)` or `task<R>()`, optionally with a leading
+  /// `weir::scope&`: the root scope of the run. Runs that were blocked for lack of this handler
+  /// continue.
+  template <class F>
+  void add(std::string_view name, F handler, handler_options options = {},
+           std::source_location site = std::source_location::current()) {
+    require_outside(site);
+    add_handler(name, detail::make_handler(std::move(handler), site), options.version);
+  }
+
+  /// Recovers the journal and resumes unfinished runs. errc::journal_locked if another engine has
+  /// it open, errc::journal_corrupt (with file and offset) if it is damaged.
+  task<> open(std::source_location site = std::source_location::current());
+  /// Ends the engine before its scope ends.
+  task<> close(std::source_location site = std::source_location::current());
+
+  /// Starts a run; if a run with this id (or idempotency key) exists, attaches to it and ignores
+  /// the input. errc::id_in_use if that run has another handler, errc::unknown_handler.
+  template <class T = void, class In>
+  task<run_handle<T>> start(std::string_view handler, start_options options, const In& input,
+                            std::source_location site = std::source_location::current()) {
+    require_outside(site);
+    return started<T>(begin(handler, options, detail::encode_given(input)));
+  }
+  template <class T = void>
+  task<run_handle<T>> start(std::string_view handler, start_options options = {},
+                            std::source_location site = std::source_location::current()) {
+    require_outside(site);
+    return started<T>(begin(handler, options, detail::encode<void>()));
+  }
+
+  /// Answers an awakeable: true if it was the first answer, and the run has not ended. Durable on
+  /// return. An id that is not from this journal: errc::unknown_awakeable. A value of another type
+  /// than the run waits for: errc::bad_data, and nothing changes; if the run is not in memory, the
+  /// type is not known, and a value of a wrong type blocks the run when it is replayed.
+  template <class V>
+  task<bool> resolve(std::string_view awakeable_id, const V& value,
+                     std::source_location site = std::source_location::current()) {
+    require_outside(site);
+    return answer(awakeable_id, true, detail::encode_given(value));
+  }
+  task<bool> resolve(std::string_view awakeable_id,
+                     std::source_location site = std::source_location::current()) {
+    require_outside(site);
+    return answer(awakeable_id, true, detail::encode<void>());
+  }
+  task<bool> reject(std::string_view awakeable_id, std::string_view message,
+                    std::source_location site = std::source_location::current()) {
+    require_outside(site);
+    return answer(awakeable_id, false, std::string(message));
+  }
+  /// Sends a signal to a run, which keeps it until a wait takes it. False: there is no such run, or
+  /// it has ended. Durable on return. errc::bad_data as in `resolve`, while the run waits for this
+  /// signal.
+  template <class V>
+  task<bool> signal(std::string_view run_id, std::string_view name, const V& value,
+                    std::source_location site = std::source_location::current()) {
+    require_outside(site);
+    return send_signal(run_id, name, detail::encode_given(value));
+  }
+  task<bool> signal(std::string_view run_id, std::string_view name,
+                    std::source_location site = std::source_location::current()) {
+    require_outside(site);
+    return send_signal(run_id, name, detail::encode<void>());
+  }
+
+  std::optional<run_info> get(std::string_view id,
+                              std::source_location site = std::source_location::current()) const;
+  /// The runs, in start order.
+  std::vector<run_info> list(list_options options = {},
+                             std::source_location site = std::source_location::current()) const;
+  /// Cancels a run; recorded before it takes effect. A blocked run ends at once as cancelled; its
+  /// cleanup cannot run, and its message says so. False: there is no such run, or it has ended.
+  bool cancel(std::string_view id, std::string_view why = {},
+              std::source_location site = std::source_location::current());
+  /// The state changes of runs from now on; a subscriber that is too slow misses the oldest.
+  subscription<run_event> events(std::source_location site = std::source_location::current());
+
+ private:
+  static void require_outside(std::source_location site) {
+    detail::require_no_run("a durable::engine", {}, site);
+  }
+  void add_handler(std::string_view name, std::shared_ptr<const detail::handler_base> handler,
+                   int version);
+  task<std::string> begin(std::string_view handler, const start_options& options,
+                          std::string input);
+  task<bool> answer(std::string_view id, bool ok, std::string text);
+  task<bool> send_signal(std::string_view id, std::string_view name, std::string value);
+  template <class T>
+  task<run_handle<T>> started(task<std::string> id) {
+    return attach<T>(core_, std::move(id));
+  }
+  template <class T>
+  static task<run_handle<T>> attach(std::shared_ptr<detail::engine_core> core,
+                                    task<std::string> id) {
+    std::string known = co_await std::move(id);
+    co_return run_handle<T>(std::move(core), std::move(known));
+  }
+
+  std::shared_ptr<detail::engine_core> core_;
+  child<void> service_;
+};
+
+}  // namespace durable
+
+namespace detail {
+
+bool cancel_run(engine_core& engine, const std::string& id, std::string_view why);
+/// The encoded result of a run, when it has ended.
+task<std::string> run_result(std::shared_ptr<engine_core> engine, std::string id);
+
+template <class T, class F>
+struct engine_coroutine {
+  static task<T> run(std::string path, std::string key, durable::engine_options options, F fn,
+                     std::source_location site) {
+    options.path = path;
+    options.encryption_key = key;
+    auto body = [&](scope& s) { return inside(s, options, fn, site); };
+    co_return co_await with_scope({.name = "with_engine"}, body, site);
+  }
+  static task<T> inside(scope& s, durable::engine_options& options, F& fn,
+                        std::source_location site) {
+    durable::engine e(s, options, site);
+    co_return co_await fn(e);
+  }
+};
+
+}  // namespace detail
+
+template <class T>
+bool durable::run_handle<T>::cancel(std::string_view why, std::source_location site) const {
+  detail::require_no_run("a durable::engine", {}, site);
+  return detail::cancel_run(*engine_, id_, why);
+}
+
+template <class T>
+task<T> durable::run_handle<T>::wait(std::shared_ptr<detail::engine_core> engine, std::string id) {
+  const std::string text = co_await detail::run_result(std::move(engine), id);
+  co_return detail::decode_as<T>(text, "the result of run", id);
+}
+
+namespace durable {
+
+/// Runs `fn(engine&)` with a new engine, which ends with it; returns what `fn` returns.
+template <class F>
+auto with_engine(engine_options options, F fn,
+                 std::source_location site = std::source_location::current()) {
+  using result = std::remove_cvref_t<std::invoke_result_t<F&, engine&>>;
+  static_assert(weir::detail::is_task<result>,
+                "the body of with_engine must return weir::task<T> (make it a coroutine)");
+  return weir::detail::engine_coroutine<typename result::value_type, F>::run(
+      std::string(options.path), std::string(options.encryption_key), options, std::move(fn), site);
+}
+
+}  // namespace durable
+}  // namespace weir

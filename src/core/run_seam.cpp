@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include <weir/detail/core/dump_line.hpp>
+#include <weir/detail/core/run_seam.hpp>
+#include <weir/detail/durable/command.hpp>
+#include <weir/local.hpp>
+#include <weir/policy/absorb.hpp>
+
+#include "core/cancel_tree.hpp"
+#include "core/loop.hpp"
+#include "core/run_seam.hpp"
+
+namespace weir::detail {
+
+extern const char step_mark = 0;
+
+std::string_view to_string(command_kind kind) noexcept {
+  constexpr std::string_view words[] = {"nothing",   "sleep",   "time limit", "step",
+                                        "step_once", "call",    "send",       "awakeable",
+                                        "signal",    "promise", "absorb"};
+  const auto at = static_cast<std::size_t>(kind);
+  return at < std::size(words) ? words[at] : "unknown command";
+}
+
+void raise_answer(const command_answer& answer) {
+  if (answer.how == command_answer::kind::cancelled) {
+    cancel_reason why(cancel_kind::user, answer.text);
+    raise_cancelled(why);
+  }
+  if (answer.code == errc::terminal) throw terminal_error(answer.text);
+  raise(answer.code, answer.text);
+}
+
+run_seam* run_outside_step(const char* what) {
+  if (current_run != nullptr) return current_run;
+  if (current != nullptr && find_local(&step_mark) != nullptr) {
+    std::string text(what);
+    text.append(" inside a step, at ").append(running_place());
+    text.append("; a step is one thing that is done and recorded: call it outside");
+    raise(errc::inside_step, text);
+  }
+  return nullptr;
+}
+
+run_seam& require_run(const char* what) {
+  if (run_seam* run = run_outside_step(what)) return *run;
+  raise(errc::not_durable, std::string(what) + " called outside a durable run");
+}
+
+void raise_undecodable(std::string_view what, std::string_view name) {
+  try {
+    throw;
+  } catch (const error& e) {
+    std::string text(what);
+    if (!name.empty()) text.append(" '").append(name).append("'");
+    if (current_run != nullptr)
+      text.append(" of durable run '").append(current_run->run_id()).append("'");
+    text.append(": ").append(e.what());
+    text.append("; the value was written as another type than it is read as");
+    raise(static_cast<errc>(e.code().value()), text);
+  }
+}
+
+void command_wait::describe(dump_line& line) const {
+  line.add(to_string(setup_.kind)).add_name(setup_.name);
+}
+
+// ------------------------------------------------------------------ absorb
+
+absorb_region::absorb_region()
+    : plain_region(region_kind::settle, "absorb"), run_(run_outside_step("absorb")) {}
+
+void absorb_region::enter() {
+  if (run_ == nullptr) return;
+  known_ = true;
+  run_->enter_absorb(*this);
+}
+
+// If a crash or an eviction destroys the frame, the run forgets the region.
+absorb_region::~absorb_region() {
+  if (known_) run_->leave_absorb(*this, false);
+}
+
+verdict absorb_region::judge(outcome_base& out) {
+  const bool by_run = cancel_requested() && !cancel_tree::cancelled_above(*this);
+  verdict v = judge_region(*this, out);
+  if (known_) {
+    known_ = false;
+    run_->leave_absorb(*this, by_run && out.is_cancelled());
+  }
+  return v;
+}
+
+}  // namespace weir::detail
