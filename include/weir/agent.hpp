@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <source_location>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include <weir/detail/agents/agent_call.hpp>
@@ -160,22 +159,11 @@ class agent_ref {
   detail::agent_handle agent_;
 };
 
-namespace detail {
+}  // namespace weir
 
-agent_setup setup_of(const agent_options& options);
-/// Starts an agent, or the agents of a pool, as a service of `s`.
-void begin_in(scope& s, agent_core& agent, std::source_location site);
-/// The agent whose constructor, handler or destructor runs; errc::no_current_agent if there is none
-/// or it has another type.
-agent_core& current_agent(const void* type);
+#include <weir/detail/agents/agent.hpp>
 
-template <class T, class... A>
-agent_ref<T> make_agent(agent_setup&& setup, A&&... args) {
-  return agent_ref<T>(agent_handle(
-      new agent_core_of<T, std::decay_t<A>...>(std::move(setup), std::forward<A>(args)...)));
-}
-
-}  // namespace detail
+namespace weir {
 
 /// Creates an agent owned by `s`: a service that is asked to stop, as by `stop()`, when the scope
 /// pops it, and is cancelled (kind scope_ended) when the grace expires. It accepts messages at

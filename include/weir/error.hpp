@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -184,19 +183,11 @@ class error_group : public error {
 /// user functions and lines, with short names; equal errors of a group are shown once.
 std::string describe(const std::exception_ptr& error);
 
-namespace detail {
-
-/// Destroys errors without recursion, however deep they nest.
-void bury(std::vector<std::exception_ptr> dying) noexcept;
-void bury(std::exception_ptr&& dying) noexcept;
-
-/// Throws weir::error; out of line, to keep the many cold throw sites small.
-[[noreturn]] void raise(errc code, const std::string& what);
-[[noreturn]] void raise_no_current_fiber(const char* what);
-[[noreturn]] void raise_cancelled(const cancel_reason& reason);
-
-}  // namespace detail
 }  // namespace weir
+
+#include <weir/detail/core/error.hpp>
+
+namespace weir {}  // namespace weir
 
 template <>
 struct std::is_error_code_enum<weir::errc> : std::true_type {};

@@ -39,36 +39,11 @@ class [[nodiscard]] mutex_guard {
   mutex* mutex_ = nullptr;
 };
 
-namespace detail {
+}  // namespace weir
 
-class lock_wait : public simple_wait<lock_wait, linked_wait> {
- public:
-  struct args {
-    mutex* of;
-  };
-  using result = mutex_guard;
+#include <weir/detail/flow/lock_wait.hpp>
 
-  // Constructed where it is awaited, which may differ from where `lock` was called.
-  explicit lock_wait(args&& a);
-  ~lock_wait();
-  bool try_now() noexcept;
-  void arm() noexcept;
-  cancel_result withdraw() noexcept override;
-  bool in_line() const noexcept override { return true; }
-  void describe(dump_line& line) const override;
-  void blockers(blocker_list& list) const override;
-  mutex_guard take() noexcept {
-    holds_ = false;
-    return mutex_guard(*mutex_);
-  }
-
- private:
-  friend class weir::mutex;
-  mutex* mutex_;
-  bool holds_ = false;  // given, not yet taken
-};
-
-}  // namespace detail
+namespace weir {
 
 /// Mutual exclusion of the fibers of a loop, first come, first served, also across awaits. Not
 /// recursive: locking twice in one fiber is a deadlock, and reported as one.

@@ -7,38 +7,11 @@
 
 #include <weir/detail/core/fiber.hpp>
 #include <weir/detail/core/home.hpp>
+#include <weir/detail/flow/oneshot.hpp>
 #include <weir/future.hpp>
 #include <weir/outcome.hpp>
 
 namespace weir {
-
-namespace detail {
-
-/// The state shared by a oneshot and its futures.
-template <class T>
-struct oneshot_core final : future_core {
-  outcome_base& result() noexcept override { return out; }
-  void dispose() noexcept override { delete this; }
-  void describe(dump_line& line) const override;
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
-  outcome<T> out;
-};
-
-void describe_oneshot(dump_line& line);
-void settle_oneshot_home(home& h, future_core& core);
-/// The oneshot is destroyed unset.
-void abandon_oneshot(future_core& core) noexcept;
-void require_oneshot_error(const std::exception_ptr& error);
-
-template <class T>
-void oneshot_core<T>::describe(dump_line& line) const {
-  describe_oneshot(line);
-}
-
-}  // namespace detail
 
 /// One value, or one error, for any number of readers. The first send wins.
 ///

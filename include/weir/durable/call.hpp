@@ -5,7 +5,6 @@
 #include <source_location>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <weir/detail/durable/command.hpp>
 #include <weir/durable/serde.hpp>
@@ -26,40 +25,11 @@ struct send_options {
   std::string_view key{};
 };
 
-namespace detail {
+}  // namespace weir
 
-inline run_request request_of(std::string_view handler, std::string input,
-                              const call_options& options) {
-  run_request r;
-  r.handler = handler;
-  r.input = std::move(input);
-  r.id = options.id;
-  r.key = options.key;
-  r.idempotency = options.idempotency;
-  return r;
-}
+#include <weir/detail/durable/call.hpp>
 
-template <class T>
-pending<answer_wait<T>> make_call(std::string_view handler, std::string input,
-                                  const call_options& options, std::source_location site) {
-  command_setup setup(require_run("call"), command_kind::call, site);
-  setup.name = handler;
-  setup.request = std::make_unique<run_request>(request_of(handler, std::move(input), options));
-  return pending<answer_wait<T>>(std::move(setup));
-}
-
-inline task<std::string> make_send(run_request request, std::source_location site) {
-  co_return require_run("send").send(std::move(request), site);
-}
-inline task<std::string> begin_send(std::string_view handler, std::string input,
-                                    const send_options& options, std::source_location site) {
-  (void)require_run("send");
-  run_request r = request_of(handler, std::move(input), {options.id, options.key, {}});
-  r.delay = options.delay;
-  return make_send(std::move(r), site);
-}
-
-}  // namespace detail
+namespace weir {
 
 /// Runs another handler as a separate durable run, once across all crashes, and returns its result.
 /// Its failure is a weir::terminal_error with its message. Cancels: the called run is cancelled,

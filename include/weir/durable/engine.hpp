@@ -227,29 +227,11 @@ class engine {
 
 }  // namespace durable
 
-namespace detail {
+}  // namespace weir
 
-bool cancel_run(engine_core& engine, const std::string& id, std::string_view why);
-/// The encoded result of a run, when it has ended.
-task<std::string> run_result(std::shared_ptr<engine_core> engine, std::string id);
+#include <weir/detail/durable/engine_call.hpp>
 
-template <class T, class F>
-struct engine_coroutine {
-  static task<T> run(std::string path, std::string key, durable::engine_options options, F fn,
-                     std::source_location site) {
-    options.path = path;
-    options.encryption_key = key;
-    auto body = [&](scope& s) { return inside(s, options, fn, site); };
-    co_return co_await with_scope({.name = "with_engine"}, body, site);
-  }
-  static task<T> inside(scope& s, durable::engine_options& options, F& fn,
-                        std::source_location site) {
-    durable::engine e(s, options, site);
-    co_return co_await fn(e);
-  }
-};
-
-}  // namespace detail
+namespace weir {
 
 template <class T>
 bool durable::run_handle<T>::cancel(std::string_view why, std::source_location site) const {

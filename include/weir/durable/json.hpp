@@ -11,25 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include <weir/detail/durable/json.hpp>
+
 namespace weir {
-
-namespace detail {
-
-/// The maximum size of a text, in bytes.
-inline constexpr std::size_t json_bytes_max = std::size_t{64} << 20;
-/// The maximum nesting depth: reading and writing recurse, and loops have small stacks.
-inline constexpr std::size_t json_depth_max = 128;
-
-class json_document;
-struct json_node;
-
-template <class T>
-concept json_integer = std::integral<T> && !std::same_as<T, bool>;
-
-/// Whether the bytes are valid UTF-8: no overlong forms, no surrogates.
-bool is_utf8(std::string_view bytes) noexcept;
-
-}  // namespace detail
 
 /// Writes one JSON value; inserts commas and colons.
 ///
@@ -191,39 +175,6 @@ class json_items {
   bool object_;
 };
 
-namespace detail {
-
-/// One value of a document: scalars and keys store where their text is, containers where they end.
-/// Eight bytes, because a text of 64 MiB may have 32 million of them.
-struct json_node {
-  std::uint32_t place;
-  std::uint32_t size : 28;
-  std::uint32_t kind : 4;
-};
-
-/// A parsed text: its values, in the order of the text.
-///
-/// Errors: errc::bad_data for text that is not JSON (with the byte offset) or nests deeper than
-/// 128, errc::too_large for more than 64 MiB. Costs: eight bytes per value and its text.
-class json_document {
- public:
-  explicit json_document(std::string_view text);
-  json_document(const json_document&) = delete;
-  json_document& operator=(const json_document&) = delete;
-
-  json_value root() const noexcept { return json_value(*this, 0); }
-
- private:
-  friend class weir::json_value;
-  friend class weir::json_items;
-
-  std::string_view text_of(std::size_t index) const noexcept;
-  std::size_t after(std::size_t index) const noexcept;
-  std::string path_to(std::size_t index) const;
-
-  mutable std::vector<json_node> nodes_;  // `find` marks the keys it has looked up
-  std::string text_;
-};
-
-}  // namespace detail
 }  // namespace weir
+
+#include <weir/detail/durable/json_member.hpp>

@@ -83,31 +83,11 @@ class any_governor {
   const calls* calls_;
 };
 
-namespace detail {
+}  // namespace weir
 
-/// As governed, with its own counting governor that all copies share.
-template <class F>
-class self_governed {
- public:
-  self_governed(std::shared_ptr<counting_governor> own, F fn)
-      : own_(std::move(own)), fn_(std::move(fn)) {}
-  template <class... Args>
-  auto operator()(Args... args) const {
-    using made = std::invoke_result_t<const F&, Args...>;
-    return run<result_t<made>, Args...>(own_, fn_, std::move(args)...);
-  }
+#include <weir/detail/flow/any_governor.hpp>
 
- private:
-  template <class T, class... Args>
-  static task<T> run(std::shared_ptr<counting_governor> own, F fn, Args... args) {
-    auto op = [&]() { return fn(std::move(args)...); };
-    co_return co_await weir::with(*own, op);
-  }
-  std::shared_ptr<counting_governor> own_;
-  F fn_;
-};
-
-}  // namespace detail
+namespace weir {
 
 /// As wrap(g, fn), with its own counting governor: at most `limit` calls run at once.
 template <std::integral N, class F>

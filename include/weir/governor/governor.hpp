@@ -8,66 +8,11 @@
 #include <utility>
 
 #include <weir/detail/core/op.hpp>
+#include <weir/detail/core/permit_source.hpp>
 #include <weir/detail/core/run_region.hpp>
 #include <weir/task.hpp>
 
 namespace weir {
-
-class permit;
-
-namespace detail {
-
-/// The home of permits that any thread releases directly, by an atomic addition.
-inline constexpr std::uint32_t home_anywhere = 0xffffffff;
-
-/// Receives released permits.
-class permit_source {
- public:
-  permit_source() = default;
-  permit_source(const permit_source&) = delete;
-  permit_source& operator=(const permit_source&) = delete;
-  /// On the home loop (or anywhere, for a source without a home).
-  virtual void give_back(std::int64_t weight) = 0;
-  /// The loop it belongs to now; it rebinds if its home has ended. Called under `home_mutex()`.
-  virtual std::uint32_t current_home() const noexcept { return 0; }
-  /// For permits at home_anywhere: units were released, and a mark was set. `free` is what was free
-  /// then.
-  virtual void settle(std::int64_t) noexcept {}
-
- protected:
-  ~permit_source() = default;
-
-  friend class weir::permit;
-  friend bool release_slowly(permit_source& source, std::uint32_t home, std::int64_t weight);
-  // For permits at home_anywhere `free_` is atomic, and is units times `unit`, plus marks.
-  static constexpr std::int64_t unit = 8;
-  static constexpr std::int64_t marks = unit - 1;
-  std::int64_t free_ = 0;     // units that may be granted; negative after shrinking
-  bool only_counts_ = false;  // no waiter and no idle callback: a release just adds to `free_`
-};
-
-template <class F>
-class function_source final : public permit_source {
- public:
-  template <class G>
-  explicit function_source(G&& fn) : fn_(std::forward<G>(fn)) {}
-  void give_back(std::int64_t) override {
-    F fn = std::move(fn_);
-    delete this;
-    fn();
-  }
-
- private:
-  F fn_;
-};
-
-/// Releases a permit when that takes more than counting: on its home loop, anywhere if it has none,
-/// or by one message home. False: its home is a durable run, and the caller is outside it.
-bool release_slowly(permit_source& source, std::uint32_t home, std::int64_t weight);
-[[noreturn]] void refuse_release();
-void report_failed_release() noexcept;
-
-}  // namespace detail
 
 /// The right to do something, granted by a governor. RAII, movable, empty by default; may be
 /// released on any thread; a second release does nothing. Permits of a governor that a durable run
@@ -134,34 +79,11 @@ concept governor = requires(G& g) {
   requires std::same_as<detail::result_t<decltype(g.acquire())>, permit>;
 };
 
-namespace detail {
+}  // namespace weir
 
-[[noreturn]] void raise_both(std::exception_ptr first, std::exception_ptr second);
+#include <weir/detail/core/run_with.hpp>
 
-template <class T, class G, class Op>
-task<T> run_with(G& g, Op op) {
-  permit held = co_await g.acquire();
-  outcome<T> out;
-  try {
-    if constexpr (std::is_void_v<T>) {
-      co_await detail::as_task(op, this_context());
-      out.emplace();
-    } else {
-      out.emplace(co_await detail::as_task(op, this_context()));
-    }
-  } catch (...) {
-    out.set_error(std::current_exception());
-  }
-  try {
-    held.release();
-  } catch (...) {
-    if (out.is_error()) raise_both(out.error(), std::current_exception());
-    throw;
-  }
-  co_return out.take();
-}
-
-}  // namespace detail
+namespace weir {
 
 /// Runs `op` under a permit of `g`. If `op` and the release both fail: error_group, the op's error
 /// first.
@@ -171,40 +93,11 @@ auto with(G& g, Op&& op) {
   return detail::run_with<detail::result_t<plain>, G, plain>(g, std::forward<Op>(op));
 }
 
-namespace detail {
+}  // namespace weir
 
-/// A function whose every call runs under a permit.
-template <class G, class F>
-class governed {
- public:
-  governed(G& g, F fn) : governor_(&g), fn_(std::move(fn)) {}
-  template <class... Args>
-  auto operator()(Args... args) const {
-    using made = std::invoke_result_t<const F&, Args...>;
-    return run<result_t<made>, Args...>(*governor_, fn_, std::move(args)...);
-  }
+#include <weir/detail/core/governed.hpp>
 
- private:
-  template <class T, class... Args>
-  static task<T> run(G& g, F fn, Args... args) {
-    auto op = [&]() { return fn(std::move(args)...); };
-    co_return co_await weir::with(g, op);
-  }
-  G* governor_;
-  F fn_;
-};
-
-}  // namespace detail
-
-namespace detail {
-
-/// What `wrap` returns; a stream becomes another stream, see weir/stream/async.hpp.
-template <class G, class F>
-struct wrapped {
-  static auto make(G& g, F fn) { return governed<G, F>(g, std::move(fn)); }
-};
-
-}  // namespace detail
+namespace weir {
 
 /// A function with the same arguments that runs under a permit of `g` and returns a task; for a
 /// stream, a stream whose every pull holds a permit.

@@ -1,36 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <string_view>
 #include <utility>
 
 #include <weir/detail/core/run_region.hpp>
 #include <weir/detail/toolkit/pipe.hpp>
 #include <weir/detail/toolkit/policy_event.hpp>
+#include <weir/detail/toolkit/trace.hpp>
 #include <weir/local.hpp>
 #include <weir/name.hpp>
 
 namespace weir {
-
-namespace detail {
-
-/// The key under which nested policies find the name of their trace.
-extern const char trace_key;
-
-struct trace_region final : local_region_base {
-  struct setup {
-    explicit setup(const shared_name& n) : name(n) {}
-    shared_name name;
-  };
-  explicit trace_region(setup s);
-  verdict judge(outcome_base& out);
-
- private:
-  shared_name name_;
-  std::string_view text_;
-};
-
-}  // namespace detail
 
 /// `op | trace("quote")`: events of nested policies, including those that `op` itself uses, have
 /// this name as their `object`; `stats()` counts how the operation ended, as `value`, `error` and

@@ -2,7 +2,6 @@
 // The result of next_for: an item, the end of the stream, or a timeout.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -33,25 +32,11 @@ class [[nodiscard]] next_result {
   bool timed_out_;
 };
 
-namespace detail {
+}  // namespace weir
 
-/// A pull under a time limit that reports how it ended.
-template <class S>
-class next_for_wait : public timed_wait<next_wait_of<S>> {
- public:
-  using result = next_result<value_of<S>>;
-  using timed_wait<next_wait_of<S>>::timed_wait;
-  bool failed() const noexcept {
-    return this->broken() || (this->has_result() && this->inner().failed());
-  }
-  result take() {
-    this->rethrow_problem();
-    if (!this->has_result()) return result(std::nullopt, true);
-    return result(timed_wait<next_wait_of<S>>::take(), false);
-  }
-};
+#include <weir/detail/flow/next_result.hpp>
 
-}  // namespace detail
+namespace weir {
 
 template <class S>
 template <class Rep, class Period>

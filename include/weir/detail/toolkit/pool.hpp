@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Part of <weir/pool.hpp>, which includes it after the declarations it needs.
+#pragma once
+
+#include <memory>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include <weir/detail/toolkit/remote.hpp>
+#include <weir/loop_thread.hpp>
+#include <weir/name.hpp>
+#include <weir/policy/deadline.hpp>
+#include <weir/scope.hpp>
+
+namespace weir {
+
+namespace detail {
+
+class pool_core;
+struct pool_job;
+
+template <class Job>
+concept plain_job = !operation<Job> && std::is_invocable_v<std::decay_t<Job>&>;
+template <class Job>
+concept pool_jobs = operation<Job> || plain_job<Job>;
+
+template <class Job>
+struct job_value {
+  using type = std::remove_cvref_t<std::invoke_result_t<std::decay_t<Job>&>>;
+};
+template <operation Job>
+struct job_value<Job> {
+  using type = result_t<Job>;
+};
+template <class Job>
+using job_value_t = typename job_value<std::remove_cvref_t<Job>>::type;
+
+/// A job as a remote operation; null for a null pointer or an empty std::function.
+template <pool_jobs Job>
+remote_ref make_job(Job&& job) {
+  using plain = std::decay_t<Job>;
+  if constexpr (!direct_op<plain>)
+    if (is_empty_callable(job)) return {};
+  return make_remote<job_value_t<plain>, plain>(std::forward<Job>(job));
+}
+
+/// Waits until a job is accepted, or (`for_result`) until it has ended. On cancellation it
+/// withdraws a job that has not started.
+class pool_wait_base : public wait {
+ public:
+  struct args {
+    args(std::shared_ptr<pool_core> p, remote_ref j, bool result) noexcept
+        : pool(std::move(p)), job(std::move(j)), for_result(result) {}
+    std::shared_ptr<pool_core> pool;
+    remote_ref job;
+    bool for_result;
+  };
+  bool poll() override { return try_now(); }
+  void link() override { arm(); }
+  bool try_now();
+  void arm();
+  cancel_result withdraw() noexcept override;
+  bool pausable() const noexcept override { return false; }
+  void grace_over() noexcept override;
+  void describe(dump_line& line) const override;
+  bool failed() const noexcept;
+  /// A running job that was asked to stop has ended with a value or an error nevertheless.
+  bool ended_by_itself() const noexcept;
+  /// True if the job is refused regardless of a time limit.
+  bool is_refused();
+  /// A time limit directly around it.
+  void limit_to(time_point at) noexcept { limit_ = at; }
+  /// Accepted, refused, or answered.
+  void arrived() noexcept;
+
+ protected:
+  explicit pool_wait_base(args&& a) noexcept;
+  ~pool_wait_base();
+  /// Throws if the pool refused the job.
+  void check() const;
+  /// The result; marks it as taken.
+  outcome_base& taken() noexcept {
+    cancelling_ = false;
+    return job_->result();
+  }
+
+ private:
+  bool enter(bool may_wait);
+  void prepare();
+  std::shared_ptr<pool_core> pool_;
+  remote_ref job_;
+  std::shared_ptr<pool_job> entry_;
+  std::error_code refused_;
+  time_point limit_ = time_point::max();
+  answer_due due_;
+  bool for_result_;
+  bool cancelling_ = false;  // a running job was asked to stop; the result is not taken
+};
+
+class submit_wait : public pool_wait_base {
+ public:
+  using result = void;
+  explicit submit_wait(args&& a) noexcept : pool_wait_base(std::move(a)) {}
+  void take() const { check(); }
+};
+
+template <class T>
+class pool_run_wait : public pool_wait_base {
+ public:
+  using result = T;
+  explicit pool_run_wait(args&& a) noexcept : pool_wait_base(std::move(a)) {}
+  T take() {
+    check();
+    return static_cast<outcome<T>&>(taken()).take();
+  }
+};
+
+}  // namespace detail
+}  // namespace weir
