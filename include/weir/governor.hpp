@@ -5,6 +5,7 @@
 #include <weir/governor/adaptive.hpp>
 #include <weir/governor/any.hpp>
 #include <weir/governor/burst.hpp>
+#include <weir/governor/compose.hpp>
 #include <weir/governor/counting.hpp>
 #include <weir/governor/governor.hpp>
 #include <weir/governor/load.hpp>

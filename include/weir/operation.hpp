@@ -7,7 +7,7 @@
 #include <weir/detail/core/attempt.hpp>
 #include <weir/detail/core/op.hpp>
 #include <weir/detail/core/operation.hpp>
-#include <weir/detail/toolkit/pipe.hpp>
+#include <weir/detail/core/pipe.hpp>
 
 namespace weir {
 

@@ -7,7 +7,6 @@
 #include <weir/policy/bulkhead.hpp>
 #include <weir/policy/chaos.hpp>
 #include <weir/policy/circuit_breaker.hpp>
-#include <weir/policy/compose.hpp>
 #include <weir/policy/deadline.hpp>
 #include <weir/policy/fallback.hpp>
 #include <weir/policy/hedge.hpp>

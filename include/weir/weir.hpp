@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Everything of weir from core to agents. Simulation is in <weir/sim/explore.hpp>.
+// Everything of weir from core to agents. Simulation is in <weir/sim.hpp>.
 #pragma once
 
 // Included first, so that g++ shows a short path in the diagnostics of these headers.
@@ -7,7 +7,7 @@
 #include <weir/task.hpp>
 
 #include <weir/detail/core/op.hpp>
-#include <weir/detail/toolkit/pipe.hpp>
+#include <weir/detail/core/pipe.hpp>
 
 #include <weir/agent.hpp>
 #include <weir/agent_pool.hpp>
@@ -24,15 +24,7 @@
 #include <weir/event.hpp>
 #include <weir/every.hpp>
 #include <weir/future.hpp>
-#include <weir/governor/adaptive.hpp>
-#include <weir/governor/any.hpp>
-#include <weir/governor/burst.hpp>
-#include <weir/governor/counting.hpp>
-#include <weir/governor/governor.hpp>
-#include <weir/governor/load.hpp>
-#include <weir/governor/partitioned.hpp>
-#include <weir/governor/rate.hpp>
-#include <weir/governor/shared.hpp>
+#include <weir/governor.hpp>
 #include <weir/group.hpp>
 #include <weir/guard.hpp>
 #include <weir/latch.hpp>
@@ -47,42 +39,14 @@
 #include <weir/operation.hpp>
 #include <weir/outcome.hpp>
 #include <weir/overflow.hpp>
-#include <weir/policy/backoff.hpp>
-#include <weir/policy/bulkhead.hpp>
-#include <weir/policy/chaos.hpp>
-#include <weir/policy/circuit_breaker.hpp>
-#include <weir/policy/compose.hpp>
-#include <weir/policy/deadline.hpp>
-#include <weir/policy/fallback.hpp>
-#include <weir/policy/hedge.hpp>
-#include <weir/policy/retry.hpp>
-#include <weir/policy/retry_budget.hpp>
-#include <weir/policy/settle.hpp>
-#include <weir/policy/supervise.hpp>
-#include <weir/policy/trace.hpp>
+#include <weir/policy.hpp>
 #include <weir/pool.hpp>
 #include <weir/queue.hpp>
 #include <weir/registry.hpp>
 #include <weir/run.hpp>
 #include <weir/start.hpp>
 #include <weir/stats.hpp>
-#include <weir/stream/any_stream.hpp>
-#include <weir/stream/async.hpp>
-#include <weir/stream/batch.hpp>
-#include <weir/stream/blocking_range.hpp>
-#include <weir/stream/emit.hpp>
-#include <weir/stream/error.hpp>
-#include <weir/stream/flat_map.hpp>
-#include <weir/stream/from_callback.hpp>
-#include <weir/stream/join.hpp>
-#include <weir/stream/next_result.hpp>
-#include <weir/stream/parallel_map.hpp>
-#include <weir/stream/rate.hpp>
-#include <weir/stream/share.hpp>
-#include <weir/stream/sink.hpp>
-#include <weir/stream/source.hpp>
-#include <weir/stream/stream.hpp>
-#include <weir/stream/transform.hpp>
+#include <weir/stream.hpp>
 #include <weir/supervisor.hpp>
 #include <weir/suspend.hpp>
 #include <weir/time.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <weir/policy/compose.hpp>
+#include <weir/governor/compose.hpp>
 
 #include <exception>
 

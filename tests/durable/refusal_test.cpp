@@ -5,6 +5,7 @@
 
 using namespace durable_test;
 using durable::run_state;
+using test_support::thrown_by;
 
 namespace {
 
@@ -241,21 +242,21 @@ TEST(durable_refusal, the_engine_and_other_loops_are_refused_with_the_line_of_th
         wrong.push_back(place + "in " + test_support::what_of(error));
     };
     // clang-format off
-    expect(__LINE__, test_support::thrown_by([&] { (void)engine->get("x"); }));
-    expect(__LINE__, test_support::thrown_by([&] { (void)engine->list(); }));
-    expect(__LINE__, test_support::thrown_by([&] { (void)engine->cancel("x"); }));
-    expect(__LINE__, test_support::thrown_by([&] { (void)engine->events(); }));
-    expect(__LINE__, test_support::thrown_by([&] { engine->add("x", gives_its_input); }));
-    expect(__LINE__, test_support::thrown_by([&] { (void)engine->start<int>("other", {.id = "o"}, 5); }));
-    expect(__LINE__, test_support::thrown_by([&] { (void)engine->start<int>("other"); }));
-    expect(__LINE__, test_support::thrown_by([&] { (void)engine->resolve("x", 1); }));
-    expect(__LINE__, test_support::thrown_by([&] { (void)engine->reject("x", "no"); }));
-    expect(__LINE__, test_support::thrown_by([&] { (void)engine->signal("x", "y", 1); }));
-    expect(__LINE__, test_support::thrown_by([&] { (void)engine->open(); }));
-    expect(__LINE__, test_support::thrown_by([&] { (void)engine->close(); }));
-    expect(__LINE__, test_support::thrown_by([&] { (void)handle->result(); }));
-    expect(__LINE__, test_support::thrown_by([&] { (void)handle->cancel(); }));
-    expect(__LINE__, test_support::thrown_by([&] { (void)weir::on(w.loop("other"), nap(1s, 1)); }));
+    expect(__LINE__, thrown_by([&] { (void)engine->get("x"); }));
+    expect(__LINE__, thrown_by([&] { (void)engine->list(); }));
+    expect(__LINE__, thrown_by([&] { (void)engine->cancel("x"); }));
+    expect(__LINE__, thrown_by([&] { (void)engine->events(); }));
+    expect(__LINE__, thrown_by([&] { engine->add("x", gives_its_input); }));
+    expect(__LINE__, thrown_by([&] { (void)engine->start<int>("other", {.id = "o"}, 5); }));
+    expect(__LINE__, thrown_by([&] { (void)engine->start<int>("other"); }));
+    expect(__LINE__, thrown_by([&] { (void)engine->resolve("x", 1); }));
+    expect(__LINE__, thrown_by([&] { (void)engine->reject("x", "no"); }));
+    expect(__LINE__, thrown_by([&] { (void)engine->signal("x", "y", 1); }));
+    expect(__LINE__, thrown_by([&] { (void)engine->open(); }));
+    expect(__LINE__, thrown_by([&] { (void)engine->close(); }));
+    expect(__LINE__, thrown_by([&] { (void)handle->result(); }));
+    expect(__LINE__, thrown_by([&] { (void)handle->cancel(); }));
+    expect(__LINE__, thrown_by([&] { (void)weir::on(w.loop("other"), nap(1s, 1)); }));
     // clang-format on
     co_return test_support::joined(wrong);
   };

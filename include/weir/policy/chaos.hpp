@@ -2,7 +2,7 @@
 #pragma once
 
 #include <weir/detail/core/attempt.hpp>
-#include <weir/detail/toolkit/pipe.hpp>
+#include <weir/detail/core/pipe.hpp>
 #include <weir/duration.hpp>
 #include <weir/error.hpp>
 #include <weir/outcome.hpp>

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <weir/detail/core/attempt.hpp>
-#include <weir/detail/toolkit/pipe.hpp>
+#include <weir/detail/core/pipe.hpp>
 #include <weir/detail/toolkit/policy_event.hpp>
 #include <weir/outcome.hpp>
 

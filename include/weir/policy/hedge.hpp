@@ -7,7 +7,7 @@
 #include <weir/detail/core/attempt.hpp>
 #include <weir/detail/core/timer.hpp>
 #include <weir/detail/core/wait.hpp>
-#include <weir/detail/toolkit/pipe.hpp>
+#include <weir/detail/core/pipe.hpp>
 #include <weir/duration.hpp>
 #include <weir/outcome.hpp>
 #include <weir/policy/retry_budget.hpp>

@@ -7,7 +7,7 @@
 #include <weir/detail/core/op.hpp>
 #include <weir/detail/core/run_region.hpp>
 #include <weir/detail/core/settle.hpp>
-#include <weir/detail/toolkit/pipe.hpp>
+#include <weir/detail/core/pipe.hpp>
 #include <weir/duration.hpp>
 #include <weir/outcome.hpp>
 

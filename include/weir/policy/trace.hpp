@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <weir/detail/core/run_region.hpp>
-#include <weir/detail/toolkit/pipe.hpp>
+#include <weir/detail/core/pipe.hpp>
 #include <weir/detail/toolkit/policy_event.hpp>
 #include <weir/detail/toolkit/trace.hpp>
 #include <weir/local.hpp>

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <weir/detail/core/attempt.hpp>
-#include <weir/detail/toolkit/pipe.hpp>
+#include <weir/detail/core/pipe.hpp>
 #include <weir/duration.hpp>
 #include <weir/governor/counting.hpp>
 #include <weir/governor/governor.hpp>

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <weir/detail/core/attempt.hpp>
-#include <weir/detail/toolkit/pipe.hpp>
+#include <weir/detail/core/pipe.hpp>
 #include <weir/duration.hpp>
 #include <weir/outcome.hpp>
 #include <weir/policy/backoff.hpp>
