@@ -65,197 +65,160 @@ task<> expect_cycle(Op op, std::string through) {
 }
 
 }  // namespace
-
-// M4
-TEST(agent_cycle, a_call_to_oneself_fails_at_once_and_the_agent_goes_on) {
-  in_every_order([]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto a = make(s, "a", 7);
-      const node::action ask_myself = [](node&) -> task<int> {
-        co_return co_await weir::self<node>().call(&node::value);
-      };
-      co_await expect_cycle(a.call(&node::run, ask_myself), "a");
-      EXPECT_EQ(co_await a.call(&node::value), 7);
-    });
-  });
+SCOPE_TEST_IN_EVERY_ORDER(agent_cycle, a_call_to_oneself_fails_at_once_and_the_agent_goes_on) {
+  auto a = make(s, "a", 7);
+  const node::action ask_myself = [](node&) -> task<int> {
+    co_return co_await weir::self<node>().call(&node::value);
+  };
+  co_await expect_cycle(a.call(&node::run, ask_myself), "a");
+  EXPECT_EQ(co_await a.call(&node::value), 7);
 }
 
-TEST(agent_cycle, a_circle_of_two_fails_at_the_second_and_names_both) {
-  in_every_order([]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto a = make(s, "a", 1);
-      auto b = make(s, "b", 2);
-      co_await link(a, b);
-      co_await link(b, a);
-      EXPECT_EQ(co_await a.call(&node::go, 1), 2);
-      co_await expect_cycle(a.call(&node::go, 2), "a,b");
-      co_await expect_cycle(b.call(&node::go, 2), "b,a");
-      EXPECT_EQ(co_await b.call(&node::go, 1), 1);
-    });
-  });
+SCOPE_TEST_IN_EVERY_ORDER(agent_cycle, a_circle_of_two_fails_at_the_second_and_names_both) {
+  auto a = make(s, "a", 1);
+  auto b = make(s, "b", 2);
+  co_await link(a, b);
+  co_await link(b, a);
+  EXPECT_EQ(co_await a.call(&node::go, 1), 2);
+  co_await expect_cycle(a.call(&node::go, 2), "a,b");
+  co_await expect_cycle(b.call(&node::go, 2), "b,a");
+  EXPECT_EQ(co_await b.call(&node::go, 1), 1);
 }
 
-TEST(agent_cycle, the_chain_is_everybody_who_waits_also_before_the_circle) {
-  in_every_order([]() -> task<> {
+SCOPE_TEST_IN_EVERY_ORDER(agent_cycle, the_chain_is_everybody_who_waits_also_before_the_circle) {
+  auto a = make(s, "a");
+  auto b = make(s, "b");
+  auto c = make(s, "c");
+  co_await link(a, b);
+  co_await link(b, c);
+  co_await link(c, b);
+  co_await expect_cycle(a.call(&node::go, 3), "a,b,c");
+}
+
+SCOPE_TEST(agent_cycle, a_long_circle_is_found) {
+  constexpr int count = 100;
+  std::vector<agent_ref<node>> all;
+  agent_names through;
+  for (int i = 0; i < count; ++i) {
+    through.push_back("n" + std::to_string(i));
+    all.push_back(make(s, through.back(), i));
+  }
+  for (std::size_t i = 0; i < count; ++i) co_await link(all[i], all[(i + 1) % count]);
+  EXPECT_EQ(co_await all[0].call(&node::go, count - 1), count - 1);
+  co_await expect_cycle(all[0].call(&node::go, count), joined(through));
+}
+
+SCOPE_TEST_IN_EVERY_ORDER(agent_cycle, the_chain_goes_through_child_fibers) {
+  auto a = make(s, "a");
+  auto b = make(s, "b");
+  co_await link(a, b);
+  co_await link(b, a);
+  const node::action in_a_grandchild = [](node& n) -> task<int> {
+    auto next = n.next();
+    auto inner = [&](weir::scope& in) -> task<int> {
+      co_return co_await in.spawn(next.call(&node::go, 1));
+    };
+    auto outer = [&](weir::scope& out) -> task<int> {
+      co_return co_await out.spawn(
+          [&]() -> task<int> { co_return co_await weir::with_scope(inner); });
+    };
+    co_return co_await weir::with_scope({.failure = weir::failure::isolate}, outer);
+  };
+  co_await expect_cycle(a.call(&node::run, in_a_grandchild), "a,b");
+  const node::action in_a_region = [](node& n) -> task<int> {
+    auto next = n.next();
+    auto calls = [&]() -> task<int> { co_return co_await next.call(&node::go, 1); };
+    co_return co_await weir::with_timeout(1h, weir::shield(calls));
+  };
+  co_await expect_cycle(a.call(&node::run, in_a_region), "a,b");
+}
+
+SCOPE_TEST_IN_EVERY_ORDER(agent_cycle, the_chain_goes_through_operations_on_other_loops) {
+  const weir::loop_thread t(s, {.name = "there"});
+  const weir::loop_ref there = t;
+  auto a = make(s, "a", 3);
+  const node::action from_there = [there](node&) -> task<int> {
+    auto me = weir::self<node>();
+    auto calls = [&]() -> task<int> { co_return co_await me.call(&node::value); };
+    co_return co_await weir::on(there, calls);
+  };
+  const auto error = co_await error_of(a.call(&node::run, from_there));
+  EXPECT_EQ(code_of(error), errc::call_cycle) << what_of(error);
+  EXPECT_EQ(joined(chain_of(error)), "a");
+  EXPECT_EQ(co_await a.call(&node::value), 3);
+}
+
+FIBER_TEST_IN_EVERY_ORDER(agent_cycle, the_chain_goes_across_loops) {
+  co_await weir::with_scope([&](weir::scope& outer) -> task<> {
+    const weir::loop_thread one(outer, {.name = "one"});
+    const weir::loop_thread two(outer, {.name = "two"});
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto a = make(s, "a");
-      auto b = make(s, "b");
-      auto c = make(s, "c");
+      auto a = weir::spawn_agent<node>(s, {.name = "a"}, 1);
+      auto b = weir::spawn_agent<node>(s, {.name = "b", .on = one}, 2);
+      auto c = weir::spawn_agent<node>(s, {.name = "c", .on = two}, 3);
       co_await link(a, b);
       co_await link(b, c);
-      co_await link(c, b);
+      co_await link(c, a);
+      EXPECT_EQ(co_await a.call(&node::go, 2), 3);
       co_await expect_cycle(a.call(&node::go, 3), "a,b,c");
-    });
-  });
-}
-
-TEST(agent_cycle, a_long_circle_is_found) {
-  in_order([]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      constexpr int count = 100;
-      std::vector<agent_ref<node>> all;
-      agent_names through;
-      for (int i = 0; i < count; ++i) {
-        through.push_back("n" + std::to_string(i));
-        all.push_back(make(s, through.back(), i));
-      }
-      for (std::size_t i = 0; i < count; ++i) co_await link(all[i], all[(i + 1) % count]);
-      EXPECT_EQ(co_await all[0].call(&node::go, count - 1), count - 1);
-      co_await expect_cycle(all[0].call(&node::go, count), joined(through));
-    });
-  });
-}
-
-TEST(agent_cycle, the_chain_goes_through_child_fibers) {
-  in_every_order([]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto a = make(s, "a");
-      auto b = make(s, "b");
-      co_await link(a, b);
-      co_await link(b, a);
-      const node::action in_a_grandchild = [](node& n) -> task<int> {
-        auto next = n.next();
-        auto inner = [&](weir::scope& in) -> task<int> {
-          co_return co_await in.spawn(next.call(&node::go, 1));
-        };
-        auto outer = [&](weir::scope& out) -> task<int> {
-          co_return co_await out.spawn(
-              [&]() -> task<int> { co_return co_await weir::with_scope(inner); });
-        };
-        co_return co_await weir::with_scope({.failure = weir::failure::isolate}, outer);
-      };
-      co_await expect_cycle(a.call(&node::run, in_a_grandchild), "a,b");
-      const node::action in_a_region = [](node& n) -> task<int> {
-        auto next = n.next();
-        auto calls = [&]() -> task<int> { co_return co_await next.call(&node::go, 1); };
-        co_return co_await weir::with_timeout(1h, weir::shield(calls));
-      };
-      co_await expect_cycle(a.call(&node::run, in_a_region), "a,b");
-    });
-  });
-}
-
-TEST(agent_cycle, the_chain_goes_through_operations_on_other_loops) {
-  in_every_order([]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      const weir::loop_thread t(s, {.name = "there"});
-      const weir::loop_ref there = t;
-      auto a = make(s, "a", 3);
-      const node::action from_there = [there](node&) -> task<int> {
-        auto me = weir::self<node>();
-        auto calls = [&]() -> task<int> { co_return co_await me.call(&node::value); };
-        co_return co_await weir::on(there, calls);
-      };
-      const auto error = co_await error_of(a.call(&node::run, from_there));
-      EXPECT_EQ(code_of(error), errc::call_cycle) << what_of(error);
-      EXPECT_EQ(joined(chain_of(error)), "a");
-      EXPECT_EQ(co_await a.call(&node::value), 3);
-    });
-  });
-}
-
-TEST(agent_cycle, the_chain_goes_across_loops) {
-  in_every_order([]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& outer) -> task<> {
-      const weir::loop_thread one(outer, {.name = "one"});
-      const weir::loop_thread two(outer, {.name = "two"});
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto a = weir::spawn_agent<node>(s, {.name = "a"}, 1);
-        auto b = weir::spawn_agent<node>(s, {.name = "b", .on = one}, 2);
-        auto c = weir::spawn_agent<node>(s, {.name = "c", .on = two}, 3);
-        co_await link(a, b);
-        co_await link(b, c);
-        co_await link(c, a);
-        EXPECT_EQ(co_await a.call(&node::go, 2), 3);
-        co_await expect_cycle(a.call(&node::go, 3), "a,b,c");
-        co_await expect_cycle(b.call(&node::go, 3), "b,c,a");
-      });
+      co_await expect_cycle(b.call(&node::go, 3), "b,c,a");
     });
   });
 }
 
 // ------------------------------------------------------------------ no cycles
 
-TEST(agent_cycle, a_cast_starts_a_new_chain) {
-  in_every_order([]() -> task<> {
-    int answer = 0;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto a = make(s, "a", 7);
-      auto b = make(s, "b");
-      co_await link(a, b);
-      co_await link(b, a);
-      const node::action ask_back = [&answer](node& n) -> task<int> {
-        answer = co_await n.next().call(&node::value);
-        co_return 0;
-      };
-      co_await a.call(&node::kick, ask_back);
-      co_await settled();
-    });
-    EXPECT_EQ(answer, 7);
+FIBER_TEST_IN_EVERY_ORDER(agent_cycle, a_cast_starts_a_new_chain) {
+  int answer = 0;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto a = make(s, "a", 7);
+    auto b = make(s, "b");
+    co_await link(a, b);
+    co_await link(b, a);
+    const node::action ask_back = [&answer](node& n) -> task<int> {
+      answer = co_await n.next().call(&node::value);
+      co_return 0;
+    };
+    co_await a.call(&node::kick, ask_back);
+    co_await settled();
   });
+  EXPECT_EQ(answer, 7);
 }
 
-TEST(agent_cycle, agents_that_were_asked_before_and_have_answered_are_not_in_the_chain) {
-  in_every_order([]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto a = make(s, "a", 1);
-      auto b = make(s, "b", 2);
-      auto c = make(s, "c", 3);
-      co_await link(a, b);
-      co_await link(a, c);
-      co_await link(b, c);
-      co_await link(c, b);
-      const node::action ask_in_turn = [](node& n) -> task<int> {
-        const int first = co_await n.next(0).call(&node::go, 1);
-        const int second = co_await n.next(1).call(&node::go, 1);
-        const auto [x, y] =
-            co_await weir::all(n.next(0).call(&node::value), n.next(1).call(&node::value));
-        co_return first * 1000 + second * 100 + x * 10 + y;
-      };
-      EXPECT_EQ(co_await a.call(&node::run, ask_in_turn), 3223);
-    });
-  });
+SCOPE_TEST_IN_EVERY_ORDER(agent_cycle,
+                          agents_that_were_asked_before_and_have_answered_are_not_in_the_chain) {
+  auto a = make(s, "a", 1);
+  auto b = make(s, "b", 2);
+  auto c = make(s, "c", 3);
+  co_await link(a, b);
+  co_await link(a, c);
+  co_await link(b, c);
+  co_await link(c, b);
+  const node::action ask_in_turn = [](node& n) -> task<int> {
+    const int first = co_await n.next(0).call(&node::go, 1);
+    const int second = co_await n.next(1).call(&node::go, 1);
+    const auto [x, y] =
+        co_await weir::all(n.next(0).call(&node::value), n.next(1).call(&node::value));
+    co_return first * 1000 + second * 100 + x * 10 + y;
+  };
+  EXPECT_EQ(co_await a.call(&node::run, ask_in_turn), 3223);
 }
 
-TEST(agent_cycle, two_ways_to_one_agent_are_no_circle) {
-  in_every_order([]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto a = make(s, "a");
-      auto b = make(s, "b");
-      auto c = make(s, "c");
-      auto d = make(s, "d", 4);
-      co_await link(a, b);
-      co_await link(a, c);
-      co_await link(b, d);
-      co_await link(c, d);
-      const node::action both = [](node& n) -> task<int> {
-        const auto [x, y] =
-            co_await weir::all(n.next(0).call(&node::go, 1), n.next(1).call(&node::go, 1));
-        co_return x + y;
-      };
-      EXPECT_EQ(co_await a.call(&node::run, both), 8);
-    });
-  });
+SCOPE_TEST_IN_EVERY_ORDER(agent_cycle, two_ways_to_one_agent_are_no_circle) {
+  auto a = make(s, "a");
+  auto b = make(s, "b");
+  auto c = make(s, "c");
+  auto d = make(s, "d", 4);
+  co_await link(a, b);
+  co_await link(a, c);
+  co_await link(b, d);
+  co_await link(c, d);
+  const node::action both = [](node& n) -> task<int> {
+    const auto [x, y] =
+        co_await weir::all(n.next(0).call(&node::go, 1), n.next(1).call(&node::go, 1));
+    co_return x + y;
+  };
+  EXPECT_EQ(co_await a.call(&node::run, both), 8);
 }
 
 namespace {
@@ -283,16 +246,14 @@ class starter {
 
 }  // namespace
 
-TEST(agent_cycle, a_handler_that_has_finished_does_not_make_a_circle) {
-  in_every_order([]() -> task<> {
-    int answer = 0;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto b = make(s, "b");
-      auto a = weir::spawn_agent<starter>(s, {.name = "a"});
-      co_await a.call(&starter::start, &answer, b);
-      co_await weir::sleep(10ms);
-      EXPECT_EQ(answer, 10);
-    });
+FIBER_TEST_IN_EVERY_ORDER(agent_cycle, a_handler_that_has_finished_does_not_make_a_circle) {
+  int answer = 0;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto b = make(s, "b");
+    auto a = weir::spawn_agent<starter>(s, {.name = "a"});
+    co_await a.call(&starter::start, &answer, b);
+    co_await weir::sleep(10ms);
+    EXPECT_EQ(answer, 10);
   });
 }
 
@@ -326,8 +287,6 @@ task<> two_that_visit_each_other() {
 }
 
 }  // namespace
-
-// M2
 TEST(agent_cycle, two_that_call_each_other_from_unrelated_messages_are_a_deadlock_with_names) {
   const auto error =
       thrown_by([] { in_order([]() -> task<> { return two_that_visit_each_other(); }); });

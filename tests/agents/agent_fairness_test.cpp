@@ -32,39 +32,33 @@ class glutton {
 };
 
 }  // namespace
-
-// M16
-TEST(agent_fairness, a_million_queued_messages_do_not_starve_a_sibling) {
-  in_order([]() -> task<> {
-    long turns = 0;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto g = weir::spawn_agent<glutton>(s, {.name = "glutton"}, &turns);
-      for (long i = 0; i < message_count; ++i) g.cast(&glutton::eat);
-      auto sibling = s.spawn([&]() -> task<> {
-        for (;;) {
-          ++turns;
-          co_await weir::yield();
-        }
-      });
-      EXPECT_EQ(co_await g.call(&glutton::eaten), message_count);
-      sibling.cancel();
-      EXPECT_GE(turns, message_count / most_in_a_row);
-      EXPECT_LE(co_await g.call(&glutton::most), most_in_a_row);
+FIBER_TEST(agent_fairness, a_million_queued_messages_do_not_starve_a_sibling) {
+  long turns = 0;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto g = weir::spawn_agent<glutton>(s, {.name = "glutton"}, &turns);
+    for (long i = 0; i < message_count; ++i) g.cast(&glutton::eat);
+    auto sibling = s.spawn([&]() -> task<> {
+      for (;;) {
+        ++turns;
+        co_await weir::yield();
+      }
     });
+    EXPECT_EQ(co_await g.call(&glutton::eaten), message_count);
+    sibling.cancel();
+    EXPECT_GE(turns, message_count / most_in_a_row);
+    EXPECT_LE(co_await g.call(&glutton::most), most_in_a_row);
   });
 }
 
-TEST(agent_fairness, a_million_queued_messages_do_not_starve_another_agent_or_a_timer) {
-  in_order([]() -> task<> {
-    long turns = 0;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto g = weir::spawn_agent<glutton>(s, {.name = "glutton"}, &turns);
-      auto c = weir::spawn_agent<counter>(s, {.name = "c"}, 7);
-      for (long i = 0; i < message_count; ++i) g.cast(&glutton::eat);
-      EXPECT_EQ(co_await c.call(&counter::get), 7);
-      EXPECT_GT(g.info().queued, 900'000U);
-      co_await weir::with_timeout(1h, g.call(&glutton::eat));
-    });
+FIBER_TEST(agent_fairness, a_million_queued_messages_do_not_starve_another_agent_or_a_timer) {
+  long turns = 0;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto g = weir::spawn_agent<glutton>(s, {.name = "glutton"}, &turns);
+    auto c = weir::spawn_agent<counter>(s, {.name = "c"}, 7);
+    for (long i = 0; i < message_count; ++i) g.cast(&glutton::eat);
+    EXPECT_EQ(co_await c.call(&counter::get), 7);
+    EXPECT_GT(g.info().queued, 900'000U);
+    co_await weir::with_timeout(1h, g.call(&glutton::eat));
   });
 }
 
@@ -105,49 +99,37 @@ std::string line_with(std::string_view part) {
 
 }  // namespace
 
-TEST(agent_dump, shows_a_running_handler_with_the_name_and_the_queue_of_its_agent) {
-  in_order([]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto c = weir::spawn_agent<counter>(s, {.name = "clerk"});
-      c.cast(&counter::nap, 1min);
-      for (int i = 0; i < 37; ++i) c.cast(&counter::inc, 1);
-      co_await settled();
-      const std::string line = line_with("clerk");
-      EXPECT_TRUE(contains(line, "37")) << line;
-      EXPECT_TRUE(contains(dump_text(), "sleep")) << dump_text();
-    });
-  });
+SCOPE_TEST(agent_dump, shows_a_running_handler_with_the_name_and_the_queue_of_its_agent) {
+  auto c = weir::spawn_agent<counter>(s, {.name = "clerk"});
+  c.cast(&counter::nap, 1min);
+  for (int i = 0; i < 37; ++i) c.cast(&counter::inc, 1);
+  co_await settled();
+  const std::string line = line_with("clerk");
+  EXPECT_TRUE(contains(line, "37")) << line;
+  EXPECT_TRUE(contains(dump_text(), "sleep")) << dump_text();
 }
 
-TEST(agent_dump, shows_who_waits_for_whom) {
-  in_order([]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto c = weir::spawn_agent<counter>(
-          s, {.name = "clerk", .capacity = 1, .overflow = weir::overflow::wait});
-      c.cast(&counter::nap, 10ms);
-      co_await settled();
-      auto customer = s.spawn(c.call(&counter::get), {.name = "customer"});
-      co_await settled();
-      auto pusher = s.spawn(c.send(&counter::inc, 1), {.name = "pusher"});
-      co_await settled();
-      const std::string calls = line_with("customer");
-      EXPECT_TRUE(contains(calls, "clerk")) << calls;
-      const std::string sends = line_with("pusher");
-      EXPECT_TRUE(contains(sends, "clerk")) << sends;
-      co_await customer;
-      co_await pusher;
-    });
-  });
+SCOPE_TEST(agent_dump, shows_who_waits_for_whom) {
+  auto c = weir::spawn_agent<counter>(
+      s, {.name = "clerk", .capacity = 1, .overflow = weir::overflow::wait});
+  c.cast(&counter::nap, 10ms);
+  co_await settled();
+  auto customer = s.spawn(c.call(&counter::get), {.name = "customer"});
+  co_await settled();
+  auto pusher = s.spawn(c.send(&counter::inc, 1), {.name = "pusher"});
+  co_await settled();
+  const std::string calls = line_with("customer");
+  EXPECT_TRUE(contains(calls, "clerk")) << calls;
+  const std::string sends = line_with("pusher");
+  EXPECT_TRUE(contains(sends, "clerk")) << sends;
+  co_await customer;
+  co_await pusher;
 }
 
-TEST(agent_dump, shows_idle_agents_by_name) {
-  in_order([]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto c = weir::spawn_agent<counter>(s, {.name = "sleeper"});
-      co_await settled();
-      EXPECT_TRUE(contains(dump_text(), "sleeper")) << dump_text();
-      co_await c.stop();
-      EXPECT_FALSE(contains(dump_text(), "sleeper")) << dump_text();
-    });
-  });
+SCOPE_TEST(agent_dump, shows_idle_agents_by_name) {
+  auto c = weir::spawn_agent<counter>(s, {.name = "sleeper"});
+  co_await settled();
+  EXPECT_TRUE(contains(dump_text(), "sleeper")) << dump_text();
+  co_await c.stop();
+  EXPECT_FALSE(contains(dump_text(), "sleeper")) << dump_text();
 }

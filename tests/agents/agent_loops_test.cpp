@@ -379,30 +379,28 @@ task<> ask_once(agent_ref<counter> to, int& answers, int& values) {
 
 }  // namespace
 
-TEST(agent_loops, calls_to_an_agent_whose_loop_ends_are_all_answered) {
-  in_every_order([]() -> task<> {
-    int answers = 0;
-    int values = 0;
-    co_await weir::with_scope([&](weir::scope& callers) -> task<> {
-      std::optional<agent_ref<counter>> c;
-      auto owner = [&](weir::scope& s) -> task<> {
-        auto with_loop = [&](weir::loop_thread& t) -> task<> {
-          c = weir::spawn_agent<counter>(s, options_on(t, "c"));
-          for (int i = 0; i < 4; ++i) callers.spawn(ask_once(*c, answers, values));
-          for (auto i = weir::random() % 5; i > 0; --i) co_await weir::yield();
-          if (weir::random() % 2 == 0) co_await settled();
-        };
-        co_await weir::with_loop_thread(with_loop);
+FIBER_TEST_IN_EVERY_ORDER(agent_loops, calls_to_an_agent_whose_loop_ends_are_all_answered) {
+  int answers = 0;
+  int values = 0;
+  co_await weir::with_scope([&](weir::scope& callers) -> task<> {
+    std::optional<agent_ref<counter>> c;
+    auto owner = [&](weir::scope& s) -> task<> {
+      auto with_loop = [&](weir::loop_thread& t) -> task<> {
+        c = weir::spawn_agent<counter>(s, options_on(t, "c"));
+        for (int i = 0; i < 4; ++i) callers.spawn(ask_once(*c, answers, values));
+        for (auto i = weir::random() % 5; i > 0; --i) co_await weir::yield();
+        if (weir::random() % 2 == 0) co_await settled();
       };
-      const std::exception_ptr error = co_await error_of_scope(owner);
-      EXPECT_TRUE(error == nullptr || code_of(error) == errc::loop_gone) << what_of(error);
-      callers.spawn(ask_once(*c, answers, values));
-      EXPECT_EQ(c->cast(&counter::inc, 1), sent::stopped);
-      co_await c->join();
-      co_await callers.join();
-    });
-    EXPECT_EQ(answers, 5);
+      co_await weir::with_loop_thread(with_loop);
+    };
+    const std::exception_ptr error = co_await error_of_scope(owner);
+    EXPECT_TRUE(error == nullptr || code_of(error) == errc::loop_gone) << what_of(error);
+    callers.spawn(ask_once(*c, answers, values));
+    EXPECT_EQ(c->cast(&counter::inc, 1), sent::stopped);
+    co_await c->join();
+    co_await callers.join();
   });
+  EXPECT_EQ(answers, 5);
 }
 
 TEST(agent_loops, every_call_has_one_answer_while_agents_stop_and_callers_leave) {
@@ -434,20 +432,18 @@ TEST(agent_loops, every_call_has_one_answer_while_agents_stop_and_callers_leave)
   });
 }
 
-TEST(agent_loops, an_agent_cannot_be_made_on_a_loop_that_is_gone) {
-  in_every_order([]() -> task<> {
-    std::optional<weir::loop_ref> gone;
-    auto with_loop = [&](weir::loop_thread& t) -> task<> {
-      gone = t;
-      co_return;
-    };
-    co_await weir::with_loop_thread(with_loop);
-    auto body = [&](weir::scope& s) -> task<> {
-      auto c = weir::spawn_agent<counter>(s, options_on(*gone, "c"));
-      const std::error_code code = co_await weir::shield(code_of_call(c, &counter::get));
-      EXPECT_TRUE(code == errc::loop_gone || code == errc::agent_crashed) << code.message();
-      co_await weir::sleep(1h);
-    };
-    EXPECT_EQ(code_of(co_await error_of_scope(body)), errc::loop_gone);
-  });
+FIBER_TEST_IN_EVERY_ORDER(agent_loops, an_agent_cannot_be_made_on_a_loop_that_is_gone) {
+  std::optional<weir::loop_ref> gone;
+  auto with_loop = [&](weir::loop_thread& t) -> task<> {
+    gone = t;
+    co_return;
+  };
+  co_await weir::with_loop_thread(with_loop);
+  auto body = [&](weir::scope& s) -> task<> {
+    auto c = weir::spawn_agent<counter>(s, options_on(*gone, "c"));
+    const std::error_code code = co_await weir::shield(code_of_call(c, &counter::get));
+    EXPECT_TRUE(code == errc::loop_gone || code == errc::agent_crashed) << code.message();
+    co_await weir::sleep(1h);
+  };
+  EXPECT_EQ(code_of(co_await error_of_scope(body)), errc::loop_gone);
 }

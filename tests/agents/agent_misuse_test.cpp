@@ -32,95 +32,77 @@ std::error_code code_of_add(const F& ref) {
 
 }  // namespace
 
-TEST(agent_misuse, a_null_handler_is_an_empty_job) {
-  in_order([]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto c = weir::spawn_agent<counter>(s, {.name = "c"}, 3);
-      int (counter::*none)() const = nullptr;
-      EXPECT_EQ(code_thrown_by([&] { return c.cast(none); }), errc::empty_job);
-      EXPECT_EQ(code_thrown_by([&] { return c.cast_after(1ms, none); }), errc::empty_job);
-      auto calls = [&] { return c.call(none); };
-      EXPECT_EQ(code_of(co_await attempt(calls)), errc::empty_job);
-      auto sends = [&] { return c.send(none); };
-      EXPECT_EQ(code_of(co_await attempt(sends)), errc::empty_job);
-      EXPECT_EQ(co_await c.call(&counter::get), 3);
-    });
-  });
+SCOPE_TEST(agent_misuse, a_null_handler_is_an_empty_job) {
+  auto c = weir::spawn_agent<counter>(s, {.name = "c"}, 3);
+  int (counter::*none)() const = nullptr;
+  EXPECT_EQ(code_thrown_by([&] { return c.cast(none); }), errc::empty_job);
+  EXPECT_EQ(code_thrown_by([&] { return c.cast_after(1ms, none); }), errc::empty_job);
+  auto calls = [&] { return c.call(none); };
+  EXPECT_EQ(code_of(co_await attempt(calls)), errc::empty_job);
+  auto sends = [&] { return c.send(none); };
+  EXPECT_EQ(code_of(co_await attempt(sends)), errc::empty_job);
+  EXPECT_EQ(co_await c.call(&counter::get), 3);
 }
 
-TEST(agent_misuse, an_agent_may_be_put_on_the_loop_it_would_be_on_anyway) {
-  in_every_order([]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto c = weir::spawn_agent<counter>(s, {.name = "c", .on = weir::this_loop()}, 3);
-      c.cast(&counter::inc, 1);
-      EXPECT_EQ(co_await c.call(&counter::get), 4);
-      co_await c.stop();
-    });
-  });
+SCOPE_TEST_IN_EVERY_ORDER(agent_misuse, an_agent_may_be_put_on_the_loop_it_would_be_on_anyway) {
+  auto c = weir::spawn_agent<counter>(s, {.name = "c", .on = weir::this_loop()}, 3);
+  c.cast(&counter::inc, 1);
+  EXPECT_EQ(co_await c.call(&counter::get), 4);
+  co_await c.stop();
 }
 
-TEST(agent_misuse, a_name_that_is_empty_or_of_an_ended_agent_is_not_registered) {
-  in_every_order([]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto nameless = weir::spawn_agent<counter>(s, {});
-      EXPECT_EQ(code_of_add(nameless), errc::invalid_argument);
-      auto c = weir::spawn_agent<counter>(s, {.name = "till"});
-      EXPECT_EQ(code_of_add(c), std::error_code());
-      EXPECT_EQ(code_of_add(c), std::error_code());  // again
-      EXPECT_TRUE(weir::registry::remove(c));
-      EXPECT_FALSE(weir::registry::remove(c));
-      EXPECT_FALSE(weir::registry::find<counter>("till").has_value());
-      co_await c.stop();
-      EXPECT_EQ(code_of_add(c), errc::agent_stopped);
-    });
-  });
+SCOPE_TEST_IN_EVERY_ORDER(agent_misuse,
+                          a_name_that_is_empty_or_of_an_ended_agent_is_not_registered) {
+  auto nameless = weir::spawn_agent<counter>(s, {});
+  EXPECT_EQ(code_of_add(nameless), errc::invalid_argument);
+  auto c = weir::spawn_agent<counter>(s, {.name = "till"});
+  EXPECT_EQ(code_of_add(c), std::error_code());
+  EXPECT_EQ(code_of_add(c), std::error_code());  // again
+  EXPECT_TRUE(weir::registry::remove(c));
+  EXPECT_FALSE(weir::registry::remove(c));
+  EXPECT_FALSE(weir::registry::find<counter>("till").has_value());
+  co_await c.stop();
+  EXPECT_EQ(code_of_add(c), errc::agent_stopped);
 }
 
-TEST(agent_misuse, emit_outside_of_an_agent_is_try_emit_and_what_is_dropped_is_an_event) {
-  in_every_order([]() -> task<> {
-    int dropped = 0;
-    const auto watch = count_events("emit_dropped", "emit", dropped);
-    weir::broadcast<int> out(1);
-    auto sub = out.subscribe();
-    EXPECT_EQ(weir::emit(out, 1), weir::emit_result::delivered);
-    EXPECT_EQ(weir::emit(out, 2), weir::emit_result::refused);
-    EXPECT_EQ(dropped, 1);
-    const auto first = co_await sub.next();
-    EXPECT_EQ(first, 1);
-  });
+FIBER_TEST_IN_EVERY_ORDER(agent_misuse,
+                          emit_outside_of_an_agent_is_try_emit_and_what_is_dropped_is_an_event) {
+  int dropped = 0;
+  const auto watch = count_events("emit_dropped", "emit", dropped);
+  weir::broadcast<int> out(1);
+  auto sub = out.subscribe();
+  EXPECT_EQ(weir::emit(out, 1), weir::emit_result::delivered);
+  EXPECT_EQ(weir::emit(out, 2), weir::emit_result::refused);
+  EXPECT_EQ(dropped, 1);
+  const auto first = co_await sub.next();
+  EXPECT_EQ(first, 1);
 }
 
 // ------------------------------------------------------------------ the ends of others
 
-TEST(agent_misuse, a_destructor_of_a_cancelled_fiber_may_cast) {
-  in_every_order([]() -> task<> {
-    sent answer = sent::full;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto c = weir::spawn_agent<counter>(s, {.name = "c"});
-      auto child = s.spawn(sleep_and_cast(c, answer));
-      co_await settled();
-      child.cancel();
-      co_await weir::settle(child);
-      EXPECT_EQ(answer, sent::enqueued);
-      EXPECT_EQ(co_await c.call(&counter::get), 1);
-    });
+FIBER_TEST_IN_EVERY_ORDER(agent_misuse, a_destructor_of_a_cancelled_fiber_may_cast) {
+  sent answer = sent::full;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto c = weir::spawn_agent<counter>(s, {.name = "c"});
+    auto child = s.spawn(sleep_and_cast(c, answer));
+    co_await settled();
+    child.cancel();
+    co_await weir::settle(child);
+    EXPECT_EQ(answer, sent::enqueued);
+    EXPECT_EQ(co_await c.call(&counter::get), 1);
   });
 }
 
-TEST(agent_misuse, a_destructor_in_a_dead_world_reaches_nobody) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([&]() -> task<> {
-      sent answer = sent::enqueued;
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto c = weir::spawn_agent<counter>(s, {.name = "c"});
-        auto child = s.spawn(weir::settle(weir::on(w.loop("a"), sleep_and_cast(c, answer))));
-        co_await settled();
-        w.crash("a");
-        co_await child;
-        EXPECT_NE(answer, sent::enqueued);
-        EXPECT_EQ(co_await c.call(&counter::get), 0);
-      });
-    });
+FIBER_TEST_IN_EVERY_ORDER(agent_misuse, a_destructor_in_a_dead_world_reaches_nobody) {
+  sent answer = sent::enqueued;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto c = weir::spawn_agent<counter>(s, {.name = "c"});
+    auto child = s.spawn(weir::settle(weir::on(w.loop("a"), sleep_and_cast(c, answer))));
+    co_await settled();
+    w.crash("a");
+    co_await child;
+    EXPECT_NE(answer, sent::enqueued);
+    EXPECT_EQ(co_await c.call(&counter::get), 0);
   });
 }
 

@@ -149,8 +149,6 @@ TEST(agent_threads, a_bounded_mailbox_is_waited_for_from_everywhere_and_loses_no
     EXPECT_EQ(co_await a.call(&sorter::disorder), 0);
   });
 }
-
-// M5
 TEST(agent_threads, calls_that_race_with_a_stop_are_each_answered_once) {
   for (int round = 0; round < agent_rounds; ++round) {
     std::atomic<int> values{0};
@@ -333,8 +331,6 @@ TEST(agent_threads, casts_of_a_plain_thread_race_with_the_end_of_the_loop) {
     EXPECT_EQ(kept->info().state, agent_state::ended);
   }
 }
-
-// M7
 TEST(agent_threads, an_expired_call_is_skipped_although_its_caller_had_no_time_to_withdraw_it) {
   beside_two_threads([](weir::scope& s, weir::loop_ref one, weir::loop_ref) -> task<> {
     std::atomic<bool> hold{true};

@@ -55,21 +55,19 @@ TEST(message_destructor, sends_to_the_agent_whose_mailbox_drops_it) {
 }
 
 // A mailbox that drops the oldest holds its capacity, whatever what it drops does.
-TEST(message_destructor, does_not_fill_a_mailbox_above_its_capacity) {
-  in_order([]() -> task<> {
-    std::function<void()> act;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      weir::agent_options options;
-      options.capacity = 2;
-      options.overflow = weir::overflow::drop_oldest;
-      auto ref = weir::spawn_agent<hostile_keeper>(s, options);
-      for (int i = 0; i < 2; ++i) (void)ref.cast(&hostile_keeper::take, hostile(&act));
-      act = [ref] { (void)ref.cast(&hostile_keeper::plain, 1); };
-      (void)ref.cast(&hostile_keeper::plain, 2);
-      act = nullptr;
-      const int taken = co_await ref.call(&hostile_keeper::taken);
-      EXPECT_LE(taken, 2);
-      s.cancel();
-    });
+FIBER_TEST(message_destructor, does_not_fill_a_mailbox_above_its_capacity) {
+  std::function<void()> act;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    weir::agent_options options;
+    options.capacity = 2;
+    options.overflow = weir::overflow::drop_oldest;
+    auto ref = weir::spawn_agent<hostile_keeper>(s, options);
+    for (int i = 0; i < 2; ++i) (void)ref.cast(&hostile_keeper::take, hostile(&act));
+    act = [ref] { (void)ref.cast(&hostile_keeper::plain, 1); };
+    (void)ref.cast(&hostile_keeper::plain, 2);
+    act = nullptr;
+    const int taken = co_await ref.call(&hostile_keeper::taken);
+    EXPECT_LE(taken, 2);
+    s.cancel();
   });
 }

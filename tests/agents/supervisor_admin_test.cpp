@@ -31,8 +31,6 @@ weir::child_options retrying(std::string_view name, restart how = restart::perma
 }
 
 }  // namespace
-
-// C3
 TEST(supervisor_admin, a_restart_by_hand_that_fails_throws_and_is_neither_retried_nor_counted) {
   in_every_order(options_of(strategy::one_for_one, 0), [](rig& r) -> task<> {
     auto& plan = r.keep<start_plan>(&r.log, "f", 2, 3);
@@ -51,8 +49,6 @@ TEST(supervisor_admin, a_restart_by_hand_that_fails_throws_and_is_neither_retrie
     EXPECT_FALSE(r.result.ended);
   });
 }
-
-// C4
 TEST(supervisor_admin, terminate_child_ends_the_child_and_keeps_its_spec) {
   for (strategy how : static_strategies) {
     for (restart kind : {restart::permanent, restart::transient}) {
@@ -72,8 +68,6 @@ TEST(supervisor_admin, terminate_child_ends_the_child_and_keeps_its_spec) {
     }
   }
 }
-
-// C4
 TEST(supervisor_admin, two_who_terminate_the_same_child_are_both_answered_when_it_is_gone) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -93,8 +87,6 @@ TEST(supervisor_admin, two_who_terminate_the_same_child_are_both_answered_when_i
     EXPECT_EQ(answered, (std::vector<long>{999, 999}));
   });
 }
-
-// C6
 TEST(supervisor_admin, restart_child_starts_what_is_stopped_and_returns_when_it_is_started) {
   in_every_order(options_of(strategy::one_for_one, 0), [](rig& r) -> task<> {
     r.add("a");
@@ -116,8 +108,6 @@ TEST(supervisor_admin, restart_child_starts_what_is_stopped_and_returns_when_it_
     EXPECT_FALSE(r.result.ended);
   });
 }
-
-// C7
 TEST(supervisor_admin, delete_child_forgets_what_is_stopped) {
   in_every_order(patient(), [](rig& r) -> task<> {
     r.add("a");
@@ -139,8 +129,6 @@ TEST(supervisor_admin, delete_child_forgets_what_is_stopped) {
     }
   });
 }
-
-// C8, G6
 TEST(supervisor_admin, a_child_that_waits_to_be_retried_can_be_looked_at_and_terminated) {
   for (strategy how : static_strategies) {
     in_every_order(patient(how), [](rig& r) -> task<> {
@@ -169,8 +157,6 @@ TEST(supervisor_admin, a_child_that_waits_to_be_retried_can_be_looked_at_and_ter
     });
   }
 }
-
-// G6
 TEST(supervisor_admin, it_answers_also_while_a_child_is_restarted_without_a_pause) {
   for (strategy how : all_strategies) {
     simulate(patient(how), [](rig& r) -> task<> {
@@ -194,8 +180,6 @@ TEST(supervisor_admin, it_answers_also_while_a_child_is_restarted_without_a_paus
     });
   }
 }
-
-// G6
 TEST(supervisor_admin, stop_ends_a_restart_loop_without_a_pause) {
   for (strategy how : all_strategies) {
     simulate(patient(how), [](rig& r) -> task<> {
@@ -214,8 +198,6 @@ TEST(supervisor_admin, stop_ends_a_restart_loop_without_a_pause) {
     });
   }
 }
-
-// C9
 TEST(supervisor_admin, a_temporary_child_that_ended_is_forgotten_at_once_and_its_name_is_free) {
   for (strategy how : {strategy::one_for_all, strategy::dynamic}) {
     in_every_order(patient(how), [](rig& r) -> task<> {
@@ -237,8 +219,6 @@ TEST(supervisor_admin, a_temporary_child_that_ended_is_forgotten_at_once_and_its
     });
   }
 }
-
-// C9
 TEST(supervisor_admin, the_spec_of_other_children_is_kept) {
   for (strategy how : static_strategies) {
     in_every_order(patient(how), [](rig& r) -> task<> {
@@ -259,8 +239,6 @@ TEST(supervisor_admin, the_spec_of_other_children_is_kept) {
     });
   }
 }
-
-// C10, F11
 TEST(supervisor_admin, the_arguments_of_temporary_children_are_not_kept) {
   for (strategy how : all_strategies) {
     simulate(patient(how), [](rig& r) -> task<> {
@@ -283,8 +261,6 @@ TEST(supervisor_admin, the_arguments_of_temporary_children_are_not_kept) {
     });
   }
 }
-
-// C12
 TEST(supervisor_admin, which_children_lists_the_newest_first_and_a_stopped_child_keeps_its_place) {
   in_every_order(patient(), [](rig& r) -> task<> {
     for (const char* name : {"a", "b", "c"}) r.add(name);
@@ -316,8 +292,6 @@ TEST(supervisor_admin, which_children_counts_the_restarts_of_each_child) {
     EXPECT_EQ(static_cast<long>(a.info().restarts), 3);
   });
 }
-
-// C13
 TEST(supervisor_admin, counts_of_many_dynamic_children) {
   simulate(patient(strategy::dynamic), [](rig& r) -> task<> {
     co_await r.start();
@@ -334,8 +308,6 @@ TEST(supervisor_admin, counts_of_many_dynamic_children) {
     EXPECT_EQ(counts(r.sup), "0 0 0 0");
   });
 }
-
-// C13
 TEST(supervisor_admin, dynamic_children_may_be_supervisors) {
   simulate(patient(strategy::dynamic), [](rig& r) -> task<> {
     co_await r.start();
@@ -347,8 +319,6 @@ TEST(supervisor_admin, dynamic_children_may_be_supervisors) {
     EXPECT_EQ(counts(r.sup), "100 100 100 0");
   });
 }
-
-// C14
 TEST(supervisor_admin, a_terminated_supervisor_is_still_counted_as_one) {
   simulate(patient(), [](rig& r) -> task<> {
     for (const char* name : {"a", "b", "c"})
@@ -359,8 +329,6 @@ TEST(supervisor_admin, a_terminated_supervisor_is_still_counted_as_one) {
     EXPECT_EQ(counts(r.sup), "3 2 3 0");
   });
 }
-
-// C15, C16, M24
 TEST(supervisor_admin, a_hundred_thousand_dynamic_children_cost_the_same_each) {
   simulate(patient(strategy::dynamic), [](rig& r) -> task<> {
     co_await r.start();
@@ -384,8 +352,6 @@ TEST(supervisor_admin, a_hundred_thousand_dynamic_children_cost_the_same_each) {
     EXPECT_EQ(r.log.ended(), many);
   });
 }
-
-// F1, F2
 TEST(supervisor_admin, dynamic_children_have_arguments_of_their_own) {
   in_every_order(patient(strategy::dynamic), [](rig& r) -> task<> {
     co_await r.start();
@@ -397,15 +363,13 @@ TEST(supervisor_admin, dynamic_children_have_arguments_of_their_own) {
     EXPECT_EQ(co_await a.call(&holder::get), 1);
     EXPECT_EQ(co_await b.call(&holder::get), 2);
     EXPECT_EQ(counts(r.sup), "2 2 0 2");
-    a.cast(&holder::crash);  // F6
+    a.cast(&holder::crash);
     co_await settle();
     EXPECT_EQ(co_await a.call(&holder::get), 1);
     EXPECT_EQ(restarts_of(r.sup, "a"), 1);
     EXPECT_EQ(restarts_of(r.sup, "b"), 0);
   });
 }
-
-// F9
 TEST(supervisor_admin, dynamic_children_that_finished_or_were_terminated_are_forgotten) {
   in_every_order(patient(strategy::dynamic), [](rig& r) -> task<> {
     co_await r.start();
@@ -422,8 +386,6 @@ TEST(supervisor_admin, dynamic_children_that_finished_or_were_terminated_are_for
     EXPECT_EQ(counts(r.sup), "1 1 0 1");
   });
 }
-
-// F9, F10
 TEST(supervisor_admin, dynamic_children_that_wait_to_be_retried_are_counted_but_not_active) {
   simulate(patient(strategy::dynamic), [](rig& r) -> task<> {
     auto& a = r.keep<start_plan>(&r.log, "a");

@@ -34,24 +34,18 @@ start_times starts_of(const weir::backoff& how, weir::duration lasting, weir::du
 }
 
 }  // namespace
-
-// J6, S14
 TEST(supervisor_backoff, the_pauses_grow_by_the_factor_up_to_the_ceiling) {
   EXPECT_EQ(starts_of({.base = 10ms, .factor = 3, .ceiling = 200ms}, 0s, 550ms),
             (start_times{0, 10, 40, 130, 330, 530}));
   EXPECT_EQ(starts_of({.base = 100ms, .factor = 1}, 0s, 350ms), (start_times{0, 100, 200, 300}));
   EXPECT_EQ(starts_of({.base = 100ms}, 50ms, 600ms), (start_times{0, 150, 400}));
 }
-
-// J6
 TEST(supervisor_backoff, a_long_life_begins_again_at_the_base) {
   EXPECT_EQ(starts_of({.base = 100ms, .reset_after = 1s}, 1s, 3500ms),
             (start_times{0, 1100, 2200, 3300}));
   EXPECT_EQ(starts_of({.base = 100ms, .reset_after = 1s}, 1s - 1ms, 3600ms),
             (start_times{0, 1099, 2298}));
 }
-
-// J6, M8
 TEST(supervisor_backoff, jitter_spreads_the_restarts_of_many) {
   const weir::backoff full{.base = 1s, .factor = 1, .ceiling = 1s, .jitter = weir::jitter::full};
   simulate(patient(), [&](rig& r) -> task<> {
@@ -76,8 +70,6 @@ TEST(supervisor_backoff, jitter_spreads_the_restarts_of_many) {
     EXPECT_GT(starts.size(), 30u);
   });
 }
-
-// J6
 TEST(supervisor_backoff, equal_jitter_stays_in_the_upper_half) {
   const weir::backoff equal{.base = 1s, .factor = 1, .ceiling = 1s, .jitter = weir::jitter::equal};
   const start_times starts = starts_of(equal, 0s, 30s);
@@ -87,16 +79,12 @@ TEST(supervisor_backoff, equal_jitter_stays_in_the_upper_half) {
     EXPECT_LE(starts[i] - starts[i - 1], 1001);
   }
 }
-
-// J6
 TEST(supervisor_backoff, the_intensity_is_counted_when_a_restart_is_made) {
   const weir::backoff slow{.base = 2s, .factor = 1};
   EXPECT_EQ(starts_of(slow, 0s, 21s, options_of(strategy::one_for_one, 3, 5s)).size(), 11u);
   const weir::backoff fast{.base = 1s, .factor = 1};
   EXPECT_EQ(starts_of(fast, 0s, 21s, options_of(strategy::one_for_one, 3, 5s)).size(), 4u);
 }
-
-// G6, J6
 TEST(supervisor_backoff, stop_and_cancellation_do_not_wait_for_it) {
   for (bool cancel : {true, false}) {
     in_every_order(patient(), [&](rig& r) -> task<> {
@@ -115,8 +103,6 @@ TEST(supervisor_backoff, stop_and_cancellation_do_not_wait_for_it) {
     });
   }
 }
-
-// G7
 TEST(supervisor_backoff, a_retry_that_was_cancelled_by_hand_never_happens) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.add(with_backoff("a", {.base = 10s}), "a");
@@ -131,8 +117,6 @@ TEST(supervisor_backoff, a_retry_that_was_cancelled_by_hand_never_happens) {
     EXPECT_EQ(counts(r.sup), "1 1 0 1");
   });
 }
-
-// G7
 TEST(supervisor_backoff, a_retry_is_forgotten_when_a_sibling_restarts_the_group) {
   in_every_order(patient(strategy::rest_for_one), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -149,8 +133,6 @@ TEST(supervisor_backoff, a_retry_is_forgotten_when_a_sibling_restarts_the_group)
     EXPECT_EQ(counts(r.sup), "2 2 0 2");
   });
 }
-
-// J6
 TEST(supervisor_backoff, the_mailbox_stays_bounded_meanwhile) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto o = with_backoff("a", {.base = 1s});
@@ -166,8 +148,6 @@ TEST(supervisor_backoff, the_mailbox_stays_bounded_meanwhile) {
     EXPECT_EQ(r.log.text(), "+a -a +a a1 a2");
   });
 }
-
-// J6, E2
 TEST(supervisor_backoff, a_group_waits_for_the_child_that_crashed) {
   in_every_order(patient(strategy::one_for_all), [](rig& r) -> task<> {
     r.add("a");
@@ -181,8 +161,6 @@ TEST(supervisor_backoff, a_group_waits_for_the_child_that_crashed) {
     EXPECT_EQ(r.log.text(), "+a +b -b -a +a +b");
   });
 }
-
-// J6
 TEST(supervisor_backoff, starts_that_fail_are_retried_with_growing_pauses) {
   simulate(patient(), [](rig& r) -> task<> {
     auto& plan = r.keep<start_plan>(&r.log, "f", 2, 4);
@@ -202,8 +180,6 @@ TEST(supervisor_backoff, starts_that_fail_are_retried_with_growing_pauses) {
     EXPECT_EQ(r.log.text(), "+f -f !f !f !f +f");
   });
 }
-
-// J6
 TEST(supervisor_backoff, children_wait_independently_of_each_other) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.add(with_backoff("a", {.base = 2s}), "a");

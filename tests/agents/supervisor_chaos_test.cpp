@@ -19,23 +19,15 @@ void disturb_a_tree(strategy outer, strategy inner) {
 }
 
 }  // namespace
-
-// M5, D5, J1, J2
 TEST(supervisor_chaos, whatever_is_done_to_a_tree_under_one_for_one_it_holds_together) {
   disturb_a_tree(strategy::one_for_one, strategy::rest_for_one);
 }
-
-// M5, D5, J1, J2
 TEST(supervisor_chaos, whatever_is_done_to_a_tree_under_one_for_all_it_holds_together) {
   disturb_a_tree(strategy::one_for_all, strategy::one_for_one);
 }
-
-// M5, D5, J1, J2
 TEST(supervisor_chaos, whatever_is_done_to_a_tree_under_rest_for_one_it_holds_together) {
   disturb_a_tree(strategy::rest_for_one, strategy::one_for_all);
 }
-
-// M5, D5, J1, J2
 TEST(supervisor_chaos, whatever_is_done_to_a_tree_under_dynamic_it_holds_together) {
   disturb_a_tree(strategy::dynamic, strategy::dynamic);
 }

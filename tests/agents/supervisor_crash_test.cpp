@@ -46,71 +46,63 @@ bool is_limit(const std::exception_ptr& e) { return holds<weir::restart_limit_er
 }  // namespace
 
 // "fn(const crash_info&) with child, error, restarts, will_restart, before the restart"
-TEST(supervisor_crash, on_crash_tells_child_error_restarts_and_what_follows) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      std::vector<seen_crash> seen;
-      weir::supervisor sup({.name = "root", .max_restarts = 1});
-      auto a = sup.add<fragile>({.name = "a"});
-      sup.on_crash(write_to(seen));
-      const auto error = co_await outcome_beside(sup, [&](weir::scope&) -> task<> {
-        (void)a.cast(&fragile::crash, 1);
-        (void)a.cast(&fragile::crash, 2);  // dropped with the first life
-        while (seen.empty()) co_await weir::yield();
-        EXPECT_EQ(co_await a.call(&fragile::get), 7);
-        (void)a.cast(&fragile::crash, 3);
-        co_await weir::sleep(1h);
-      });
-      EXPECT_TRUE(is_limit(error));
-      EXPECT_EQ(seen, (std::vector<seen_crash>{{"a", 1, 0, true}, {"a", 3, 1, false}}));
-    });
+FIBER_TEST_IN_EVERY_ORDER(supervisor_crash, on_crash_tells_child_error_restarts_and_what_follows) {
+  std::vector<seen_crash> seen;
+  weir::supervisor sup({.name = "root", .max_restarts = 1});
+  auto a = sup.add<fragile>({.name = "a"});
+  sup.on_crash(write_to(seen));
+  const auto error = co_await outcome_beside(sup, [&](weir::scope&) -> task<> {
+    (void)a.cast(&fragile::crash, 1);
+    (void)a.cast(&fragile::crash, 2);  // dropped with the first life
+    while (seen.empty()) co_await weir::yield();
+    EXPECT_EQ(co_await a.call(&fragile::get), 7);
+    (void)a.cast(&fragile::crash, 3);
+    co_await weir::sleep(1h);
   });
+  EXPECT_TRUE(is_limit(error));
+  EXPECT_EQ(seen, (std::vector<seen_crash>{{"a", 1, 0, true}, {"a", 3, 1, false}}));
 }
 
 // The neighbours: a failing constructor, a task, a temporary child, a child that fails while it is
 // being stopped, a nested supervisor that gives up.
-TEST(supervisor_crash, every_life_that_ends_with_an_error_is_told) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    std::vector<seen_crash> seen;
-    weir::supervisor sup({.name = "root"});
-    auto temporary = sup.add<fragile>({.name = "temporary", .restart = restart::temporary});
-    auto fails_when_stopped = []() -> task<> {
-      co_await weir::with_scope([](weir::scope& s) -> task<> {
-        s.spawn([]() -> task<> {
-          auto out = co_await weir::settle(weir::sleep(1h));
-          (void)out;
-        });
-        co_await weir::sleep(1ms);
-        throw boom(5);
+FIBER_TEST(supervisor_crash, every_life_that_ends_with_an_error_is_told) {
+  std::vector<seen_crash> seen;
+  weir::supervisor sup({.name = "root"});
+  auto temporary = sup.add<fragile>({.name = "temporary", .restart = restart::temporary});
+  auto fails_when_stopped = []() -> task<> {
+    co_await weir::with_scope([](weir::scope& s) -> task<> {
+      s.spawn([]() -> task<> {
+        auto out = co_await weir::settle(weir::sleep(1h));
+        (void)out;
       });
-    };
-    sup.add_task({.name = "task", .restart = restart::temporary}, fails_when_stopped);
-    weir::supervisor inner({.name = "inner", .max_restarts = 0});
-    auto below = inner.add<fragile>({.name = "below"});
-    auto ref =
-        sup.add_supervisor({.name = "inner", .restart = restart::transient}, std::move(inner));
-    ref.on_crash(write_to(seen));
-    bool limit = false;
-    sup.on_crash([&](const weir::crash_info& c) {
-      if (c.child == "inner") {
-        limit = is_limit(c.error) && !c.will_restart;
-      } else {
-        write_to(seen)(c);
-      }
+      co_await weir::sleep(1ms);
+      throw boom(5);
     });
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      s.spawn(sup.run());
-      (void)temporary.cast(&fragile::crash, 1);
-      co_await temporary.join();
-      (void)below.cast(&fragile::crash, 2);
-      co_await weir::sleep(1s);
-      co_await sup.stop();
-    });
-    EXPECT_TRUE(limit);
-    EXPECT_EQ(seen,
-              (std::vector<seen_crash>{
-                  {"temporary", 1, 0, false}, {"below", 2, 0, false}, {"task", 5, 0, false}}));
+  };
+  sup.add_task({.name = "task", .restart = restart::temporary}, fails_when_stopped);
+  weir::supervisor inner({.name = "inner", .max_restarts = 0});
+  auto below = inner.add<fragile>({.name = "below"});
+  auto ref = sup.add_supervisor({.name = "inner", .restart = restart::transient}, std::move(inner));
+  ref.on_crash(write_to(seen));
+  bool limit = false;
+  sup.on_crash([&](const weir::crash_info& c) {
+    if (c.child == "inner") {
+      limit = is_limit(c.error) && !c.will_restart;
+    } else {
+      write_to(seen)(c);
+    }
   });
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn(sup.run());
+    (void)temporary.cast(&fragile::crash, 1);
+    co_await temporary.join();
+    (void)below.cast(&fragile::crash, 2);
+    co_await weir::sleep(1s);
+    co_await sup.stop();
+  });
+  EXPECT_TRUE(limit);
+  EXPECT_EQ(seen, (std::vector<seen_crash>{
+                      {"temporary", 1, 0, false}, {"below", 2, 0, false}, {"task", 5, 0, false}}));
 }
 
 TEST(supervisor_crash, a_failed_start_is_told_and_a_listener_that_throws_is_counted) {
@@ -135,22 +127,18 @@ TEST(supervisor_crash, a_failed_start_is_told_and_a_listener_that_throws_is_coun
 }
 
 // on_crash runs between two decisions: what it adds is started.
-TEST(supervisor_crash, a_listener_may_add_a_child) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::supervisor sup({.name = "root"});
-      auto a = sup.add<fragile>({.name = "a"});
-      std::optional<weir::agent_ref<fragile>> spare;
-      sup.on_crash([&](const weir::crash_info&) { spare = sup.add<fragile>({.name = "spare"}); });
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.spawn(sup.run());
-        (void)a.cast(&fragile::crash, 1);
-        while (!spare) co_await weir::yield();
-        EXPECT_EQ(co_await spare->call(&fragile::get), 7);
-        EXPECT_EQ(co_await a.call(&fragile::get), 7);
-        co_await sup.stop();
-      });
-    });
+FIBER_TEST_IN_EVERY_ORDER(supervisor_crash, a_listener_may_add_a_child) {
+  weir::supervisor sup({.name = "root"});
+  auto a = sup.add<fragile>({.name = "a"});
+  std::optional<weir::agent_ref<fragile>> spare;
+  sup.on_crash([&](const weir::crash_info&) { spare = sup.add<fragile>({.name = "spare"}); });
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn(sup.run());
+    (void)a.cast(&fragile::crash, 1);
+    while (!spare) co_await weir::yield();
+    EXPECT_EQ(co_await spare->call(&fragile::get), 7);
+    EXPECT_EQ(co_await a.call(&fragile::get), 7);
+    co_await sup.stop();
   });
 }
 
@@ -304,36 +292,31 @@ TEST(supervisor_crash, the_cause_leaves_the_scope_of_nested_supervisors) {
 }
 
 // Who is not in the scope of run() gets the refusal, which says why.
-TEST(supervisor_crash, elsewhere_the_refusal_stays_and_names_the_supervisor) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    weir::supervisor sup({.name = "root", .max_restarts = 0});
-    auto a = sup.add<fragile>({.name = "a"});
-    (void)a.cast(&fragile::crash, 1);
-    EXPECT_TRUE((co_await weir::settle(sup.run())).is_error());
-    auto out = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
-      s.spawn(client(a));
-      co_return;
-    }));
-    EXPECT_TRUE(out.is_error());
-    EXPECT_EQ(code_of(out.error()), errc::agent_stopped);
-    EXPECT_TRUE(contains(what_of(out.error()), "supervisor 'root' gave up"))
-        << what_of(out.error());
-  });
+FIBER_TEST(supervisor_crash, elsewhere_the_refusal_stays_and_names_the_supervisor) {
+  weir::supervisor sup({.name = "root", .max_restarts = 0});
+  auto a = sup.add<fragile>({.name = "a"});
+  (void)a.cast(&fragile::crash, 1);
+  EXPECT_TRUE((co_await weir::settle(sup.run())).is_error());
+  auto out = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn(client(a));
+    co_return;
+  }));
+  EXPECT_TRUE(out.is_error());
+  EXPECT_EQ(code_of(out.error()), errc::agent_stopped);
+  EXPECT_TRUE(contains(what_of(out.error()), "supervisor 'root' gave up")) << what_of(out.error());
 }
 
 // ".max_restarts = weir::unbounded is allowed"; "its text names the first and the last error"
-TEST(supervisor_crash, the_text_of_the_limit_names_the_first_and_the_last_error) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    weir::supervisor sup({.name = "root", .max_restarts = 3});
-    int lives = 0;
-    sup.add_task({.name = "task"}, [&]() -> task<> {
-      ++lives;
-      throw std::runtime_error("failure " + std::to_string(lives));
-      co_return;
-    });
-    auto out = co_await weir::settle(sup.run());
-    const std::string text = what_of(out.error());
-    EXPECT_TRUE(contains(text, "the first: failure 1; the last: failure 4")) << text;
-    EXPECT_TRUE(contains(weir::describe(out.error()), "supervisor 'root'"));
+FIBER_TEST(supervisor_crash, the_text_of_the_limit_names_the_first_and_the_last_error) {
+  weir::supervisor sup({.name = "root", .max_restarts = 3});
+  int lives = 0;
+  sup.add_task({.name = "task"}, [&]() -> task<> {
+    ++lives;
+    throw std::runtime_error("failure " + std::to_string(lives));
+    co_return;
   });
+  auto out = co_await weir::settle(sup.run());
+  const std::string text = what_of(out.error());
+  EXPECT_TRUE(contains(text, "the first: failure 1; the last: failure 4")) << text;
+  EXPECT_TRUE(contains(weir::describe(out.error()), "supervisor 'root'"));
 }

@@ -40,8 +40,6 @@ request terminating(Supervisor& sup, std::string name) {
 }
 
 }  // namespace
-
-// H10, M13
 TEST(supervisor_cycle, stop_from_a_handler_of_a_descendant_is_refused_at_once) {
   in_every_order(patient(), [](rig& r) -> task<> {
     weir::supervisor inner(patient());
@@ -64,8 +62,6 @@ TEST(supervisor_cycle, stop_from_a_handler_of_a_descendant_is_refused_at_once) {
     EXPECT_EQ(co_await deep.call(&asker::get), 1);
   });
 }
-
-// H10, M13
 TEST(supervisor_cycle, stop_from_a_task_is_refused_at_once) {
   in_every_order(patient(), [](rig& r) -> task<> {
     std::vector<std::error_code> answers;
@@ -83,8 +79,6 @@ TEST(supervisor_cycle, stop_from_a_task_is_refused_at_once) {
     EXPECT_EQ(state_of(r.sup, "t"), "stopped");
   });
 }
-
-// M13
 TEST(supervisor_cycle, to_terminate_an_ancestor_is_refused_at_once) {
   in_every_order(patient(), [](rig& r) -> task<> {
     weir::supervisor inner(patient());
@@ -106,8 +100,6 @@ TEST(supervisor_cycle, to_terminate_an_ancestor_is_refused_at_once) {
     EXPECT_EQ(r.log.ended(), 2);
   });
 }
-
-// H10
 TEST(supervisor_cycle, a_child_that_waits_for_the_one_who_stops_it_is_cut_off_at_its_limit) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.sup.add<asker>(kid("a"));
@@ -128,8 +120,6 @@ TEST(supervisor_cycle, a_child_that_waits_for_the_one_who_stops_it_is_cut_off_at
     });
   });
 }
-
-// M13
 TEST(supervisor_cycle, a_child_may_cause_the_stop_without_waiting_for_it) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.sup.add<asker>(kid("a"));
@@ -182,8 +172,6 @@ TEST(supervisor_cycle, it_runs_only_once) {
     EXPECT_EQ(r.log.text(), "+a -a");
   });
 }
-
-// C11
 TEST(supervisor_cycle, after_its_end_it_administers_nothing) {
   in_every_order(patient(), [](rig& r) -> task<> {
     r.add("a");
@@ -225,32 +213,28 @@ TEST(supervisor_cycle, one_that_never_ran_may_be_destroyed) {
   });
   EXPECT_EQ(ref->cast(&worker::note, 2), sent::stopped);
 }
-
-// M5, J5
-TEST(supervisor_cycle, who_waits_for_a_child_of_one_that_never_ran_is_told_when_it_is_destroyed) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    journal log;
-    std::error_code code;
-    bool heard = false;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto sup = std::make_unique<weir::supervisor>(patient());
-      auto a = sup->add<worker>(kid("a"), &log, std::string("a"));
-      s.spawn([&, a]() -> task<> {
-        code = co_await code_after([&] { return a.call(&worker::seen); });
-      });
-      s.spawn([&, a]() -> task<> {
-        (void)co_await a.monitor();
-        heard = true;
-      });
-      co_await settle();
-      EXPECT_FALSE(heard);
-      sup.reset();
-      co_await s.join();
+FIBER_TEST(supervisor_cycle,
+           who_waits_for_a_child_of_one_that_never_ran_is_told_when_it_is_destroyed) {
+  journal log;
+  std::error_code code;
+  bool heard = false;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto sup = std::make_unique<weir::supervisor>(patient());
+    auto a = sup->add<worker>(kid("a"), &log, std::string("a"));
+    s.spawn(
+        [&, a]() -> task<> { code = co_await code_after([&] { return a.call(&worker::seen); }); });
+    s.spawn([&, a]() -> task<> {
+      (void)co_await a.monitor();
+      heard = true;
     });
-    EXPECT_EQ(code, errc::agent_stopped);
-    EXPECT_TRUE(heard);
-    EXPECT_EQ(log.text(), "");
+    co_await settle();
+    EXPECT_FALSE(heard);
+    sup.reset();
+    co_await s.join();
   });
+  EXPECT_EQ(code, errc::agent_stopped);
+  EXPECT_TRUE(heard);
+  EXPECT_EQ(log.text(), "");
 }
 
 TEST(supervisor_cycle, it_is_used_on_its_home_loop_only) {
@@ -299,8 +283,6 @@ TEST(supervisor_cycle, stop_may_be_asked_for_more_than_once) {
     EXPECT_TRUE(r.result.clean);
   });
 }
-
-// C8
 TEST(supervisor_cycle, requests_that_wait_when_it_ends_are_answered) {
   in_every_order(options_of(strategy::one_for_one, 0), [](rig& r) -> task<> {
     auto a = r.add("a");

@@ -65,8 +65,6 @@ class collected_answers {
 using tally = std::map<std::string, int>;
 
 }  // namespace
-
-// J2, S7, S21
 TEST(supervisor_incarnation, what_a_life_had_started_is_gone_before_the_next_is_constructed) {
   in_every_order(patient(), [](rig& r) -> task<> {
     int alive = 0;
@@ -85,8 +83,6 @@ TEST(supervisor_incarnation, what_a_life_had_started_is_gone_before_the_next_is_
     EXPECT_EQ(alive, 0);
   });
 }
-
-// J3
 TEST(supervisor_incarnation, references_from_before_a_restart_work_for_everything) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -136,8 +132,6 @@ TEST(supervisor_incarnation, a_child_that_is_asked_to_stop_before_it_was_started
     });
   }
 }
-
-// M5
 TEST(supervisor_incarnation, a_stop_that_waits_for_a_life_is_answered_if_there_is_none) {
   for (bool stop_all : {true, false}) {
     in_every_order(patient(), [&](rig& r) -> task<> {
@@ -151,8 +145,6 @@ TEST(supervisor_incarnation, a_stop_that_waits_for_a_life_is_answered_if_there_i
     });
   }
 }
-
-// M18
 TEST(supervisor_incarnation, monitors_and_joins_wait_through_restarts_and_hear_of_the_end_once) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -267,8 +259,6 @@ TEST(supervisor_incarnation, calls_to_an_ended_child_say_whether_it_crashed) {
     EXPECT_EQ(b.info().state, weir::agent_state::ended);
   });
 }
-
-// E6, C9
 TEST(supervisor_incarnation, a_child_without_a_life_answers_as_ended_until_it_is_revived) {
   for (bool by_hand : {true, false}) {
     in_every_order(patient(), [&](rig& r) -> task<> {
@@ -290,8 +280,6 @@ TEST(supervisor_incarnation, a_child_without_a_life_answers_as_ended_until_it_is
     });
   }
 }
-
-// J4
 TEST(supervisor_incarnation, casts_queued_at_a_crash_are_dropped_and_counted_or_kept_in_order) {
   for (auto policy : {weir::mailbox::drop, weir::mailbox::keep}) {
     in_every_order(patient(), [&](rig& r) -> task<> {
@@ -313,8 +301,6 @@ TEST(supervisor_incarnation, casts_queued_at_a_crash_are_dropped_and_counted_or_
     });
   }
 }
-
-// J4
 TEST(supervisor_incarnation, the_mailbox_of_a_bystander_of_a_group_restart_follows_its_policy) {
   for (auto policy : {weir::mailbox::drop, weir::mailbox::keep}) {
     in_every_order(patient(strategy::one_for_all), [&](rig& r) -> task<> {
@@ -333,8 +319,6 @@ TEST(supervisor_incarnation, the_mailbox_of_a_bystander_of_a_group_restart_follo
     });
   }
 }
-
-// M10
 TEST(supervisor_incarnation, the_message_that_crashed_it_is_not_kept) {
   in_every_order(options_of(strategy::one_for_one, 1), [](rig& r) -> task<> {
     auto o = kid("a");
@@ -348,8 +332,6 @@ TEST(supervisor_incarnation, the_message_that_crashed_it_is_not_kept) {
     EXPECT_FALSE(r.result.ended);
   });
 }
-
-// J4, M5
 TEST(supervisor_incarnation, calls_queued_at_a_crash_fail_with_agent_restarted) {
   for (auto policy : {weir::mailbox::drop, weir::mailbox::keep}) {
     in_every_order(patient(), [&](rig& r) -> task<> {
@@ -367,8 +349,6 @@ TEST(supervisor_incarnation, calls_queued_at_a_crash_fail_with_agent_restarted) 
     });
   }
 }
-
-// J4, M5
 TEST(supervisor_incarnation, calls_queued_at_other_ends_are_answered_once) {
   for (restart kind : {restart::temporary, restart::transient}) {
     for (bool crash : {true, false}) {
@@ -390,8 +370,6 @@ TEST(supervisor_incarnation, calls_queued_at_other_ends_are_answered_once) {
     }
   }
 }
-
-// M5
 TEST(supervisor_incarnation, the_call_that_crashed_it_gets_its_own_error) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto o = kid("a");
@@ -404,8 +382,6 @@ TEST(supervisor_incarnation, the_call_that_crashed_it_gets_its_own_error) {
     EXPECT_EQ(r.log.text(), "+a -a +a");
   });
 }
-
-// J6
 TEST(supervisor_incarnation, messages_sent_between_two_lives_wait_for_the_next_one) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.add(slow_to_return("a"), "a");
@@ -421,8 +397,6 @@ TEST(supervisor_incarnation, messages_sent_between_two_lives_wait_for_the_next_o
     EXPECT_EQ(r.log.text(), "+a -a +a a1 a2");
   });
 }
-
-// M5
 TEST(supervisor_incarnation, calls_that_wait_for_the_next_life_are_answered_if_there_is_none) {
   for (bool stop : {true, false}) {
     in_every_order(patient(), [&](rig& r) -> task<> {
@@ -442,8 +416,6 @@ TEST(supervisor_incarnation, calls_that_wait_for_the_next_life_are_answered_if_t
     });
   }
 }
-
-// M19
 TEST(supervisor_incarnation, timers_of_an_old_life_do_not_reach_the_next) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -460,8 +432,6 @@ TEST(supervisor_incarnation, timers_of_an_old_life_do_not_reach_the_next) {
     EXPECT_EQ(r.log.count("a3"), 1);
   });
 }
-
-// M15
 TEST(supervisor_incarnation, a_registered_name_lasts_through_restarts_and_is_free_at_the_end) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.add("supervisor_incarnation.a");

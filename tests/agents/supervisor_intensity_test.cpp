@@ -40,8 +40,6 @@ bool lives_through(int max_restarts, weir::duration within, std::vector<weir::du
 }
 
 }  // namespace
-
-// G1, G10, S4
 TEST(supervisor_intensity, it_is_counted_per_supervisor_and_a_group_restart_is_one_charge) {
   for (strategy how : all_strategies) {
     in_every_order(options_of(how), [&](rig& r) -> task<> {
@@ -61,8 +59,6 @@ TEST(supervisor_intensity, it_is_counted_per_supervisor_and_a_group_restart_is_o
     });
   }
 }
-
-// G1
 TEST(supervisor_intensity, an_earlier_restart_counts_in_the_half_open_window_before) {
   EXPECT_TRUE(lives_through(1, 1s, {0s, 1s}));
   EXPECT_FALSE(lives_through(1, 1s, {0s, 1s - 1ns}));
@@ -71,15 +67,11 @@ TEST(supervisor_intensity, an_earlier_restart_counts_in_the_half_open_window_bef
   EXPECT_FALSE(lives_through(3, 5s, {0s, 1s, 2s, 5s, 6s, 7s, 10s - 1ns}));
   EXPECT_TRUE(lives_through(1, 1ns, {0ns, 1ns, 2ns, 3ns}));
 }
-
-// S5, S25
 TEST(supervisor_intensity, its_window_slides) {
   EXPECT_FALSE(lives_through(3, 5s, {4900ms, 4950ms, 5050ms, 5100ms}));
   EXPECT_FALSE(lives_through(3, 5s, {0s, 4900ms, 4950ms, 5050ms, 5100ms}));
   EXPECT_TRUE(lives_through(3, 5s, {0s, 4900ms, 4950ms, 5050ms}));
 }
-
-// G2
 TEST(supervisor_intensity, with_zero_the_first_needed_restart_is_too_many) {
   for (strategy how : all_strategies) {
     in_every_order(options_of(how, 0), [](rig& r) -> task<> {
@@ -93,8 +85,6 @@ TEST(supervisor_intensity, with_zero_the_first_needed_restart_is_too_many) {
     });
   }
 }
-
-// G3
 TEST(supervisor_intensity, when_it_is_exceeded_all_children_are_stopped_in_reverse_order) {
   for (strategy how : static_strategies) {
     in_every_order(options_of(how, 2, 3600s), [](rig& r) -> task<> {
@@ -116,15 +106,11 @@ TEST(supervisor_intensity, when_it_is_exceeded_all_children_are_stopped_in_rever
     });
   }
 }
-
-// G4
 TEST(supervisor_intensity, slow_crashes_are_restarted_for_ever) {
   std::vector<weir::duration> times;
   for (int i = 1; i <= 50; ++i) times.push_back(i * 2100ms);
   EXPECT_TRUE(lives_through(1, 1s, times));
 }
-
-// G5, S12
 TEST(supervisor_intensity, starts_that_fail_are_counted) {
   for (strategy how : all_strategies) {
     in_every_order(options_of(how, 4, 3600s), [](rig& r) -> task<> {
@@ -140,8 +126,6 @@ TEST(supervisor_intensity, starts_that_fail_are_counted) {
     });
   }
 }
-
-// S3
 TEST(supervisor_intensity, group_restarts_do_not_reset_it) {
   for (strategy how : {strategy::one_for_all, strategy::rest_for_one}) {
     in_every_order(options_of(how), [](rig& r) -> task<> {
@@ -159,7 +143,7 @@ TEST(supervisor_intensity, group_restarts_do_not_reset_it) {
   }
 }
 
-// E4 of the error groups: all errors of the window
+// All errors of the window
 TEST(supervisor_intensity, its_error_holds_the_errors_of_the_window_only_oldest_first) {
   simulate(options_of(strategy::one_for_one, 2, 5s), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -172,8 +156,6 @@ TEST(supervisor_intensity, its_error_holds_the_errors_of_the_window_only_oldest_
     EXPECT_TRUE(contains(text, "boom 5")) << text;
   });
 }
-
-// G8
 TEST(supervisor_intensity, a_hundred_thousand_restarts_cost_the_same_each) {
   auto options = options_of(strategy::one_for_one, 2'000'000, 3600s);
   simulate(options, [](rig& r) -> task<> {
@@ -196,8 +178,6 @@ TEST(supervisor_intensity, a_hundred_thousand_restarts_cost_the_same_each) {
     EXPECT_LE(static_cast<long>(weir::live().timers), 4);
   });
 }
-
-// S15
 TEST(supervisor_intensity, restarts_leave_nothing_behind) {
   simulate(patient(strategy::one_for_all), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -215,8 +195,6 @@ TEST(supervisor_intensity, restarts_leave_nothing_behind) {
     EXPECT_EQ(static_cast<long>(after.timers), static_cast<long>(before.timers));
   });
 }
-
-// G9, S9, S10
 TEST(supervisor_intensity, a_parent_restarts_a_permanent_supervisor_that_gave_up_and_no_other) {
   for (restart kind : all_kinds) {
     in_every_order(patient(), [&](rig& r) -> task<> {
@@ -239,8 +217,6 @@ TEST(supervisor_intensity, a_parent_restarts_a_permanent_supervisor_that_gave_up
     });
   }
 }
-
-// M9
 TEST(supervisor_intensity, callers_that_give_up_do_not_use_it_up) {
   simulate(options_of(strategy::one_for_one, 0), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -255,8 +231,6 @@ TEST(supervisor_intensity, callers_that_give_up_do_not_use_it_up) {
     EXPECT_EQ(r.log.text(), "+a");
   });
 }
-
-// M8
 TEST(supervisor_intensity, a_crash_at_the_limit_is_heard_while_another_child_is_still_stopping) {
   in_every_order(options_of(strategy::one_for_one, 1, 3600s), [](rig& r) -> task<> {
     r.sup.add_task(kid("slow"), slow_sleeper(r.log, "slow", 2s));

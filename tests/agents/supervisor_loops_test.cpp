@@ -36,8 +36,6 @@ task<> call_all(const crew& hands, const std::vector<weir::loop_ref>& loops, int
 }
 
 }  // namespace
-
-// M5, J1
 TEST(supervisor_loops, every_call_is_answered_once_and_the_restarts_fit_the_crashes) {
   for (strategy how : all_strategies) {
     on_three_loops(patient(how), [&](rig& r, const auto& loops) -> task<> {
@@ -57,8 +55,6 @@ TEST(supervisor_loops, every_call_is_answered_once_and_the_restarts_fit_the_cras
     });
   }
 }
-
-// M5
 TEST(supervisor_loops, calls_that_race_with_the_stop_are_answered_once) {
   for (strategy how : {strategy::one_for_one, strategy::one_for_all, strategy::dynamic}) {
     on_three_loops(patient(how), [&](rig& r, const auto& loops) -> task<> {
@@ -79,8 +75,6 @@ TEST(supervisor_loops, calls_that_race_with_the_stop_are_answered_once) {
     });
   }
 }
-
-// M5, G3
 TEST(supervisor_loops, calls_that_race_with_giving_up_are_answered_once) {
   on_three_loops(options_of(strategy::one_for_one, 1), [](rig& r, const auto& loops) -> task<> {
     auto& book = r.keep<ledger>();
@@ -95,8 +89,6 @@ TEST(supervisor_loops, calls_that_race_with_giving_up_are_answered_once) {
     for (const auto& n : book.alive) EXPECT_EQ(n, 0);
   });
 }
-
-// C8, D5
 TEST(supervisor_loops, administration_that_races_with_crashes_leaves_everybody_as_asked) {
   for (strategy how : {strategy::one_for_one, strategy::rest_for_one}) {
     on_three_loops(patient(how), [&](rig& r, const auto& loops) -> task<> {
@@ -119,8 +111,6 @@ TEST(supervisor_loops, administration_that_races_with_crashes_leaves_everybody_a
     });
   }
 }
-
-// S23
 TEST(supervisor_loops, a_child_lives_and_dies_on_its_own_loop) {
   on_three_loops(patient(strategy::one_for_all), [](rig& r, const auto& loops) -> task<> {
     auto& book = r.keep<ledger>();
@@ -133,8 +123,6 @@ TEST(supervisor_loops, a_child_lives_and_dies_on_its_own_loop) {
     EXPECT_EQ(book.strangers, 0);
   });
 }
-
-// B2, E4
 TEST(supervisor_loops, order_holds_across_loops) {
   on_three_loops(patient(strategy::rest_for_one), [](rig& r, const auto& loops) -> task<> {
     std::vector<worker_ref> refs;
@@ -153,8 +141,6 @@ TEST(supervisor_loops, order_holds_across_loops) {
     EXPECT_EQ(r.log.take(), "-5 -4 -3 -2 -1");
   });
 }
-
-// H2, M12
 TEST(supervisor_loops, limits_hold_across_loops) {
   on_three_loops(patient(), [](rig& r, const auto& loops) -> task<> {
     auto o = kid("polite");

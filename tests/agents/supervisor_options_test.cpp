@@ -70,8 +70,6 @@ struct keeps_pointer {
 };
 
 }  // namespace
-
-// A1
 TEST(supervisor_options, what_is_left_out_is_one_for_one_and_three_restarts_in_five_seconds) {
   const weir::supervisor_options o;
   EXPECT_EQ(o.strategy, strategy::one_for_one);
@@ -92,8 +90,6 @@ TEST(supervisor_options, what_is_left_out_is_one_for_one_and_three_restarts_in_f
     EXPECT_TRUE(holds<weir::restart_limit_error>(r.result.error));
   });
 }
-
-// A2, S2
 TEST(supervisor_options, a_child_is_permanent_and_not_significant_unless_it_says_so) {
   const weir::child_options o;
   EXPECT_EQ(o.restart, restart::permanent);
@@ -103,8 +99,6 @@ TEST(supervisor_options, a_child_is_permanent_and_not_significant_unless_it_says
   EXPECT_EQ(o.overflow, weir::overflow::reject);
   EXPECT_EQ(weir::duration(o.backoff.base), weir::duration::zero());
 }
-
-// A2
 TEST(supervisor_options, a_worker_has_five_seconds_to_stop) {
   simulate(patient(), [](rig& r) -> task<> {
     auto a = r.sup.add<worker>({.name = "a"}, &r.log, std::string("a"));
@@ -117,8 +111,6 @@ TEST(supervisor_options, a_worker_has_five_seconds_to_stop) {
     EXPECT_EQ(co_await a.monitor(), ending::cancelled);
   });
 }
-
-// A2, H1
 TEST(supervisor_options, a_supervisor_has_no_limit_to_stop) {
   simulate(patient(), [](rig& r) -> task<> {
     weir::supervisor inner(patient());
@@ -138,8 +130,6 @@ TEST(supervisor_options, a_supervisor_has_no_limit_to_stop) {
     EXPECT_EQ(co_await a.monitor(), ending::normal);
   });
 }
-
-// A4
 TEST(supervisor_options, bad_ones_are_refused_and_no_child_is_started) {
   EXPECT_EQ(code_when_made({}), std::error_code());
   EXPECT_EQ(code_when_made({.max_restarts = 0}), std::error_code());
@@ -150,8 +140,6 @@ TEST(supervisor_options, bad_ones_are_refused_and_no_child_is_started) {
   EXPECT_EQ(code_when_made({.auto_shutdown = static_cast<auto_shutdown>(99)}),
             errc::invalid_argument);
 }
-
-// A6
 TEST(supervisor_options, bad_ones_of_a_child_are_refused_and_nothing_is_added) {
   auto with = [](auto change) {
     weir::child_options o = kid("a");
@@ -168,8 +156,6 @@ TEST(supervisor_options, bad_ones_of_a_child_are_refused_and_nothing_is_added) {
   EXPECT_EQ(with([](auto& o) { o.backoff.factor = 0; }), errc::invalid_argument);
   EXPECT_EQ(with([](auto& o) { o.backoff.ceiling = -1ms; }), errc::invalid_argument);
 }
-
-// A6
 TEST(supervisor_options, what_a_kind_of_child_cannot_use_is_refused) {
   auto with = [](auto change) {
     weir::child_options o = kid("a");
@@ -188,8 +174,6 @@ TEST(supervisor_options, what_a_kind_of_child_cannot_use_is_refused) {
   const weir::loop_ref far = w.loop("far");
   EXPECT_EQ(with([&](auto& o) { o.on = far; }), (codes{{}, no, no}));
 }
-
-// A6
 TEST(supervisor_options, an_empty_name_is_legal_never_a_duplicate_and_not_addressable) {
   simulate(patient(), [](rig& r) -> task<> {
     r.sup.add<worker>({}, &r.log, std::string("a"));
@@ -202,8 +186,6 @@ TEST(supervisor_options, an_empty_name_is_legal_never_a_duplicate_and_not_addres
     EXPECT_EQ(counts(r.sup), "2 2 0 2");
   });
 }
-
-// A7
 TEST(supervisor_options, only_significant_with_never_and_with_permanent_is_a_bad_combination) {
   const auto adds = [](rig& r, const weir::child_options& o, int what) {
     if (what == 0) r.add(o, "a");
@@ -235,8 +217,6 @@ TEST(supervisor_options, only_significant_with_never_and_with_permanent_is_a_bad
     }
   }
 }
-
-// A7, I7
 TEST(supervisor_options, a_refused_child_says_which_options_do_not_go_together) {
   simulate(patient(), [](rig& r) -> task<> {
     auto o = kid("a", restart::transient);
@@ -249,8 +229,6 @@ TEST(supervisor_options, a_refused_child_says_which_options_do_not_go_together) 
     EXPECT_EQ(counts(r.sup), "0 0 0 0");
   });
 }
-
-// A8, C1
 TEST(supervisor_options, a_name_is_given_once_and_the_second_child_is_forgotten) {
   for (strategy how : all_strategies) {
     simulate(patient(how), [](rig& r) -> task<> {
@@ -266,8 +244,6 @@ TEST(supervisor_options, a_name_is_given_once_and_the_second_child_is_forgotten)
     });
   }
 }
-
-// C1
 TEST(supervisor_options, the_name_of_a_stopped_child_is_still_taken) {
   simulate(patient(), [](rig& r) -> task<> {
     r.add("a");
@@ -281,16 +257,12 @@ TEST(supervisor_options, the_name_of_a_stopped_child_is_still_taken) {
     EXPECT_EQ(r.log.text(), "+a -a +a");
   });
 }
-
-// A10
 TEST(supervisor_options, dynamic_has_no_auto_shutdown) {
   EXPECT_EQ(code_when_made({.strategy = strategy::dynamic}), std::error_code());
   for (auto mode : {auto_shutdown::any_significant, auto_shutdown::all_significant})
     EXPECT_EQ(code_when_made({.strategy = strategy::dynamic, .auto_shutdown = mode}),
               errc::invalid_argument);
 }
-
-// C10
 TEST(supervisor_options, arguments_that_cannot_be_copied_are_for_temporary_children_only) {
   simulate(patient(), [](rig& r) -> task<> {
     for (restart how : {restart::permanent, restart::transient}) {

@@ -35,8 +35,6 @@ struct half_restarted {
 };
 
 }  // namespace
-
-// H4
 TEST(supervisor_race, stop_during_a_group_restart_starts_nobody_again) {
   for (bool cancel : {false, true}) {
     in_every_order(patient(strategy::one_for_all), [&](rig& r) -> task<> {
@@ -50,8 +48,6 @@ TEST(supervisor_race, stop_during_a_group_restart_starts_nobody_again) {
     });
   }
 }
-
-// J1
 TEST(supervisor_race, a_group_restart_is_one_restart_whatever_its_children_do_meanwhile) {
   in_every_order(options_of(strategy::one_for_all, 1), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -67,8 +63,6 @@ TEST(supervisor_race, a_group_restart_is_one_restart_whatever_its_children_do_me
     EXPECT_EQ(co_await c.call(&worker::seen), 0);
   });
 }
-
-// J1, G1
 TEST(supervisor_race, a_crash_before_the_group_restart_has_told_the_child_is_part_of_it) {
   for (strategy how : {strategy::one_for_all, strategy::rest_for_one}) {
     in_every_order(options_of(how, 1), [](rig& r) -> task<> {
@@ -113,8 +107,6 @@ TEST(supervisor_race, a_child_that_is_added_during_a_group_restart_is_started_on
     EXPECT_EQ(r.log.count("+a"), 1);
   });
 }
-
-// M5
 TEST(supervisor_race, messages_to_children_that_are_being_restarted_wait_for_their_next_life) {
   in_every_order(patient(strategy::one_for_all), [](rig& r) -> task<> {
     half_restarted half(r);
@@ -127,8 +119,6 @@ TEST(supervisor_race, messages_to_children_that_are_being_restarted_wait_for_the
     EXPECT_EQ(co_await half.a->call(&worker::seen), 1);
   });
 }
-
-// B2, H4
 TEST(supervisor_race, stop_and_cancellation_at_any_moment_of_the_start_leave_nobody_alive) {
   for (bool cancel : {false, true}) {
     in_every_order(patient(), [&](rig& r) -> task<> {
@@ -150,8 +140,6 @@ TEST(supervisor_race, stop_and_cancellation_at_any_moment_of_the_start_leave_nob
     });
   }
 }
-
-// H4, D5
 TEST(supervisor_race, a_crash_at_the_moment_of_the_stop_restarts_nobody_afterwards) {
   for (strategy how : all_strategies) {
     in_every_order(options_of(how, 3), [](rig& r) -> task<> {
@@ -170,8 +158,6 @@ TEST(supervisor_race, a_crash_at_the_moment_of_the_stop_restarts_nobody_afterwar
     });
   }
 }
-
-// C8, D5
 TEST(supervisor_race, a_crash_at_the_moment_of_terminate_leaves_the_child_stopped) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -186,8 +172,6 @@ TEST(supervisor_race, a_crash_at_the_moment_of_terminate_leaves_the_child_stoppe
     EXPECT_EQ(children_of(r.sup), "a:stopped");
   });
 }
-
-// D5
 TEST(supervisor_race, a_stop_by_reference_and_a_crash_end_one_life_once) {
   in_every_order(options_of(strategy::one_for_one, 1), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -200,8 +184,6 @@ TEST(supervisor_race, a_stop_by_reference_and_a_crash_end_one_life_once) {
     EXPECT_EQ(r.log.text(), "+a -a +a");
   });
 }
-
-// G9
 TEST(supervisor_race, an_inner_supervisor_that_gives_up_while_the_outer_stops_is_not_restarted) {
   in_every_order(patient(), [](rig& r) -> task<> {
     weir::supervisor inner(options_of(strategy::one_for_one, 0));
@@ -217,8 +199,6 @@ TEST(supervisor_race, an_inner_supervisor_that_gives_up_while_the_outer_stops_is
     EXPECT_EQ(r.log.begun(), r.log.ended());
   });
 }
-
-// S18
 TEST(supervisor_race, the_end_of_the_scope_that_runs_it_stops_the_children_in_order) {
   for_each_order([](weir::sim::world& w) {
     journal log;

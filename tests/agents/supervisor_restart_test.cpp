@@ -81,8 +81,6 @@ auto mortal_task(journal& log, std::string name, way_to_end how, int& lives) {
 }
 
 }  // namespace
-
-// D1, D2, D3, D4, E1, E2, E3, S1
 TEST(supervisor_restart, restart_kind_way_to_end_and_strategy_decide_who_is_restarted) {
   for (strategy how : {strategy::one_for_one, strategy::one_for_all, strategy::rest_for_one}) {
     for (restart kind : all_kinds) {
@@ -94,8 +92,6 @@ TEST(supervisor_restart, restart_kind_way_to_end_and_strategy_decide_who_is_rest
     }
   }
 }
-
-// D1, D2, D3, D4
 TEST(supervisor_restart, the_table_holds_in_every_order) {
   for (strategy how : static_strategies) {
     for (restart kind : all_kinds) {
@@ -106,8 +102,6 @@ TEST(supervisor_restart, the_table_holds_in_every_order) {
     }
   }
 }
-
-// D1, D3, D4, F6
 TEST(supervisor_restart, in_dynamic_a_child_is_restarted_alone_or_forgotten) {
   for (restart kind : all_kinds) {
     for (way_to_end end : all_ways) {
@@ -124,8 +118,6 @@ TEST(supervisor_restart, in_dynamic_a_child_is_restarted_alone_or_forgotten) {
     }
   }
 }
-
-// D1, D2, D3, D4
 TEST(supervisor_restart, tasks_follow_the_same_rules) {
   for (strategy how : static_strategies) {
     for (restart kind : all_kinds) {
@@ -150,7 +142,7 @@ TEST(supervisor_restart, tasks_follow_the_same_rules) {
   }
 }
 
-// A7 of the agents: who ends is decided by whose error it is, not by its class
+// Who ends is decided by whose error it is, not by its class
 TEST(supervisor_restart, an_error_that_looks_like_an_ending_is_a_crash) {
   simulate(patient(), [](rig& r) -> task<> {
     std::array<int, 3> lives{};
@@ -173,8 +165,6 @@ TEST(supervisor_restart, an_error_that_looks_like_an_ending_is_a_crash) {
     EXPECT_EQ(counts(r.sup), "3 0 0 3");
   });
 }
-
-// D1
 TEST(supervisor_restart, also_a_normal_end_of_a_permanent_child_is_counted) {
   for (strategy how : all_strategies) {
     in_every_order(options_of(how, 2, 3600s), [](rig& r) -> task<> {
@@ -192,8 +182,6 @@ TEST(supervisor_restart, also_a_normal_end_of_a_permanent_child_is_counted) {
     });
   }
 }
-
-// D2, D4
 TEST(supervisor_restart, an_end_without_a_restart_is_not_counted) {
   simulate(options_of(strategy::one_for_one, 0), [](rig& r) -> task<> {
     auto t = r.add("t", restart::transient);
@@ -210,8 +198,6 @@ TEST(supervisor_restart, an_end_without_a_restart_is_not_counted) {
     EXPECT_EQ(counts(r.sup), "1 1 0 1");
   });
 }
-
-// E1, E2, E3
 TEST(supervisor_restart, children_outside_the_group_keep_their_state) {
   for (strategy how : static_strategies) {
     in_every_order(patient(how), [&](rig& r) -> task<> {
@@ -234,8 +220,6 @@ TEST(supervisor_restart, children_outside_the_group_keep_their_state) {
     });
   }
 }
-
-// E4
 TEST(supervisor_restart, a_group_is_stopped_in_reverse_order_and_started_in_order) {
   in_every_order(patient(strategy::rest_for_one), [](rig& r) -> task<> {
     std::vector<worker_ref> refs;
@@ -249,8 +233,6 @@ TEST(supervisor_restart, a_group_is_stopped_in_reverse_order_and_started_in_orde
     EXPECT_EQ(r.log.take(), "-5 -4 -3 -2 -1");
   });
 }
-
-// E4, S7
 TEST(supervisor_restart, each_of_a_group_is_gone_before_the_next_is_told_and_the_first_is_started) {
   for_each_order([](weir::sim::world& w) {
     auto body = [](rig& r) -> task<> {
@@ -275,8 +257,6 @@ TEST(supervisor_restart, each_of_a_group_is_gone_before_the_next_is_told_and_the
     w.run([&]() -> task<> { co_await with_rig(patient(strategy::one_for_all), body); });
   });
 }
-
-// E5, S16
 TEST(supervisor_restart, temporary_children_of_a_group_are_not_restarted_and_forgotten) {
   for (strategy how : {strategy::one_for_all, strategy::rest_for_one}) {
     in_every_order(patient(how), [](rig& r) -> task<> {
@@ -297,8 +277,6 @@ TEST(supervisor_restart, temporary_children_of_a_group_are_not_restarted_and_for
     });
   }
 }
-
-// E6
 TEST(supervisor_restart, a_group_restart_revives_what_had_finished_or_was_stopped_by_hand) {
   for (strategy how : {strategy::one_for_all, strategy::rest_for_one}) {
     in_every_order(patient(how), [](rig& r) -> task<> {
@@ -319,8 +297,6 @@ TEST(supervisor_restart, a_group_restart_revives_what_had_finished_or_was_stoppe
     });
   }
 }
-
-// E6
 TEST(supervisor_restart, rest_for_one_does_not_revive_what_stands_before) {
   simulate(patient(strategy::rest_for_one), [](rig& r) -> task<> {
     r.add("p");
@@ -332,8 +308,6 @@ TEST(supervisor_restart, rest_for_one_does_not_revive_what_stands_before) {
     EXPECT_EQ(children_of(r.sup), "a:running p:stopped");
   });
 }
-
-// E7
 TEST(supervisor_restart, one_for_all_tries_the_whole_group_again_when_a_sibling_cannot_start) {
   in_every_order(options_of(strategy::one_for_all, 3, 3600s), [](rig& r) -> task<> {
     auto& plan = r.keep<start_plan>(&r.log, "f", 2, 3);
@@ -351,8 +325,6 @@ TEST(supervisor_restart, one_for_all_tries_the_whole_group_again_when_a_sibling_
     EXPECT_EQ(booms_in(r.result.error), (std::vector<int>{1, 1002, 1003, 9}));
   });
 }
-
-// E8
 TEST(supervisor_restart, rest_for_one_goes_on_at_the_sibling_that_could_not_start) {
   in_every_order(options_of(strategy::rest_for_one, 3, 3600s), [](rig& r) -> task<> {
     auto& plan = r.keep<start_plan>(&r.log, "f", 2, 3);
@@ -370,8 +342,6 @@ TEST(supervisor_restart, rest_for_one_goes_on_at_the_sibling_that_could_not_star
     EXPECT_EQ(booms_in(r.result.error), (std::vector<int>{1, 1002, 1003, 9}));
   });
 }
-
-// E9
 TEST(supervisor_restart, the_rest_waits_while_one_is_retried) {
   in_every_order(patient(strategy::rest_for_one), [](rig& r) -> task<> {
     auto& plan = r.keep<start_plan>(&r.log, "2", 2, 2);
@@ -391,8 +361,6 @@ TEST(supervisor_restart, the_rest_waits_while_one_is_retried) {
     EXPECT_EQ(counts(r.sup), "3 3 0 3");
   });
 }
-
-// J1, S6
 TEST(supervisor_restart, one_crash_starts_each_child_of_the_group_exactly_once_more) {
   for (strategy how : {strategy::one_for_all, strategy::rest_for_one}) {
     in_every_order(patient(how), [](rig& r) -> task<> {
@@ -406,8 +374,6 @@ TEST(supervisor_restart, one_crash_starts_each_child_of_the_group_exactly_once_m
     });
   }
 }
-
-// S17
 TEST(supervisor_restart, children_that_look_the_same_are_told_apart) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto first = r.sup.add<worker>({}, &r.log, std::string("x"));
@@ -422,8 +388,6 @@ TEST(supervisor_restart, children_that_look_the_same_are_told_apart) {
     EXPECT_EQ(static_cast<long>(second.info().restarts), 1);
   });
 }
-
-// D5
 TEST(supervisor_restart, crashes_of_several_children_at_once_are_all_mended) {
   for (strategy how : all_strategies) {
     in_every_order(patient(how), [&](rig& r) -> task<> {

@@ -59,8 +59,6 @@ task<long> time_to_stop(rig& r) {
 }
 
 }  // namespace
-
-// H1
 TEST(supervisor_shutdown, without_a_limit_a_child_is_waited_for_as_long_as_it_takes) {
   simulate(patient(), [](rig& r) -> task<> {
     auto a = r.add(unlimited("a"), "a");
@@ -74,8 +72,6 @@ TEST(supervisor_shutdown, without_a_limit_a_child_is_waited_for_as_long_as_it_ta
     EXPECT_EQ(co_await a.monitor(), ending::normal);
   });
 }
-
-// H2
 TEST(supervisor_shutdown, at_its_limit_a_child_is_cancelled_and_a_polite_one_ends_before) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.add(limited("a", 1s), "a");
@@ -91,8 +87,6 @@ TEST(supervisor_shutdown, at_its_limit_a_child_is_cancelled_and_a_polite_one_end
     EXPECT_EQ(r.log.text(), "+a +b -b -a");
   });
 }
-
-// H2
 TEST(supervisor_shutdown, the_current_handler_is_finished_and_the_queue_is_dropped_and_counted) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -112,8 +106,6 @@ TEST(supervisor_shutdown, the_current_handler_is_finished_and_the_queue_is_dropp
     EXPECT_GE(static_cast<long>(a.info().dropped), 2);
   });
 }
-
-// H2, M12
 TEST(supervisor_shutdown, who_ignores_also_the_cancellation_is_a_zombie_until_it_is_gone) {
   in_every_order(patient(), [](rig& r) -> task<> {
     r.add("a");
@@ -135,8 +127,6 @@ TEST(supervisor_shutdown, who_ignores_also_the_cancellation_is_a_zombie_until_it
     EXPECT_EQ(co_await b.monitor(), ending::cancelled);
   });
 }
-
-// M12
 TEST(supervisor_shutdown, the_replacement_of_a_zombie_waits_until_it_is_gone) {
   in_every_order(patient(strategy::one_for_all), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -156,8 +146,6 @@ TEST(supervisor_shutdown, the_replacement_of_a_zombie_waits_until_it_is_gone) {
     EXPECT_EQ(co_await b.call(&worker::seen), 0);
   });
 }
-
-// M12
 TEST(supervisor_shutdown, a_zombie_that_was_terminated_is_restarted_by_hand_when_it_is_gone) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto b = r.add(limited("b", 1s), "b");
@@ -175,8 +163,6 @@ TEST(supervisor_shutdown, a_zombie_that_was_terminated_is_restarted_by_hand_when
     EXPECT_EQ(r.log.text(), "+b -b +b");
   });
 }
-
-// H3
 TEST(supervisor_shutdown, with_no_wait_a_child_is_cancelled_at_once_and_its_siblings_are_asked) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -218,8 +204,6 @@ TEST(supervisor_shutdown, tasks_are_cancelled_at_once_whatever_their_limit) {
     EXPECT_EQ(r.log.text(), "+u -u task: shutdown");
   });
 }
-
-// H2, M12
 TEST(supervisor_shutdown, a_task_whose_cleanup_takes_longer_than_its_limit_is_a_zombie) {
   in_every_order(patient(), [](rig& r) -> task<> {
     r.add("a");
@@ -233,8 +217,6 @@ TEST(supervisor_shutdown, a_task_whose_cleanup_takes_longer_than_its_limit_is_a_
     EXPECT_EQ(r.log.count("-t"), 1);
   });
 }
-
-// H4, H5, H6
 TEST(supervisor_shutdown, who_ends_by_itself_meanwhile_is_not_restarted_and_stop_goes_on) {
   for (strategy how : all_strategies) {
     for (restart kind : all_kinds) {
@@ -262,8 +244,6 @@ TEST(supervisor_shutdown, who_ends_by_itself_meanwhile_is_not_restarted_and_stop
     }
   }
 }
-
-// S11
 TEST(supervisor_shutdown, a_cleanup_that_fails_does_not_make_stop_fail) {
   simulate(patient(), [](rig& r) -> task<> {
     for (const char* name : {"a", "b"}) {
@@ -283,8 +263,6 @@ TEST(supervisor_shutdown, a_cleanup_that_fails_does_not_make_stop_fail) {
     EXPECT_TRUE(r.result.clean);
   });
 }
-
-// H8
 TEST(supervisor_shutdown, every_child_ends_by_its_own_policy) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto brutal = r.add(at_once("a"), "a");
@@ -303,8 +281,6 @@ TEST(supervisor_shutdown, every_child_ends_by_its_own_policy) {
     EXPECT_EQ(r.log.text(), "+a +b +c -c -b -a");
   });
 }
-
-// H9
 TEST(supervisor_shutdown, who_stops_it_may_give_up_and_it_ends_all_the_same) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -319,8 +295,6 @@ TEST(supervisor_shutdown, who_stops_it_may_give_up_and_it_ends_all_the_same) {
     EXPECT_EQ(r.log.text(), "+a -a");
   });
 }
-
-// F8, H11
 TEST(supervisor_shutdown, static_strategies_take_the_sum_and_dynamic_takes_the_longest) {
   for (strategy how : all_strategies) {
     simulate(patient(how), [&](rig& r) -> task<> {
@@ -335,8 +309,6 @@ TEST(supervisor_shutdown, static_strategies_take_the_sum_and_dynamic_takes_the_l
     });
   }
 }
-
-// F8
 TEST(supervisor_shutdown, in_dynamic_all_are_told_at_once_and_only_the_slow_one_is_cut_off) {
   in_every_order(patient(strategy::dynamic), [](rig& r) -> task<> {
     std::vector<worker_ref> refs;
@@ -352,8 +324,6 @@ TEST(supervisor_shutdown, in_dynamic_all_are_told_at_once_and_only_the_slow_one_
     EXPECT_EQ(co_await refs[2].monitor(), ending::cancelled);
   });
 }
-
-// J7, M3
 TEST(supervisor_shutdown, a_full_mailbox_of_one_holds_up_neither_restart_nor_stop) {
   for (auto how : {weir::overflow::wait, weir::overflow::reject, weir::overflow::drop_oldest}) {
     in_every_order(patient(strategy::one_for_all), [&](rig& r) -> task<> {
@@ -377,8 +347,6 @@ TEST(supervisor_shutdown, a_full_mailbox_of_one_holds_up_neither_restart_nor_sto
     });
   }
 }
-
-// M14
 TEST(supervisor_shutdown, a_child_may_ask_its_supervisor_while_that_is_stopping) {
   in_every_order(patient(), [](rig& r) -> task<> {
     std::vector<std::error_code> answers;
@@ -402,8 +370,6 @@ TEST(supervisor_shutdown, a_child_may_ask_its_supervisor_while_that_is_stopping)
     EXPECT_EQ(r.log.text(), "+a -a");
   });
 }
-
-// M25
 TEST(supervisor_shutdown, a_suspended_handler_is_cancelled_where_it_waits) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto w = r.sup.add<witness>(limited("w", 1s), &r.log);
@@ -414,8 +380,6 @@ TEST(supervisor_shutdown, a_suspended_handler_is_cancelled_where_it_waits) {
     EXPECT_EQ(r.log.text(), "handler: shutdown");
   });
 }
-
-// S22
 TEST(supervisor_shutdown, a_task_that_waits_for_a_quiet_stream_is_interrupted) {
   simulate(patient(), [](rig& r) -> task<> {
     weir::queue<int> quiet(1);

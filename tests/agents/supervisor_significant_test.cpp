@@ -31,8 +31,6 @@ task<> end_in_way(rig& r, worker_ref child, std::string name, int way) {
 }
 
 }  // namespace
-
-// I1
 TEST(supervisor_significant, other_children_never_end_it) {
   for (auto mode :
        {auto_shutdown::never, auto_shutdown::any_significant, auto_shutdown::all_significant}) {
@@ -50,8 +48,6 @@ TEST(supervisor_significant, other_children_never_end_it) {
     }
   }
 }
-
-// I2
 TEST(supervisor_significant, any_end_of_a_temporary_one_ends_it_except_by_hand) {
   for (strategy how : static_strategies) {
     for (int way = 0; way < 4; ++way) {
@@ -68,8 +64,6 @@ TEST(supervisor_significant, any_end_of_a_temporary_one_ends_it_except_by_hand) 
     }
   }
 }
-
-// I3
 TEST(supervisor_significant, only_a_clean_end_of_a_transient_one_ends_it) {
   for (int way = 0; way < 4; ++way) {
     in_every_order(with_mode(auto_shutdown::any_significant), [&](rig& r) -> task<> {
@@ -85,8 +79,6 @@ TEST(supervisor_significant, only_a_clean_end_of_a_transient_one_ends_it) {
     });
   }
 }
-
-// I3
 TEST(supervisor_significant, a_task_that_returns_ends_it) {
   in_every_order(with_mode(auto_shutdown::any_significant), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -100,8 +92,6 @@ TEST(supervisor_significant, a_task_that_returns_ends_it) {
     EXPECT_EQ(co_await a.monitor(), ending::normal);
   });
 }
-
-// I4
 TEST(supervisor_significant, with_all_significant_the_last_one_ends_it) {
   for (restart kind : {restart::transient, restart::temporary}) {
     for (int order = 0; order < 2; ++order) {
@@ -120,8 +110,6 @@ TEST(supervisor_significant, with_all_significant_the_last_one_ends_it) {
     }
   }
 }
-
-// I4
 TEST(supervisor_significant, one_that_was_terminated_by_hand_is_not_waited_for) {
   simulate(with_mode(auto_shutdown::all_significant), [](rig& r) -> task<> {
     r.add(significant("t", restart::transient), "t");
@@ -135,8 +123,6 @@ TEST(supervisor_significant, one_that_was_terminated_by_hand_is_not_waited_for) 
     EXPECT_TRUE(r.result.clean);
   });
 }
-
-// I5
 TEST(supervisor_significant, being_stopped_in_a_group_restart_does_not_end_it) {
   for (strategy how : static_strategies) {
     for (auto mode : both_modes) {
@@ -154,8 +140,6 @@ TEST(supervisor_significant, being_stopped_in_a_group_restart_does_not_end_it) {
     }
   }
 }
-
-// I5
 TEST(supervisor_significant, after_a_group_restart_it_still_counts) {
   for (strategy how : {strategy::one_for_all, strategy::rest_for_one}) {
     in_every_order(with_mode(auto_shutdown::any_significant, how), [](rig& r) -> task<> {
@@ -171,8 +155,6 @@ TEST(supervisor_significant, after_a_group_restart_it_still_counts) {
     });
   }
 }
-
-// I6
 TEST(supervisor_significant,
      a_nested_supervisor_that_shut_itself_down_ends_its_parent_if_it_counts) {
   for (bool counts_there : {true, false}) {
@@ -193,8 +175,6 @@ TEST(supervisor_significant,
     });
   }
 }
-
-// I6, G9
 TEST(supervisor_significant, a_transient_supervisor_that_gave_up_has_ended_cleanly_for_its_parent) {
   in_every_order(with_mode(auto_shutdown::any_significant), [](rig& r) -> task<> {
     weir::supervisor inner(options_of(strategy::one_for_one, 0));
@@ -208,8 +188,6 @@ TEST(supervisor_significant, a_transient_supervisor_that_gave_up_has_ended_clean
     EXPECT_EQ(r.log.text(), "+a +x -x -a");
   });
 }
-
-// I7
 TEST(supervisor_significant, one_that_was_added_at_run_time_counts_as_well) {
   in_every_order(with_mode(auto_shutdown::any_significant), [](rig& r) -> task<> {
     r.add("a");
@@ -222,8 +200,6 @@ TEST(supervisor_significant, one_that_was_added_at_run_time_counts_as_well) {
     EXPECT_EQ(r.log.text(), "+a +x -x -a");
   });
 }
-
-// H4, I2
 TEST(supervisor_significant, several_that_end_at_once_end_it_once) {
   for (auto mode : both_modes) {
     in_every_order(with_mode(mode), [](rig& r) -> task<> {

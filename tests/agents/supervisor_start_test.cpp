@@ -29,8 +29,6 @@ struct parent_of_sleeper {
 };
 
 }  // namespace
-
-// B1
 TEST(supervisor_start, without_children_it_runs_until_it_is_stopped) {
   for (strategy how : all_strategies) {
     simulate(patient(how), [](rig& r) -> task<> {
@@ -44,8 +42,6 @@ TEST(supervisor_start, without_children_it_runs_until_it_is_stopped) {
     });
   }
 }
-
-// B1
 TEST(supervisor_start, a_cancelled_run_stops_the_children_in_reverse_order_and_ends) {
   in_every_order(patient(), [](rig& r) -> task<> {
     for (const char* name : {"a", "b", "c"}) r.add(name);
@@ -58,8 +54,6 @@ TEST(supervisor_start, a_cancelled_run_stops_the_children_in_reverse_order_and_e
     EXPECT_EQ(r.log.text(), "+a +b +c -c -b -a");
   });
 }
-
-// S18
 TEST(supervisor_start, a_run_that_is_cancelled_before_it_begins_starts_nobody) {
   in_every_order(patient(), [](rig& r) -> task<> {
     r.add("a");
@@ -69,8 +63,6 @@ TEST(supervisor_start, a_run_that_is_cancelled_before_it_begins_starts_nobody) {
     EXPECT_EQ(r.log.text(), "");
   });
 }
-
-// B2
 TEST(supervisor_start, children_are_constructed_in_order_on_its_loop_by_run_and_not_by_add) {
   for (strategy how : all_strategies) {
     in_every_order(patient(how), [](rig& r) -> task<> {
@@ -84,8 +76,6 @@ TEST(supervisor_start, children_are_constructed_in_order_on_its_loop_by_run_and_
     });
   }
 }
-
-// B2
 TEST(supervisor_start, the_next_child_waits_for_the_constructor_of_the_one_before_on_any_loop) {
   for_each_order([](weir::sim::world& w) {
     const weir::loop_ref far = w.loop("far"), further = w.loop("further");
@@ -106,8 +96,6 @@ TEST(supervisor_start, the_next_child_waits_for_the_constructor_of_the_one_befor
     w.run([&]() -> task<> { co_await with_rig(patient(), body); });
   });
 }
-
-// B2
 TEST(supervisor_start, a_nested_supervisor_has_started_all_its_children_before_the_next_sibling) {
   in_every_order(patient(), [](rig& r) -> task<> {
     r.add("a");
@@ -137,8 +125,6 @@ TEST(supervisor_start, references_are_valid_at_once_and_what_they_send_waits_for
     EXPECT_EQ(r.log.text(), "+a a1");
   });
 }
-
-// B5, B6
 TEST(supervisor_start, a_child_that_cannot_start_stops_the_earlier_ones_and_run_throws_its_error) {
   for (strategy how : static_strategies) {
     for (restart kind : all_kinds) {
@@ -156,8 +142,6 @@ TEST(supervisor_start, a_child_that_cannot_start_stops_the_earlier_ones_and_run_
     }
   }
 }
-
-// B6
 TEST(supervisor_start, also_in_dynamic_the_initial_start_is_not_retried) {
   simulate(patient(strategy::dynamic), [](rig& r) -> task<> {
     r.add("a");
@@ -167,8 +151,6 @@ TEST(supervisor_start, also_in_dynamic_the_initial_start_is_not_retried) {
     EXPECT_EQ(boom_of(r.result.error), 7);
   });
 }
-
-// J5
 TEST(supervisor_start, who_waits_for_a_child_is_told_when_the_start_fails) {
   in_every_order(patient(), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -197,8 +179,6 @@ TEST(supervisor_start, who_waits_for_a_child_is_told_when_the_start_fails) {
     EXPECT_EQ(a.cast(&worker::crash), sent::stopped);
   });
 }
-
-// B7
 TEST(supervisor_start, the_error_of_a_failed_start_reaches_the_outermost_run_as_it_was_thrown) {
   in_every_order(patient(), [](rig& r) -> task<> {
     weir::supervisor innermost(patient());
@@ -215,8 +195,6 @@ TEST(supervisor_start, the_error_of_a_failed_start_reaches_the_outermost_run_as_
     EXPECT_EQ(boom_of(r.result.error), 7);
   });
 }
-
-// B6
 TEST(supervisor_start, a_start_that_fails_on_another_loop_is_reported_the_same_way) {
   for_each_order([](weir::sim::world& w) {
     const weir::loop_ref far = w.loop("far");
@@ -249,8 +227,6 @@ TEST(supervisor_start, the_error_of_a_task_is_a_crash_and_never_a_failed_start) 
     EXPECT_EQ(counts(r.sup), "2 2 0 2");
   });
 }
-
-// C14
 TEST(supervisor_start, children_of_all_kinds_start_in_the_order_in_which_they_were_added) {
   simulate(patient(), [](rig& r) -> task<> {
     r.sup.add_task(kid("t"), sleeper(r.log, "t"));
@@ -268,7 +244,6 @@ TEST(supervisor_start, children_of_all_kinds_start_in_the_order_in_which_they_we
   });
 }
 
-// C2 as the api page has it, S12
 TEST(supervisor_start, a_start_that_fails_at_run_time_is_counted_and_tried_again) {
   for (strategy how : {strategy::one_for_one, strategy::dynamic}) {
     in_every_order(options_of(how), [](rig& r) -> task<> {
@@ -289,7 +264,6 @@ TEST(supervisor_start, a_start_that_fails_at_run_time_is_counted_and_tried_again
   }
 }
 
-// C2 as the api page has it
 TEST(supervisor_start, a_child_that_never_starts_at_run_time_ends_the_supervisor_at_the_limit) {
   in_every_order(options_of(strategy::one_for_one), [](rig& r) -> task<> {
     auto a = r.add("a");
@@ -302,8 +276,6 @@ TEST(supervisor_start, a_child_that_never_starts_at_run_time_ends_the_supervisor
     EXPECT_EQ(co_await c.monitor(), ending::escalated);
   });
 }
-
-// D4
 TEST(supervisor_start, a_temporary_child_that_cannot_start_at_run_time_is_forgotten) {
   in_every_order(options_of(strategy::one_for_one), [](rig& r) -> task<> {
     co_await r.start();

@@ -89,8 +89,6 @@ TEST(supervisor_threads, a_child_that_crashes_again_and_again_is_restarted_each_
     check_book(r.sup, book, strategy::one_for_one);
   });
 }
-
-// M5
 TEST(supervisor_threads, every_call_is_answered_once_under_every_strategy) {
   for (strategy how : all_strategies) {
     on_threads(patient(how), [&](rig& r, const auto& loops) -> task<> {
@@ -113,8 +111,6 @@ TEST(supervisor_threads, every_call_is_answered_once_under_every_strategy) {
     });
   }
 }
-
-// M5
 TEST(supervisor_threads, calls_that_race_with_the_stop_are_answered_once) {
   for (int i = 0; i < supervisor_rounds; ++i) {
     const strategy how = all_strategies[static_cast<std::size_t>(i) % 4];
@@ -136,8 +132,6 @@ TEST(supervisor_threads, calls_that_race_with_the_stop_are_answered_once) {
     });
   }
 }
-
-// G3
 TEST(supervisor_threads, too_many_crashes_end_it_and_everybody_on_every_thread) {
   for (int i = 0; i < supervisor_rounds / 5; ++i) {
     on_threads(options_of(strategy::one_for_all, 2, 3600s),
@@ -162,8 +156,6 @@ TEST(supervisor_threads, too_many_crashes_end_it_and_everybody_on_every_thread) 
                });
   }
 }
-
-// E10
 TEST(supervisor_threads, a_nested_supervisor_restarts_its_children_on_their_threads) {
   on_threads(patient(), [](rig& r, const auto& loops) -> task<> {
     auto& book = r.keep<ledger>();
@@ -182,8 +174,6 @@ TEST(supervisor_threads, a_nested_supervisor_restarts_its_children_on_their_thre
     for (const auto& n : book.alive) EXPECT_EQ(n, 0);
   });
 }
-
-// J3
 TEST(supervisor_threads, plain_threads_may_cast_while_the_child_is_restarted_and_after_its_end) {
   std::atomic<bool> done{false};
   std::vector<std::thread> plain;
@@ -229,8 +219,6 @@ TEST(supervisor_threads, administration_goes_on_while_children_crash_on_other_th
     for (const auto& n : book.alive) EXPECT_EQ(n, 1);
   });
 }
-
-// M5, D5, J2
 TEST(supervisor_threads, whatever_is_done_to_a_tree_nobody_overlaps_or_is_left_behind) {
   for (int i = 0; i < supervisor_rounds; ++i) {
     const auto n = static_cast<std::size_t>(i);

@@ -27,8 +27,6 @@ weir::supervisor tower(journal& log, int levels, std::vector<worker_ref>& refs) 
 }
 
 }  // namespace
-
-// E10
 TEST(supervisor_tree, a_crash_inside_touches_nobody_outside) {
   in_every_order(patient(strategy::one_for_all), [](rig& r) -> task<> {
     std::vector<worker_ref> refs;
@@ -45,8 +43,6 @@ TEST(supervisor_tree, a_crash_inside_touches_nobody_outside) {
     EXPECT_EQ(restarts_of(r.sup, "inner"), 0);
   });
 }
-
-// E10, G9
 TEST(supervisor_tree, a_supervisor_that_gave_up_is_restarted_with_its_group) {
   in_every_order(patient(strategy::one_for_all), [](rig& r) -> task<> {
     std::vector<worker_ref> one, two;
@@ -64,7 +60,7 @@ TEST(supervisor_tree, a_supervisor_that_gave_up_is_restarted_with_its_group) {
     co_await settle();
     EXPECT_EQ(r.log.take(), "-b -guest -c -a +a +b +c");
     EXPECT_FALSE(r.result.ended);
-    EXPECT_EQ(counts(in), "2 2 0 2");  // M21: who was added at run time is gone
+    EXPECT_EQ(counts(in), "2 2 0 2");  // Who was added at run time is gone
     EXPECT_EQ(co_await guest.monitor(), ending::escalated);
     EXPECT_EQ(co_await two[0].call(&worker::seen), 0);
     EXPECT_EQ(co_await one[0].call(&worker::seen), 0);
@@ -86,8 +82,6 @@ TEST(supervisor_tree, a_restarted_supervisor_begins_with_an_empty_window) {
     EXPECT_FALSE(r.result.ended);
   });
 }
-
-// G9
 TEST(supervisor_tree, giving_up_goes_up_the_tree_until_somebody_may_restart) {
   in_every_order(options_of(strategy::one_for_one, 1), [](rig& r) -> task<> {
     std::vector<worker_ref> refs;
@@ -191,7 +185,7 @@ TEST(supervisor_tree, a_nested_supervisor_is_terminated_and_restarted_by_hand) {
   });
 }
 
-// B7 at run time
+// At run time
 TEST(supervisor_tree, a_nested_supervisor_that_cannot_start_again_is_a_failed_start) {
   in_every_order(options_of(strategy::one_for_one, 3), [](rig& r) -> task<> {
     auto& plan = r.keep<start_plan>(&r.log, "f", 3, 4);  // a restart inside, then one of everything

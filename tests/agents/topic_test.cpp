@@ -23,116 +23,104 @@ class reader {
 
 }  // namespace
 
-TEST(topic, reaches_every_subscriber_once_and_in_order) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    weir::topic<std::string> news("news");
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto a = weir::spawn_agent<reader>(s, {.name = "a"}, &log, "a");
-      auto b = weir::spawn_agent<reader>(s, {.name = "b"}, &log, "b");
-      EXPECT_EQ(news.publish("nobody hears"), 0U);
-      news.subscribe(a, &reader::read);
-      EXPECT_EQ(news.publish("1"), 1U);
-      news.subscribe(b, &reader::read_slowly);
-      EXPECT_EQ(news.publish("2"), 2U);
-      EXPECT_EQ(news.publish("3"), 2U);
-      co_await weir::sleep(20ms);
-      std::sort(log.begin(), log.end());
-      EXPECT_EQ(joined(log), "a:1,a:2,a:3,b:2,b:3");
-    });
-  });
-}
-
-TEST(topic, who_unsubscribed_hears_nothing_more_and_others_go_on) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    weir::topic<std::string> news("news");
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto a = weir::spawn_agent<reader>(s, {}, &log, "a");
-      auto b = weir::spawn_agent<reader>(s, {}, &log, "b");
-      news.subscribe(a, &reader::read);
-      news.subscribe(b, &reader::read);
-      news.unsubscribe(a);
-      news.unsubscribe(a);
-      EXPECT_EQ(news.publish("1"), 1U);
-      news.subscribe(a, &reader::read);
-      news.unsubscribe(b);
-      EXPECT_EQ(news.publish("2"), 1U);
-      co_await settled();
-      std::sort(log.begin(), log.end());
-      EXPECT_EQ(joined(log), "a:2,b:1");
-    });
-  });
-}
-
-TEST(topic, an_agent_that_ended_is_no_subscriber_any_more) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    weir::topic<std::string> news("news");
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto a = weir::spawn_agent<reader>(s, {}, &log, "a");
-      auto b = weir::spawn_agent<reader>(s, {}, &log, "b");
-      news.subscribe(a, &reader::read);
-      news.subscribe(b, &reader::read);
-      co_await a.stop();
-      EXPECT_EQ(news.publish("1"), 1U);
-      news.subscribe(a, &reader::read);  // too late
-      EXPECT_EQ(news.publish("2"), 1U);
-      co_await settled();
-    });
-    EXPECT_EQ(joined(log), "b:1,b:2");
-    EXPECT_EQ(news.publish("3"), 0U);
-  });
-}
-
-TEST(topic, counts_only_what_was_enqueued) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    weir::topic<std::string> news("news");
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto a = weir::spawn_agent<reader>(s, {.name = "a", .capacity = 1}, &log, "a");
-      auto b = weir::spawn_agent<reader>(s, {.name = "b"}, &log, "b");
-      news.subscribe(a, &reader::read);
-      news.subscribe(b, &reader::read);
-      a.cast(&reader::nap, 5ms);
-      co_await settled();
-      EXPECT_EQ(news.publish("1"), 2U);
-      EXPECT_EQ(news.publish("2"), 1U);
-    });
+FIBER_TEST_IN_EVERY_ORDER(topic, reaches_every_subscriber_once_and_in_order) {
+  text_log log;
+  weir::topic<std::string> news("news");
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto a = weir::spawn_agent<reader>(s, {.name = "a"}, &log, "a");
+    auto b = weir::spawn_agent<reader>(s, {.name = "b"}, &log, "b");
+    EXPECT_EQ(news.publish("nobody hears"), 0U);
+    news.subscribe(a, &reader::read);
+    EXPECT_EQ(news.publish("1"), 1U);
+    news.subscribe(b, &reader::read_slowly);
+    EXPECT_EQ(news.publish("2"), 2U);
+    EXPECT_EQ(news.publish("3"), 2U);
+    co_await weir::sleep(20ms);
     std::sort(log.begin(), log.end());
-    EXPECT_EQ(joined(log), "a:1,b:1,b:2");
+    EXPECT_EQ(joined(log), "a:1,a:2,a:3,b:2,b:3");
   });
 }
 
-TEST(topic, reaches_agents_on_other_loops) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    weir::topic<std::string> news("news");
-    co_await weir::with_scope([&](weir::scope& outer) -> task<> {
-      const weir::loop_thread t(outer, {.name = "there"});
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto a = weir::spawn_agent<reader>(s, {.name = "a", .on = t}, &log, "a");
-        news.subscribe(a, &reader::read);
-        EXPECT_EQ(news.publish("1"), 1U);
-        EXPECT_EQ(news.publish("2"), 1U);
-        co_await settled();
-      });
-    });
-    EXPECT_EQ(joined(log), "a:1,a:2");
+FIBER_TEST_IN_EVERY_ORDER(topic, who_unsubscribed_hears_nothing_more_and_others_go_on) {
+  text_log log;
+  weir::topic<std::string> news("news");
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto a = weir::spawn_agent<reader>(s, {}, &log, "a");
+    auto b = weir::spawn_agent<reader>(s, {}, &log, "b");
+    news.subscribe(a, &reader::read);
+    news.subscribe(b, &reader::read);
+    news.unsubscribe(a);
+    news.unsubscribe(a);
+    EXPECT_EQ(news.publish("1"), 1U);
+    news.subscribe(a, &reader::read);
+    news.unsubscribe(b);
+    EXPECT_EQ(news.publish("2"), 1U);
+    co_await settled();
+    std::sort(log.begin(), log.end());
+    EXPECT_EQ(joined(log), "a:2,b:1");
   });
 }
 
-TEST(topic, belongs_to_its_loop) {
-  in_every_order([]() -> task<> {
-    weir::topic<int> ticks("ticks");
-    EXPECT_EQ(ticks.publish(1), 0U);
+FIBER_TEST_IN_EVERY_ORDER(topic, an_agent_that_ended_is_no_subscriber_any_more) {
+  text_log log;
+  weir::topic<std::string> news("news");
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto a = weir::spawn_agent<reader>(s, {}, &log, "a");
+    auto b = weir::spawn_agent<reader>(s, {}, &log, "b");
+    news.subscribe(a, &reader::read);
+    news.subscribe(b, &reader::read);
+    co_await a.stop();
+    EXPECT_EQ(news.publish("1"), 1U);
+    news.subscribe(a, &reader::read);  // too late
+    EXPECT_EQ(news.publish("2"), 1U);
+    co_await settled();
+  });
+  EXPECT_EQ(joined(log), "b:1,b:2");
+  EXPECT_EQ(news.publish("3"), 0U);
+}
+
+FIBER_TEST_IN_EVERY_ORDER(topic, counts_only_what_was_enqueued) {
+  text_log log;
+  weir::topic<std::string> news("news");
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto a = weir::spawn_agent<reader>(s, {.name = "a", .capacity = 1}, &log, "a");
+    auto b = weir::spawn_agent<reader>(s, {.name = "b"}, &log, "b");
+    news.subscribe(a, &reader::read);
+    news.subscribe(b, &reader::read);
+    a.cast(&reader::nap, 5ms);
+    co_await settled();
+    EXPECT_EQ(news.publish("1"), 2U);
+    EXPECT_EQ(news.publish("2"), 1U);
+  });
+  std::sort(log.begin(), log.end());
+  EXPECT_EQ(joined(log), "a:1,b:1,b:2");
+}
+
+FIBER_TEST_IN_EVERY_ORDER(topic, reaches_agents_on_other_loops) {
+  text_log log;
+  weir::topic<std::string> news("news");
+  co_await weir::with_scope([&](weir::scope& outer) -> task<> {
+    const weir::loop_thread t(outer, {.name = "there"});
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      const weir::loop_thread t(s, {.name = "there"});
-      auto elsewhere = [&]() -> task<std::error_code> {
-        co_return code_thrown_by([&] { return ticks.publish(2); });
-      };
-      EXPECT_EQ(co_await weir::on(t, elsewhere), errc::wrong_loop);
+      auto a = weir::spawn_agent<reader>(s, {.name = "a", .on = t}, &log, "a");
+      news.subscribe(a, &reader::read);
+      EXPECT_EQ(news.publish("1"), 1U);
+      EXPECT_EQ(news.publish("2"), 1U);
+      co_await settled();
     });
+  });
+  EXPECT_EQ(joined(log), "a:1,a:2");
+}
+
+FIBER_TEST_IN_EVERY_ORDER(topic, belongs_to_its_loop) {
+  weir::topic<int> ticks("ticks");
+  EXPECT_EQ(ticks.publish(1), 0U);
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    const weir::loop_thread t(s, {.name = "there"});
+    auto elsewhere = [&]() -> task<std::error_code> {
+      co_return code_thrown_by([&] { return ticks.publish(2); });
+    };
+    EXPECT_EQ(co_await weir::on(t, elsewhere), errc::wrong_loop);
   });
 }
 
@@ -179,20 +167,18 @@ class source {
 
 }  // namespace
 
-TEST(emit, in_a_handler_makes_the_agent_a_hot_source) {
-  in_every_order([]() -> task<> {
-    weir::broadcast<int> out(8);
-    auto sub = out.subscribe();
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto a = weir::spawn_agent<source>(s, {.name = "a"}, &out);
-      for (int i = 1; i <= 3; ++i) a.cast(&source::put, i);
-      EXPECT_EQ(co_await a.call(&source::put, 4), weir::emit_result::delivered);
-    });
-    numbers got;
-    out.close();
-    co_await take_all(sub, got);
-    EXPECT_EQ(got, from_to(1, 4));
+FIBER_TEST_IN_EVERY_ORDER(emit, in_a_handler_makes_the_agent_a_hot_source) {
+  weir::broadcast<int> out(8);
+  auto sub = out.subscribe();
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto a = weir::spawn_agent<source>(s, {.name = "a"}, &out);
+    for (int i = 1; i <= 3; ++i) a.cast(&source::put, i);
+    EXPECT_EQ(co_await a.call(&source::put, 4), weir::emit_result::delivered);
   });
+  numbers got;
+  out.close();
+  co_await take_all(sub, got);
+  EXPECT_EQ(got, from_to(1, 4));
 }
 
 TEST(emit, says_what_try_emit_says_when_there_is_no_room) {

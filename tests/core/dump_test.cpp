@@ -33,8 +33,6 @@ void expect_parts(const std::string& text, const text_log& parts) {
 }
 
 }  // namespace
-
-// S022, S023
 TEST(dump, it_shows_scopes_and_fibers_by_name_with_what_each_waits_on) {
   std::string text;
   weir::sim::run({.seed = 1}, [&]() -> task<> {
@@ -53,8 +51,6 @@ TEST(dump, it_shows_scopes_and_fibers_by_name_with_what_each_waits_on) {
   expect_parts(text, {"warehouse", "forklift", "foreman", "driver", "sleep", "future", "ramp"});
   EXPECT_LT(text.find("warehouse"), text.find("forklift")) << text;
 }
-
-// S024
 TEST(dump, it_shows_the_chain_of_awaiting_tasks_with_functions_and_lines) {
   std::string text;
   weir::sim::run({.seed = 1}, [&]() -> task<> {
@@ -67,8 +63,6 @@ TEST(dump, it_shows_the_chain_of_awaiting_tasks_with_functions_and_lines) {
   });
   expect_parts(text, {"lift_crate", "load_truck", at_line(lift_line), at_line(load_line)});
 }
-
-// S022
 TEST(dump, a_child_without_a_name_is_called_by_its_function) {
   std::string text;
   weir::sim::run({.seed = 1}, [&]() -> task<> {
@@ -124,22 +118,20 @@ TEST(dump, without_a_loop_it_shows_no_fiber) {
   EXPECT_FALSE(contains(dumped(), "sleep"));
 }
 
-TEST(dump, live_counts_what_exists_and_nothing_afterwards) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    auto before = weir::live();
-    EXPECT_EQ(static_cast<long>(before.loops), 1);
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      for (int i = 0; i < 10; ++i) s.spawn(after(1h, i));
-      co_await weir::sleep(1ms);
-      auto during = weir::live();
-      EXPECT_EQ(static_cast<long>(during.fibers), static_cast<long>(before.fibers) + 10);
-      EXPECT_EQ(static_cast<long>(during.timers), static_cast<long>(before.timers) + 10);
-      EXPECT_GE(static_cast<long>(during.scopes), static_cast<long>(before.scopes) + 1);
-      s.cancel();
-    });
-    auto afterwards = weir::live();
-    EXPECT_EQ(static_cast<long>(afterwards.fibers), static_cast<long>(before.fibers));
-    EXPECT_EQ(static_cast<long>(afterwards.timers), static_cast<long>(before.timers));
-    EXPECT_EQ(static_cast<long>(afterwards.scopes), static_cast<long>(before.scopes));
+FIBER_TEST(dump, live_counts_what_exists_and_nothing_afterwards) {
+  auto before = weir::live();
+  EXPECT_EQ(static_cast<long>(before.loops), 1);
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    for (int i = 0; i < 10; ++i) s.spawn(after(1h, i));
+    co_await weir::sleep(1ms);
+    auto during = weir::live();
+    EXPECT_EQ(static_cast<long>(during.fibers), static_cast<long>(before.fibers) + 10);
+    EXPECT_EQ(static_cast<long>(during.timers), static_cast<long>(before.timers) + 10);
+    EXPECT_GE(static_cast<long>(during.scopes), static_cast<long>(before.scopes) + 1);
+    s.cancel();
   });
+  auto afterwards = weir::live();
+  EXPECT_EQ(static_cast<long>(afterwards.fibers), static_cast<long>(before.fibers));
+  EXPECT_EQ(static_cast<long>(afterwards.timers), static_cast<long>(before.timers));
+  EXPECT_EQ(static_cast<long>(afterwards.scopes), static_cast<long>(before.scopes));
 }

@@ -9,8 +9,6 @@
 
 using namespace test_support;
 using weir::task;
-
-// S023
 TEST(dump, another_thread_sees_the_tree_of_a_parked_loop) {
   std::string text;
   long fibers = 0;

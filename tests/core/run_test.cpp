@@ -33,8 +33,6 @@ task<> deadlocked(text_log& log) {
 }
 
 }  // namespace
-
-// S001
 TEST(run, it_returns_the_value_of_a_task_or_callable) {
   EXPECT_EQ(weir::run(ready(4)), 4);
   EXPECT_EQ(weir::run([]() -> task<int> { co_return 5; }), 5);
@@ -51,8 +49,6 @@ TEST(run, it_returns_the_value_of_a_task_or_callable) {
   });
   EXPECT_TRUE(ran);
 }
-
-// S002
 TEST(run, it_throws_the_error_unchanged) {
   auto error = thrown_by([] {
     weir::run([]() -> task<> {
@@ -69,8 +65,6 @@ TEST(run, it_throws_the_error_unchanged) {
   });
   EXPECT_TRUE(holds<int>(number));
 }
-
-// S003
 TEST(run, inside_a_running_loop_is_refused_and_the_loop_goes_on) {
   bool inner_ran = false, went_on = false;
   auto inner = [&]() -> task<int> {
@@ -113,8 +107,6 @@ TEST(run, loops_can_follow_each_other_on_one_thread) {
   for (int i = 0; i < 100; ++i) sum += weir::run(ready(i));
   EXPECT_EQ(sum, 4950);
 }
-
-// R4a
 TEST(run, when_nothing_can_ever_wake_it_the_verdict_is_deadlock_with_the_tree) {
   text_log log;
   auto error = thrown_by([&] { weir::run(deadlocked(log)); });
@@ -124,7 +116,7 @@ TEST(run, when_nothing_can_ever_wake_it_the_verdict_is_deadlock_with_the_tree) {
     EXPECT_TRUE(contains(what, part)) << part << " is not in:\n" << what;
 }
 
-// R4a: everything is cancelled without grace, so the defer is started but may not park
+// Everything is cancelled without grace, so the defer is started but may not park
 TEST(run, a_deadlocked_loop_is_unwound_before_the_verdict_is_thrown) {
   for_each_seed([](weir::sim::options options) {
     text_log log;
@@ -156,8 +148,6 @@ TEST(run, a_wait_on_a_governor_without_capacity_is_a_deadlock) {
   EXPECT_EQ(code_of(error), weir::errc::deadlock);
   EXPECT_TRUE(contains(what_of(error), "bridge")) << what_of(error);
 }
-
-// R14
 TEST(run, the_error_of_the_root_comes_after_its_children_are_unwound) {
   for_each_order([](weir::sim::world& w) {
     text_log log;

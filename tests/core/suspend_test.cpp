@@ -60,14 +60,12 @@ task<> cancelled_waiter(foreign& f, text_log& log, Later later) {
 
 }  // namespace
 
-TEST(suspend, it_can_be_completed_before_the_start_function_returns) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    int value = co_await weir::suspend<int>([](weir::resumer<int> r) {
-      r.complete(3);
-      return [] { return cancel_result::done; };
-    });
-    EXPECT_EQ(value, 3);
+FIBER_TEST(suspend, it_can_be_completed_before_the_start_function_returns) {
+  int value = co_await weir::suspend<int>([](weir::resumer<int> r) {
+    r.complete(3);
+    return [] { return cancel_result::done; };
   });
+  EXPECT_EQ(value, 3);
 }
 
 TEST(suspend, it_parks_until_somebody_completes_it) {
@@ -89,30 +87,25 @@ TEST(suspend, it_parks_until_somebody_completes_it) {
   });
 }
 
-TEST(suspend, completing_only_wakes_and_never_runs_the_waiter_inside_the_call) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      foreign f;
-      text_log log;
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.spawn(waiter(f, log));
-        co_await weir::sleep(1ms);
-        f.pending->complete(1);
-        EXPECT_TRUE(log.empty());
-      });
-      EXPECT_FALSE(log.empty());
-    });
+FIBER_TEST_IN_EVERY_ORDER(suspend,
+                          completing_only_wakes_and_never_runs_the_waiter_inside_the_call) {
+  foreign f;
+  text_log log;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn(waiter(f, log));
+    co_await weir::sleep(1ms);
+    f.pending->complete(1);
+    EXPECT_TRUE(log.empty());
   });
+  EXPECT_FALSE(log.empty());
 }
 
-TEST(suspend, it_can_fail) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    auto error = co_await error_of(weir::suspend<int>([](weir::resumer<int> r) {
-      r.fail(std::make_exception_ptr(boom(6)));
-      return [] { return cancel_result::done; };
-    }));
-    EXPECT_EQ(boom_of(error), 6);
-  });
+FIBER_TEST(suspend, it_can_fail) {
+  auto error = co_await error_of(weir::suspend<int>([](weir::resumer<int> r) {
+    r.fail(std::make_exception_ptr(boom(6)));
+    return [] { return cancel_result::done; };
+  }));
+  EXPECT_EQ(boom_of(error), 6);
 }
 
 TEST(suspend, only_the_first_answer_counts) {
@@ -134,35 +127,29 @@ TEST(suspend, only_the_first_answer_counts) {
   });
 }
 
-TEST(suspend, void_and_move_only_results_are_delivered) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    bool passed = false;
-    co_await weir::suspend<void>([&](weir::resumer<void> r) {
-      r.complete();
-      passed = true;
-      return [] { return cancel_result::done; };
-    });
-    EXPECT_TRUE(passed);
-    std::unique_ptr<int> box =
-        co_await weir::suspend<std::unique_ptr<int>>([](weir::resumer<std::unique_ptr<int>> r) {
-          r.complete(std::make_unique<int>(5));
-          return [] { return cancel_result::done; };
-        });
-    EXPECT_TRUE(box && *box == 5);
+FIBER_TEST(suspend, void_and_move_only_results_are_delivered) {
+  bool passed = false;
+  co_await weir::suspend<void>([&](weir::resumer<void> r) {
+    r.complete();
+    passed = true;
+    return [] { return cancel_result::done; };
   });
+  EXPECT_TRUE(passed);
+  std::unique_ptr<int> box =
+      co_await weir::suspend<std::unique_ptr<int>>([](weir::resumer<std::unique_ptr<int>> r) {
+        r.complete(std::make_unique<int>(5));
+        return [] { return cancel_result::done; };
+      });
+  EXPECT_TRUE(box && *box == 5);
 }
 
-TEST(suspend, an_error_of_the_start_function_is_thrown_at_the_await) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    auto error = co_await error_of(weir::suspend<int>([](weir::resumer<int>) {
-      if (weir::unwinding() == nullptr) throw boom(2);
-      return [] { return cancel_result::done; };
-    }));
-    EXPECT_EQ(boom_of(error), 2);
-  });
+FIBER_TEST(suspend, an_error_of_the_start_function_is_thrown_at_the_await) {
+  auto error = co_await error_of(weir::suspend<int>([](weir::resumer<int>) {
+    if (weir::unwinding() == nullptr) throw boom(2);
+    return [] { return cancel_result::done; };
+  }));
+  EXPECT_EQ(boom_of(error), 2);
 }
-
-// C011
 TEST(suspend, a_canceller_that_answers_done_lets_the_fiber_go_at_once) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -173,8 +160,6 @@ TEST(suspend, a_canceller_that_answers_done_lets_the_fiber_go_at_once) {
     EXPECT_EQ(f.stops, 1);
   });
 }
-
-// C011
 TEST(suspend, after_the_answer_no_the_result_is_delivered_and_the_next_await_unwinds) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -224,8 +209,6 @@ TEST(suspend, after_the_answer_later_a_failure_confirms_as_well) {
     EXPECT_EQ(joined(log), "10 ms,gone");
   });
 }
-
-// C013
 TEST(suspend, a_value_that_came_before_the_cancellation_is_delivered) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -243,62 +226,48 @@ TEST(suspend, a_value_that_came_before_the_cancellation_is_delivered) {
   });
 }
 
-TEST(suspend, when_the_last_resumer_is_gone_unanswered_it_ends_as_abandoned) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      foreign f;
-      std::exception_ptr error;
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.spawn([&]() -> task<> { error = co_await error_of(weir::suspend<int>(f.start())); });
-        co_await weir::sleep(1ms);
-        auto copy = f.pending;
-        f.pending.reset();
-        co_await weir::sleep(1ms);
-        EXPECT_FALSE(error);  // one copy is left
-        copy.reset();
-      });
-      EXPECT_EQ(code_of(error), weir::errc::abandoned);
-      auto at_once = co_await error_of(weir::suspend<int>(
-          [](weir::resumer<int>) { return [] { return cancel_result::done; }; }));
-      EXPECT_EQ(code_of(at_once), weir::errc::abandoned);
-    });
+FIBER_TEST_IN_EVERY_ORDER(suspend, when_the_last_resumer_is_gone_unanswered_it_ends_as_abandoned) {
+  foreign f;
+  std::exception_ptr error;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn([&]() -> task<> { error = co_await error_of(weir::suspend<int>(f.start())); });
+    co_await weir::sleep(1ms);
+    auto copy = f.pending;
+    f.pending.reset();
+    co_await weir::sleep(1ms);
+    EXPECT_FALSE(error);  // one copy is left
+    copy.reset();
   });
+  EXPECT_EQ(code_of(error), weir::errc::abandoned);
+  auto at_once = co_await error_of(
+      weir::suspend<int>([](weir::resumer<int>) { return [] { return cancel_result::done; }; }));
+  EXPECT_EQ(code_of(at_once), weir::errc::abandoned);
 }
 
-TEST(suspend, it_is_a_wait_that_a_timeout_or_a_race_withdraws) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      foreign f;
-      auto t0 = weir::now();
-      auto error = co_await error_of(weir::with_timeout(5ms, weir::suspend<int>(f.start())));
-      EXPECT_TRUE(holds<weir::timeout_error>(error)) << what_of(error);
-      EXPECT_EQ(f.stops, 1);
-      auto winner = co_await weir::race(weir::suspend<int>(f.start()), weir::sleep(5ms));
-      EXPECT_EQ(winner.index(), 1u);
-      EXPECT_EQ(f.stops, 2);
-      EXPECT_EQ(weir::now() - t0, 10ms);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(suspend, it_is_a_wait_that_a_timeout_or_a_race_withdraws) {
+  foreign f;
+  auto t0 = weir::now();
+  auto error = co_await error_of(weir::with_timeout(5ms, weir::suspend<int>(f.start())));
+  EXPECT_TRUE(holds<weir::timeout_error>(error)) << what_of(error);
+  EXPECT_EQ(f.stops, 1);
+  auto winner = co_await weir::race(weir::suspend<int>(f.start()), weir::sleep(5ms));
+  EXPECT_EQ(winner.index(), 1u);
+  EXPECT_EQ(f.stops, 2);
+  EXPECT_EQ(weir::now() - t0, 10ms);
 }
-
-// C033
-TEST(suspend, one_that_cannot_stop_holds_back_the_result_of_a_race) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      foreign f;
-      f.answer = cancel_result::no;
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.spawn([&]() -> task<> {
-          co_await weir::sleep(20ms);
-          f.pending->complete(1);
-        });
-        auto t0 = weir::now();
-        auto winner = co_await weir::race(weir::suspend<int>(f.start()), weir::sleep(5ms));
-        EXPECT_EQ(winner.index(), 1u);
-        EXPECT_EQ(weir::now() - t0, 20ms);
-        EXPECT_EQ(f.stops, 1);
-      });
+FIBER_TEST_IN_EVERY_ORDER(suspend, one_that_cannot_stop_holds_back_the_result_of_a_race) {
+  foreign f;
+  f.answer = cancel_result::no;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn([&]() -> task<> {
+      co_await weir::sleep(20ms);
+      f.pending->complete(1);
     });
+    auto t0 = weir::now();
+    auto winner = co_await weir::race(weir::suspend<int>(f.start()), weir::sleep(5ms));
+    EXPECT_EQ(winner.index(), 1u);
+    EXPECT_EQ(weir::now() - t0, 20ms);
+    EXPECT_EQ(f.stops, 1);
   });
 }
 

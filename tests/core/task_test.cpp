@@ -89,97 +89,89 @@ TEST(task, one_that_is_never_awaited_never_runs_and_frees_its_arguments) {
   EXPECT_FALSE(ran);
 }
 
-TEST(task, results_of_many_types_arrive_with_and_without_a_suspension) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    for (int i = 0; i < 2; ++i) {
-      bool suspend = i == 1;
-      bool flag = co_await give(suspend, [] { return true; });
-      EXPECT_TRUE(flag);
-      std::string text = co_await give(suspend, [] { return std::string(100, 'x'); });
-      EXPECT_EQ(text.size(), 100u);
-      auto box = co_await give(suspend, [] { return std::make_unique<int>(3); });
-      EXPECT_EQ(*box, 3);
-      strict one = co_await give(suspend, [] { return strict(4); });
-      EXPECT_EQ(one.get(), 4);
-      auto many = co_await give(suspend, [] { return std::array<double, 64>{1.5}; });
-      EXPECT_EQ(many[0], 1.5);
-      int target = 5;
-      auto reference = co_await give(suspend, [&] { return std::ref(target); });
-      reference.get() = 6;
-      EXPECT_EQ(target, 6);
-      auto error = co_await give(suspend, [] { return std::make_exception_ptr(boom(7)); });
-      EXPECT_EQ(boom_of(error), 7);  // an error as a value is a value
-    }
-  });
+FIBER_TEST(task, results_of_many_types_arrive_with_and_without_a_suspension) {
+  for (int i = 0; i < 2; ++i) {
+    bool suspend = i == 1;
+    bool flag = co_await give(suspend, [] { return true; });
+    EXPECT_TRUE(flag);
+    std::string text = co_await give(suspend, [] { return std::string(100, 'x'); });
+    EXPECT_EQ(text.size(), 100u);
+    auto box = co_await give(suspend, [] { return std::make_unique<int>(3); });
+    EXPECT_EQ(*box, 3);
+    strict one = co_await give(suspend, [] { return strict(4); });
+    EXPECT_EQ(one.get(), 4);
+    auto many = co_await give(suspend, [] { return std::array<double, 64>{1.5}; });
+    EXPECT_EQ(many[0], 1.5);
+    int target = 5;
+    auto reference = co_await give(suspend, [&] { return std::ref(target); });
+    reference.get() = 6;
+    EXPECT_EQ(target, 6);
+    auto error = co_await give(suspend, [] { return std::make_exception_ptr(boom(7)); });
+    EXPECT_EQ(boom_of(error), 7);  // an error as a value is a value
+  }
 }
 
-TEST(task, results_and_locals_of_the_largest_alignment_are_aligned) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    auto make = []() -> task<wide> {
-      wide local;
-      EXPECT_TRUE(aligned(local));
-      co_await weir::sleep(1ms);
-      EXPECT_TRUE(aligned(local));
-      local.n = 9;
-      co_return local;
-    };
-    wide got = co_await make();
-    EXPECT_EQ(got.n, 9);
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto child = s.spawn(make);
-      const wide& seen = co_await child;
-      EXPECT_TRUE(aligned(seen));
-      EXPECT_EQ(seen.n, 9);
-    });
-    auto o = co_await weir::settle(make());
-    EXPECT_TRUE(aligned(o.value()));
+FIBER_TEST(task, results_and_locals_of_the_largest_alignment_are_aligned) {
+  auto make = []() -> task<wide> {
+    wide local;
+    EXPECT_TRUE(aligned(local));
+    co_await weir::sleep(1ms);
+    EXPECT_TRUE(aligned(local));
+    local.n = 9;
+    co_return local;
+  };
+  wide got = co_await make();
+  EXPECT_EQ(got.n, 9);
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto child = s.spawn(make);
+    const wide& seen = co_await child;
+    EXPECT_TRUE(aligned(seen));
+    EXPECT_EQ(seen.n, 9);
   });
+  auto o = co_await weir::settle(make());
+  EXPECT_TRUE(aligned(o.value()));
 }
 
-TEST(task, children_settle_and_race_pass_types_without_default_constructor) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    auto make = [](int n) -> task<strict> {
-      co_await weir::sleep(n * 1ms);
-      co_return strict(n);
-    };
-    auto o = co_await weir::settle(make(1));
-    EXPECT_EQ(o.value().get(), 1);
-    strict raced = co_await weir::race(make(2), make(3));
-    EXPECT_EQ(raced.get(), 2);
-    auto both = co_await weir::all(make(4), make(5));
-    EXPECT_EQ(std::get<0>(both).get() * 10 + std::get<1>(both).get(), 45);
-    std::vector<task<strict>> ops;
-    ops.push_back(make(6));
-    ops.push_back(make(7));
-    auto many = co_await weir::all(std::move(ops));
-    EXPECT_EQ(many.size(), 2u);
-    strict timed = co_await weir::with_timeout(1s, make(8));
-    EXPECT_EQ(timed.get(), 8);
-  });
+FIBER_TEST(task, children_settle_and_race_pass_types_without_default_constructor) {
+  auto make = [](int n) -> task<strict> {
+    co_await weir::sleep(n * 1ms);
+    co_return strict(n);
+  };
+  auto o = co_await weir::settle(make(1));
+  EXPECT_EQ(o.value().get(), 1);
+  strict raced = co_await weir::race(make(2), make(3));
+  EXPECT_EQ(raced.get(), 2);
+  auto both = co_await weir::all(make(4), make(5));
+  EXPECT_EQ(std::get<0>(both).get() * 10 + std::get<1>(both).get(), 45);
+  std::vector<task<strict>> ops;
+  ops.push_back(make(6));
+  ops.push_back(make(7));
+  auto many = co_await weir::all(std::move(ops));
+  EXPECT_EQ(many.size(), 2u);
+  strict timed = co_await weir::with_timeout(1s, make(8));
+  EXPECT_EQ(timed.get(), 8);
 }
 
-TEST(task, an_error_passes_through_every_frame_and_can_be_caught_in_any) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    text_log log;
-    auto inner = [&]() -> task<int> {
-      end_note gone(log, "inner");
-      co_return co_await fails_after(1ms, 3);
-    };
-    auto middle = [&]() -> task<int> {
-      end_note gone(log, "middle");
-      co_return co_await inner();
-    };
-    int caught = 0;
-    try {
-      (void)co_await middle();
-    } catch (const boom& e) {
-      caught = e.n;
-    }
-    EXPECT_EQ(caught, 3);
-    EXPECT_EQ(joined(log), "inner,middle");
-    int fine = co_await ready(1);
-    EXPECT_EQ(fine, 1);
-  });
+FIBER_TEST(task, an_error_passes_through_every_frame_and_can_be_caught_in_any) {
+  text_log log;
+  auto inner = [&]() -> task<int> {
+    end_note gone(log, "inner");
+    co_return co_await fails_after(1ms, 3);
+  };
+  auto middle = [&]() -> task<int> {
+    end_note gone(log, "middle");
+    co_return co_await inner();
+  };
+  int caught = 0;
+  try {
+    (void)co_await middle();
+  } catch (const boom& e) {
+    caught = e.n;
+  }
+  EXPECT_EQ(caught, 3);
+  EXPECT_EQ(joined(log), "inner,middle");
+  int fine = co_await ready(1);
+  EXPECT_EQ(fine, 1);
 }
 
 TEST(task, a_parked_frame_that_is_cancelled_is_destroyed_innermost_first) {
@@ -208,25 +200,19 @@ TEST(task, a_parked_frame_that_is_cancelled_is_destroyed_innermost_first) {
   });
 }
 
-TEST(task, tasks_can_be_kept_in_containers_and_awaited_later) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    std::vector<task<int>> tasks;
-    for (int i = 0; i < 10; ++i) tasks.push_back(after(1ms, i));
-    int sum = 0;
-    for (auto& t : tasks) {
-      int value = co_await std::move(t);
-      sum += value;
-    }
-    EXPECT_EQ(sum, 45);
-  });
+FIBER_TEST(task, tasks_can_be_kept_in_containers_and_awaited_later) {
+  std::vector<task<int>> tasks;
+  for (int i = 0; i < 10; ++i) tasks.push_back(after(1ms, i));
+  int sum = 0;
+  for (auto& t : tasks) {
+    int value = co_await std::move(t);
+    sum += value;
+  }
+  EXPECT_EQ(sum, 45);
 }
-
-// R13
-TEST(task, recursion_is_not_limited_by_the_machine_stack) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    int sum = co_await sum_to(50'000);
-    EXPECT_EQ(sum, 50'000 / 2 * 50'001);
-  });
+FIBER_TEST(task, recursion_is_not_limited_by_the_machine_stack) {
+  int sum = co_await sum_to(50'000);
+  EXPECT_EQ(sum, 50'000 / 2 * 50'001);
 }
 
 TEST(task, a_callable_with_captures_is_kept_alive_for_as_long_as_its_task_runs) {

@@ -264,22 +264,20 @@ TEST(durable_absorb, saves_a_run_that_a_customer_cancels_late) {
   EXPECT_EQ(times("delivered"), 0);
 }
 
-TEST(durable_absorb, outside_of_a_run_is_settle) {
-  sim::run({.seed = 1}, []() -> task<> {
-    const auto good = co_await weir::absorb(test_support::ready(1));
-    EXPECT_EQ(good.value(), 1);
-    const auto bad = co_await weir::absorb(test_support::fails_after(1s, 3));
-    EXPECT_EQ(test_support::boom_of(bad.error()), 3);
-    co_await weir::with_scope([](weir::scope& s) -> task<> {
-      bool went_on = false;
-      auto child = s.spawn([&]() -> task<> {
-        (void)co_await weir::absorb(test_support::after(1h, 1));
-        went_on = true;
-      });
-      co_await weir::sleep(1s);
-      child.cancel();
-      co_await s.idle();
-      EXPECT_FALSE(went_on);
+FIBER_TEST(durable_absorb, outside_of_a_run_is_settle) {
+  const auto good = co_await weir::absorb(test_support::ready(1));
+  EXPECT_EQ(good.value(), 1);
+  const auto bad = co_await weir::absorb(test_support::fails_after(1s, 3));
+  EXPECT_EQ(test_support::boom_of(bad.error()), 3);
+  co_await weir::with_scope([](weir::scope& s) -> task<> {
+    bool went_on = false;
+    auto child = s.spawn([&]() -> task<> {
+      (void)co_await weir::absorb(test_support::after(1h, 1));
+      went_on = true;
     });
+    co_await weir::sleep(1s);
+    child.cancel();
+    co_await s.idle();
+    EXPECT_FALSE(went_on);
   });
 }

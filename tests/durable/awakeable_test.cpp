@@ -311,10 +311,8 @@ TEST(durable_awakeable, carries_described_types) {
   });
 }
 
-TEST(durable_awakeable, outside_of_a_run_there_are_none) {
-  sim::run({.seed = 1}, []() -> task<> {
-    const auto error = test_support::thrown_by([] { return weir::awakeable<int>("a"); });
-    EXPECT_EQ(test_support::code_of(error), errc::not_durable);
-    co_return;
-  });
+FIBER_TEST(durable_awakeable, outside_of_a_run_there_are_none) {
+  const auto error = test_support::thrown_by([] { return weir::awakeable<int>("a"); });
+  EXPECT_EQ(test_support::code_of(error), errc::not_durable);
+  co_return;
 }

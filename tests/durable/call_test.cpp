@@ -176,15 +176,13 @@ TEST(durable_call, whose_run_somebody_else_cancels_throws_cancelled_error) {
   EXPECT_EQ(times("goes on"), 1);
 }
 
-TEST(durable_call, is_for_runs_only) {
-  sim::run({.seed = 1}, []() -> task<> {
-    const auto error =
-        co_await test_support::attempt([]() -> task<> { co_await weir::call("h", 1); });
-    EXPECT_EQ(test_support::code_of(error), errc::not_durable);
-    const auto other =
-        co_await test_support::attempt([]() -> task<> { (void)co_await weir::send("h", 1); });
-    EXPECT_EQ(test_support::code_of(other), errc::not_durable);
-  });
+FIBER_TEST(durable_call, is_for_runs_only) {
+  const auto error =
+      co_await test_support::attempt([]() -> task<> { co_await weir::call("h", 1); });
+  EXPECT_EQ(test_support::code_of(error), errc::not_durable);
+  const auto other =
+      co_await test_support::attempt([]() -> task<> { (void)co_await weir::send("h", 1); });
+  EXPECT_EQ(test_support::code_of(other), errc::not_durable);
 }
 
 // -------------------------------------------------------------------------------------------- send

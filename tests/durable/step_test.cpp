@@ -226,7 +226,7 @@ TEST(durable_step, may_run_beside_others_and_each_is_recorded_when_it_ends) {
   };
   const stage on;
   EXPECT_EQ(ending(on, handler), "1,2");
-  // They begin in the order of the calls (A4).
+  // They begin in the order of the calls.
   EXPECT_EQ(ledger(), (lines{"slow begins", "quick begins", "quick ends", "slow ends"}));
   survives(handler, "1,2", at_once_and_late, steps::concurrent);
 }
@@ -250,39 +250,35 @@ TEST(durable_step, that_ended_beside_a_longer_one_is_not_run_again) {
 
 // -------------------------------------------------------------------------------- outside of a run
 
-TEST(durable_step, outside_of_a_run_just_runs_its_body) {
-  sim::run({.seed = 1}, []() -> task<> {
-    EXPECT_EQ(co_await weir::step("plain", [] { return 1; }), 1);
-    auto body = [&]() -> task<int> {
-      co_await weir::sleep(1h);
-      co_return 2;
-    };
-    EXPECT_EQ(co_await weir::step("task", body), 2);
-    int runs = 0;
-    co_await weir::step("void", [&] { ++runs; });
-    EXPECT_EQ(co_await weir::step_once("once", [&] { return ++runs; }), 2);
-    // Not even another step is refused there: nothing is journaled.
-    auto outer = [&]() -> task<int> { co_return co_await weir::step("inner", [] { return 3; }); };
-    EXPECT_EQ(co_await weir::step("outer", outer), 3);
-  });
+FIBER_TEST(durable_step, outside_of_a_run_just_runs_its_body) {
+  EXPECT_EQ(co_await weir::step("plain", [] { return 1; }), 1);
+  auto body = [&]() -> task<int> {
+    co_await weir::sleep(1h);
+    co_return 2;
+  };
+  EXPECT_EQ(co_await weir::step("task", body), 2);
+  int runs = 0;
+  co_await weir::step("void", [&] { ++runs; });
+  EXPECT_EQ(co_await weir::step_once("once", [&] { return ++runs; }), 2);
+  // Not even another step is refused there: nothing is journaled.
+  auto outer = [&]() -> task<int> { co_return co_await weir::step("inner", [] { return 3; }); };
+  EXPECT_EQ(co_await weir::step("outer", outer), 3);
 }
 
-TEST(durable_step, outside_of_a_run_has_the_same_policy) {
-  sim::run({.seed = 1}, []() -> task<> {
-    int tries = 0;
-    auto flaky = [&]() -> int {
-      if (++tries < 3) throw test_support::boom(tries);
-      return tries;
-    };
-    EXPECT_EQ(co_await weir::step("flaky", flaky, {.retry = {.attempts = 3, .base = 1ms}}), 3);
-    tries = 0;
-    auto declined = [&]() -> int {
-      ++tries;
-      throw weir::terminal_error("declined");
-    };
-    auto error = co_await test_support::attempt([&] { return weir::step("declined", declined); });
-    EXPECT_TRUE(test_support::holds<weir::terminal_error>(error));
-    EXPECT_TRUE(test_support::contains(test_support::what_of(error), "declined"));
-    EXPECT_EQ(tries, 1);
-  });
+FIBER_TEST(durable_step, outside_of_a_run_has_the_same_policy) {
+  int tries = 0;
+  auto flaky = [&]() -> int {
+    if (++tries < 3) throw test_support::boom(tries);
+    return tries;
+  };
+  EXPECT_EQ(co_await weir::step("flaky", flaky, {.retry = {.attempts = 3, .base = 1ms}}), 3);
+  tries = 0;
+  auto declined = [&]() -> int {
+    ++tries;
+    throw weir::terminal_error("declined");
+  };
+  auto error = co_await test_support::attempt([&] { return weir::step("declined", declined); });
+  EXPECT_TRUE(test_support::holds<weir::terminal_error>(error));
+  EXPECT_TRUE(test_support::contains(test_support::what_of(error), "declined"));
+  EXPECT_EQ(tries, 1);
 }

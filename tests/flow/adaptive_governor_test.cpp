@@ -46,96 +46,82 @@ task<> client(adaptive_governor& g, server& to) {
 
 }  // namespace
 
-TEST(adaptive_governor, the_limit_grows_by_its_root_while_the_time_stays_the_same) {
-  simulate([]() -> task<> {
-    adaptive_governor g({.initial = 16, .max = 30});
-    EXPECT_EQ(g.limit(), 16);
-    co_await window(g, 16, 10ms);
-    EXPECT_EQ(g.limit(), 20);  // 16 + 4
-    co_await window(g, 20, 10ms);
-    EXPECT_EQ(g.limit(), 24);  // 20 + 4.47
-    for (int i = 0; i < 5; ++i) co_await window(g, static_cast<int>(g.limit()), 10ms);
-    EXPECT_EQ(g.limit(), 30);
-    EXPECT_EQ(g.active(), 0);
-  });
+FIBER_TEST(adaptive_governor, the_limit_grows_by_its_root_while_the_time_stays_the_same) {
+  adaptive_governor g({.initial = 16, .max = 30});
+  EXPECT_EQ(g.limit(), 16);
+  co_await window(g, 16, 10ms);
+  EXPECT_EQ(g.limit(), 20);  // 16 + 4
+  co_await window(g, 20, 10ms);
+  EXPECT_EQ(g.limit(), 24);  // 20 + 4.47
+  for (int i = 0; i < 5; ++i) co_await window(g, static_cast<int>(g.limit()), 10ms);
+  EXPECT_EQ(g.limit(), 30);
+  EXPECT_EQ(g.active(), 0);
 }
 
-TEST(adaptive_governor, growth_is_at_most_half_of_the_limit_in_a_window) {
-  simulate([]() -> task<> {
-    adaptive_governor g({.initial = 1});
-    std::vector<long> limits;
-    for (int i = 0; i < 5; ++i) {
-      co_await window(g, static_cast<int>(g.limit()), 10ms);
-      limits.push_back(static_cast<long>(g.limit()));
-    }
-    EXPECT_EQ(limits, (std::vector<long>{1, 2, 3, 5, 7}));  // 1.5 2.25 3.37 5.06 7.31
-  });
+FIBER_TEST(adaptive_governor, growth_is_at_most_half_of_the_limit_in_a_window) {
+  adaptive_governor g({.initial = 1});
+  std::vector<long> limits;
+  for (int i = 0; i < 5; ++i) {
+    co_await window(g, static_cast<int>(g.limit()), 10ms);
+    limits.push_back(static_cast<long>(g.limit()));
+  }
+  EXPECT_EQ(limits, (std::vector<long>{1, 2, 3, 5, 7}));  // 1.5 2.25 3.37 5.06 7.31
 }
 
-TEST(adaptive_governor, the_limit_shrinks_by_the_gradient_at_most_to_the_half_and_to_min) {
-  simulate([]() -> task<> {
-    adaptive_governor g({.initial = 100, .min = 20, .max = 100});
-    co_await window(g, 100, 10ms);
-    EXPECT_EQ(g.limit(), 100);
-    co_await window(g, 100, 12500us);
-    EXPECT_EQ(g.limit(), 80);  // 10 / 12.5
-    co_await window(g, 80, 100ms);
-    EXPECT_EQ(g.limit(), 40);
-    co_await window(g, 40, 100ms);
-    co_await window(g, 20, 100ms);
-    EXPECT_EQ(g.limit(), 20);
-  });
+FIBER_TEST(adaptive_governor, the_limit_shrinks_by_the_gradient_at_most_to_the_half_and_to_min) {
+  adaptive_governor g({.initial = 100, .min = 20, .max = 100});
+  co_await window(g, 100, 10ms);
+  EXPECT_EQ(g.limit(), 100);
+  co_await window(g, 100, 12500us);
+  EXPECT_EQ(g.limit(), 80);  // 10 / 12.5
+  co_await window(g, 80, 100ms);
+  EXPECT_EQ(g.limit(), 40);
+  co_await window(g, 40, 100ms);
+  co_await window(g, 20, 100ms);
+  EXPECT_EQ(g.limit(), 20);
 }
 
-TEST(adaptive_governor, a_window_in_which_less_than_half_is_in_use_changes_nothing) {
-  simulate([]() -> task<> {
-    adaptive_governor g({.initial = 20});
-    co_await window(g, 9, 10ms);
-    EXPECT_EQ(g.limit(), 20);
-    co_await window(g, 9, 10s);
-    EXPECT_EQ(g.limit(), 20);
-    co_await window(g, 10, 10ms);
-    EXPECT_GT(g.limit(), 20);
-  });
+FIBER_TEST(adaptive_governor, a_window_in_which_less_than_half_is_in_use_changes_nothing) {
+  adaptive_governor g({.initial = 20});
+  co_await window(g, 9, 10ms);
+  EXPECT_EQ(g.limit(), 20);
+  co_await window(g, 9, 10s);
+  EXPECT_EQ(g.limit(), 20);
+  co_await window(g, 10, 10ms);
+  EXPECT_GT(g.limit(), 20);
 }
 
-TEST(adaptive_governor, under_a_load_step_it_finds_what_the_server_can_do) {
-  simulate([]() -> task<> {
-    adaptive_governor g({.initial = 20, .max = 200});
-    server s{weir::counting_governor(30), 10ms};
-    std::vector<long> settled;
-    co_await weir::with_scope([&](weir::scope& owner) -> task<> {
-      for (int i = 0; i < 300; ++i) owner.background(client(g, s));
-      co_await weir::sleep(2s);
-      settled.push_back(static_cast<long>(g.limit()));
-      s.cores.resize(10);  // the server loses most of its cores
-      co_await weir::sleep(1s);
-      settled.push_back(static_cast<long>(g.limit()));
-      s.cores.resize(30);
-      co_await weir::sleep(3s);
-      settled.push_back(static_cast<long>(g.limit()));
-    });
-    EXPECT_GE(settled.at(0), 30) << "all cores are used";
-    EXPECT_LE(settled.at(0), 60) << "and no queue of 170 is built up at the server";
-    EXPECT_LE(settled.at(1), settled.at(0) / 2) << "with a third of the cores it gives way";
-    EXPECT_GE(settled.at(2), 30) << "and comes back";
-    EXPECT_EQ(g.active(), 0);
+FIBER_TEST(adaptive_governor, under_a_load_step_it_finds_what_the_server_can_do) {
+  adaptive_governor g({.initial = 20, .max = 200});
+  server s{weir::counting_governor(30), 10ms};
+  std::vector<long> settled;
+  co_await weir::with_scope([&](weir::scope& owner) -> task<> {
+    for (int i = 0; i < 300; ++i) owner.background(client(g, s));
+    co_await weir::sleep(2s);
+    settled.push_back(static_cast<long>(g.limit()));
+    s.cores.resize(10);  // the server loses most of its cores
+    co_await weir::sleep(1s);
+    settled.push_back(static_cast<long>(g.limit()));
+    s.cores.resize(30);
+    co_await weir::sleep(3s);
+    settled.push_back(static_cast<long>(g.limit()));
   });
+  EXPECT_GE(settled.at(0), 30) << "all cores are used";
+  EXPECT_LE(settled.at(0), 60) << "and no queue of 170 is built up at the server";
+  EXPECT_LE(settled.at(1), settled.at(0) / 2) << "with a third of the cores it gives way";
+  EXPECT_GE(settled.at(2), 30) << "and comes back";
+  EXPECT_EQ(g.active(), 0);
 }
 
-TEST(adaptive_governor, a_permit_that_is_released_elsewhere_is_measured_too) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([&]() -> task<> {
-      adaptive_governor g({.initial = 1});
-      for (int i = 0; i < 10; ++i) {
-        auto permit = co_await g.acquire();
-        w.loop("peer").post([&] { permit.release(); });
-        while (g.active() > 0) co_await weir::sleep(1ms);
-      }
-      for (int i = 0; i < 10; ++i) (void)co_await g.acquire();
-      EXPECT_EQ(g.limit(), 2);  // two windows: 1.5, 2.25
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(adaptive_governor, a_permit_that_is_released_elsewhere_is_measured_too) {
+  adaptive_governor g({.initial = 1});
+  for (int i = 0; i < 10; ++i) {
+    auto permit = co_await g.acquire();
+    w.loop("peer").post([&] { permit.release(); });
+    while (g.active() > 0) co_await weir::sleep(1ms);
+  }
+  for (int i = 0; i < 10; ++i) (void)co_await g.acquire();
+  EXPECT_EQ(g.limit(), 2);  // two windows: 1.5, 2.25
 }
 
 TEST(adaptive_governor, a_permit_that_comes_back_after_its_loop_has_ended_is_not_measured) {

@@ -34,89 +34,77 @@ weir::stream<int> sleeps() {
 
 }  // namespace
 
-TEST(any_stream, every_pipeline_converts_and_behaves_as_before) {
-  in_order([]() -> task<> {
-    auto s = evens_up_to(6);
-    auto all = co_await pull_all(s);
-    EXPECT_EQ(all, (numbers{0, 2, 4, 6}));
-    probe p{.items = {1, 2, 3}, .pause = 1ms, .fails_behind = 2};
-    any_ints t = erased_feed(p) | weir::map([](int n) { return n * 2; });
-    int given_up = 0;
-    std::exception_ptr error;
-    try {
-      (void)co_await pull_all_impatiently(t, 300us, given_up);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    EXPECT_EQ(boom_of(error), 7);
-    EXPECT_GE(given_up, 4);
-    int end = co_await pull_one(t);
-    EXPECT_EQ(end, -1);
-  });
+FIBER_TEST(any_stream, every_pipeline_converts_and_behaves_as_before) {
+  auto s = evens_up_to(6);
+  auto all = co_await pull_all(s);
+  EXPECT_EQ(all, (numbers{0, 2, 4, 6}));
+  probe p{.items = {1, 2, 3}, .pause = 1ms, .fails_behind = 2};
+  any_ints t = erased_feed(p) | weir::map([](int n) { return n * 2; });
+  int given_up = 0;
+  std::exception_ptr error;
+  try {
+    (void)co_await pull_all_impatiently(t, 300us, given_up);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  EXPECT_EQ(boom_of(error), 7);
+  EXPECT_GE(given_up, 4);
+  int end = co_await pull_one(t);
+  EXPECT_EQ(end, -1);
 }
 
-TEST(any_stream, different_pipelines_fit_into_one_container) {
-  in_order([]() -> task<> {
-    std::vector<any_ints> all;
-    all.push_back(weir::once(1));
-    all.push_back(evens_up_to(2));
-    all.push_back(weir::concat(weir::empty<int>(), weir::once(5)));
-    auto s = weir::from(std::move(all)) | weir::flatten();
-    auto items = co_await pull_all(s);
-    EXPECT_EQ(items, (numbers{1, 0, 2, 5}));
-  });
+FIBER_TEST(any_stream, different_pipelines_fit_into_one_container) {
+  std::vector<any_ints> all;
+  all.push_back(weir::once(1));
+  all.push_back(evens_up_to(2));
+  all.push_back(weir::concat(weir::empty<int>(), weir::once(5)));
+  auto s = weir::from(std::move(all)) | weir::flatten();
+  auto items = co_await pull_all(s);
+  EXPECT_EQ(items, (numbers{1, 0, 2, 5}));
 }
 
-TEST(any_stream, concat_and_start_with_keep_the_order) {
-  in_order([]() -> task<> {
-    any_ints middle = weir::once(3);
-    any_ints s =
-        weir::concat(std::move(middle) | weir::start_with(2), weir::once(4), weir::iota(5, 7)) |
-        weir::start_with(1);
-    auto all = co_await pull_all(s);
-    EXPECT_EQ(all, from_to(1, 6));
-  });
+FIBER_TEST(any_stream, concat_and_start_with_keep_the_order) {
+  any_ints middle = weir::once(3);
+  any_ints s =
+      weir::concat(std::move(middle) | weir::start_with(2), weir::once(4), weir::iota(5, 7)) |
+      weir::start_with(1);
+  auto all = co_await pull_all(s);
+  EXPECT_EQ(all, from_to(1, 6));
 }
 
-TEST(any_stream, closing_a_spliced_one_closes_what_was_begun_and_begins_nothing) {
-  in_order([]() -> task<> {
-    text_log log;
-    probe a{.items = {1, 2}}, b{.items = {3}};
-    any_ints first = feed(a) | late_cleanup(log, "first");
-    any_ints s = weir::concat(std::move(first), feed(b) | late_cleanup(log, "second"));
-    int one = co_await pull_one(s);
-    EXPECT_EQ(one, 1);
-    co_await s.close();
-    EXPECT_EQ(joined(log), "first");
-    EXPECT_EQ(a.left, 1);
-    EXPECT_EQ(b.entered, 0);
-  });
+FIBER_TEST(any_stream, closing_a_spliced_one_closes_what_was_begun_and_begins_nothing) {
+  text_log log;
+  probe a{.items = {1, 2}}, b{.items = {3}};
+  any_ints first = feed(a) | late_cleanup(log, "first");
+  any_ints s = weir::concat(std::move(first), feed(b) | late_cleanup(log, "second"));
+  int one = co_await pull_one(s);
+  EXPECT_EQ(one, 1);
+  co_await s.close();
+  EXPECT_EQ(joined(log), "first");
+  EXPECT_EQ(a.left, 1);
+  EXPECT_EQ(b.entered, 0);
 }
 
 // The cleanup's own captures must live as long as it runs.
-TEST(any_stream, a_cleanup_that_was_begun_by_a_pull_is_finished_by_close) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    any_ints s = weir::iota(0, 1) | late_cleanup(log, "a name that needs memory of its own");
-    int zero = co_await pull_one(s);
-    EXPECT_EQ(zero, 0);
-    auto error = co_await error_of(weir::with_timeout(5ms, s.next()));
-    EXPECT_TRUE(holds<weir::timeout_error>(error));
-    co_await s.close();
-    EXPECT_EQ(joined(log), "a name that needs memory of its own");
-  });
+FIBER_TEST_IN_EVERY_ORDER(any_stream, a_cleanup_that_was_begun_by_a_pull_is_finished_by_close) {
+  text_log log;
+  any_ints s = weir::iota(0, 1) | late_cleanup(log, "a name that needs memory of its own");
+  int zero = co_await pull_one(s);
+  EXPECT_EQ(zero, 0);
+  auto error = co_await error_of(weir::with_timeout(5ms, s.next()));
+  EXPECT_TRUE(holds<weir::timeout_error>(error));
+  co_await s.close();
+  EXPECT_EQ(joined(log), "a name that needs memory of its own");
 }
 
-TEST(any_stream, an_error_in_the_first_part_leaves_the_others_alone) {
-  in_order([]() -> task<> {
-    probe a{.items = {}, .fails_behind = 0}, b{.items = {3}};
-    any_ints s = weir::concat(any_ints(feed(a)), feed(b));
-    auto error = co_await pull_error(s);
-    EXPECT_EQ(boom_of(error), 7);
-    int end = co_await pull_one(s);
-    EXPECT_EQ(end, -1);
-    EXPECT_EQ(b.entered, 0);
-  });
+FIBER_TEST(any_stream, an_error_in_the_first_part_leaves_the_others_alone) {
+  probe a{.items = {}, .fails_behind = 0}, b{.items = {3}};
+  any_ints s = weir::concat(any_ints(feed(a)), feed(b));
+  auto error = co_await pull_error(s);
+  EXPECT_EQ(boom_of(error), 7);
+  int end = co_await pull_one(s);
+  EXPECT_EQ(end, -1);
+  EXPECT_EQ(b.entered, 0);
 }
 
 // ------------------------------------------------------------------ blocking_range

@@ -189,25 +189,20 @@ task<> read_a_run(weir::subscription<int> sub, int first, int last) {
 
 }  // namespace
 
-TEST(broadcast_model, each_subscriber_sees_a_run_without_gaps_but_for_counted_misses) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      int_broadcast b(2);
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        for (overflow policy :
-             {overflow::wait, overflow::drop_oldest, overflow::drop_newest, overflow::conflate})
-          s.spawn(read_a_run(b.subscribe({.overflow = policy}), 0, 7));
-        auto emitting = [&]() -> task<> {
-          for (int i = 0; i <= 7; ++i) co_await b.emit(i);
-          b.close();
-        };
-        co_await emitting();
-      });
-    });
+FIBER_TEST_IN_EVERY_ORDER(broadcast_model,
+                          each_subscriber_sees_a_run_without_gaps_but_for_counted_misses) {
+  int_broadcast b(2);
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    for (overflow policy :
+         {overflow::wait, overflow::drop_oldest, overflow::drop_newest, overflow::conflate})
+      s.spawn(read_a_run(b.subscribe({.overflow = policy}), 0, 7));
+    auto emitting = [&]() -> task<> {
+      for (int i = 0; i <= 7; ++i) co_await b.emit(i);
+      b.close();
+    };
+    co_await emitting();
   });
 }
-
-// B6
 TEST(broadcast_model, late_subscribers_of_a_replay_see_a_contiguous_suffix) {
   const int subscribers = test_support::sanitized ? 5'000 : 100'000;
   long checked = 0;
@@ -239,55 +234,50 @@ TEST(broadcast_model, late_subscribers_of_a_replay_see_a_contiguous_suffix) {
   EXPECT_EQ(checked, subscribers);
 }
 
-TEST(broadcast_model, subscribing_while_others_emit_leaves_no_gap_and_no_duplicate) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::replay<int> r(2);
-      int emitted = 0;
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto emitter = [&]() -> task<> {
-          for (int i = 0; i < 6; ++i) {
-            co_await r.emit(i);
-            emitted = i + 1;
-          }
-          r.close();
-        };
-        auto late = [&]() -> task<> {
-          co_await weir::yield();
-          auto sub = r.subscribe();
-          numbers got;
-          co_await take_all(sub, got);
-          EXPECT_FALSE(got.empty());
-          if (!got.empty()) {
-            EXPECT_EQ(got, from_to(got.front(), 5));
-          }
-        };
-        s.spawn(emitter());
-        s.spawn(late());
-        s.spawn(late());
-        co_await s.join();
-      });
-    });
+FIBER_TEST_IN_EVERY_ORDER(broadcast_model,
+                          subscribing_while_others_emit_leaves_no_gap_and_no_duplicate) {
+  weir::replay<int> r(2);
+  int emitted = 0;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto emitter = [&]() -> task<> {
+      for (int i = 0; i < 6; ++i) {
+        co_await r.emit(i);
+        emitted = i + 1;
+      }
+      r.close();
+    };
+    auto late = [&]() -> task<> {
+      co_await weir::yield();
+      auto sub = r.subscribe();
+      numbers got;
+      co_await take_all(sub, got);
+      EXPECT_FALSE(got.empty());
+      if (!got.empty()) {
+        EXPECT_EQ(got, from_to(got.front(), 5));
+      }
+    };
+    s.spawn(emitter());
+    s.spawn(late());
+    s.spawn(late());
+    co_await s.join();
   });
 }
 
-TEST(broadcast_model, a_replay_gives_its_last_items_also_after_the_end) {
-  in_order([]() -> task<> {
-    weir::replay<int> r(3);
-    for (int i = 1; i <= 5; ++i) co_await r.emit(i);
-    r.close();
-    auto sub = r.subscribe({.replay = 1});  // it always begins n back
-    numbers got;
-    co_await take_all(sub, got);
-    EXPECT_EQ(got, from_to(3, 5));
+FIBER_TEST(broadcast_model, a_replay_gives_its_last_items_also_after_the_end) {
+  weir::replay<int> r(3);
+  for (int i = 1; i <= 5; ++i) co_await r.emit(i);
+  r.close();
+  auto sub = r.subscribe({.replay = 1});  // it always begins n back
+  numbers got;
+  co_await take_all(sub, got);
+  EXPECT_EQ(got, from_to(3, 5));
 
-    weir::replay<int> failed(2);
-    co_await failed.emit(1);
-    failed.fail(std::make_exception_ptr(boom(3)));
-    auto late = failed.subscribe();
-    const int item = co_await take_one(late);
-    EXPECT_EQ(item, 1);
-    const std::exception_ptr error = co_await error_of(late.next());
-    EXPECT_EQ(boom_of(error), 3);
-  });
+  weir::replay<int> failed(2);
+  co_await failed.emit(1);
+  failed.fail(std::make_exception_ptr(boom(3)));
+  auto late = failed.subscribe();
+  const int item = co_await take_one(late);
+  EXPECT_EQ(item, 1);
+  const std::exception_ptr error = co_await error_of(late.next());
+  EXPECT_EQ(boom_of(error), 3);
 }

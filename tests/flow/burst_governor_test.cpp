@@ -18,41 +18,37 @@ std::vector<weir::permit> all_free_permits(burst_governor& g) {
 
 }  // namespace
 
-TEST(burst_governor, it_starts_rested_and_after_the_burst_only_the_steady_number_is_granted) {
-  simulate([]() -> task<> {
-    burst_governor g({.steady = 2, .burst = 5, .burst_for = 1s});
-    EXPECT_EQ(g.limit(), 5);
-    co_await weir::sleep(10s);  // a burst begins with its first permit
-    auto held = all_free_permits(g);
-    EXPECT_EQ(held.size(), 5U);
-    co_await weir::sleep(999ms);
-    held.pop_back();
-    EXPECT_EQ(g.available(), 1);
-    co_await weir::sleep(1ms);
-    EXPECT_EQ(g.limit(), 2);
-    EXPECT_EQ(g.available(), 0);
-    EXPECT_EQ(g.active(), 4);  // nothing is revoked
-    held.resize(2);
-    EXPECT_FALSE(g.try_acquire().has_value());
-    held.pop_back();
-    EXPECT_TRUE(g.try_acquire().has_value());
-  });
+FIBER_TEST(burst_governor, it_starts_rested_and_after_the_burst_only_the_steady_number_is_granted) {
+  burst_governor g({.steady = 2, .burst = 5, .burst_for = 1s});
+  EXPECT_EQ(g.limit(), 5);
+  co_await weir::sleep(10s);  // a burst begins with its first permit
+  auto held = all_free_permits(g);
+  EXPECT_EQ(held.size(), 5U);
+  co_await weir::sleep(999ms);
+  held.pop_back();
+  EXPECT_EQ(g.available(), 1);
+  co_await weir::sleep(1ms);
+  EXPECT_EQ(g.limit(), 2);
+  EXPECT_EQ(g.available(), 0);
+  EXPECT_EQ(g.active(), 4);  // nothing is revoked
+  held.resize(2);
+  EXPECT_FALSE(g.try_acquire().has_value());
+  held.pop_back();
+  EXPECT_TRUE(g.try_acquire().has_value());
 }
 
-TEST(burst_governor, a_new_burst_needs_a_rest_of_the_same_length) {
-  simulate([]() -> task<> {
-    burst_governor g({.steady = 1, .burst = 3, .burst_for = 1s});
-    all_free_permits(g).clear();
-    co_await weir::sleep(500ms);
-    EXPECT_EQ(all_free_permits(g).size(), 3U);  // the same burst goes on
-    co_await weir::sleep(999ms);  // at 1499 ms it has ended, and was the rest too short
-    EXPECT_EQ(all_free_permits(g).size(), 1U);
-    co_await weir::sleep(999ms);
-    EXPECT_EQ(g.available(), 1);
-    co_await weir::sleep(1ms);
-    EXPECT_EQ(g.available(), 3);
-    EXPECT_EQ(all_free_permits(g).size(), 3U);
-  });
+FIBER_TEST(burst_governor, a_new_burst_needs_a_rest_of_the_same_length) {
+  burst_governor g({.steady = 1, .burst = 3, .burst_for = 1s});
+  all_free_permits(g).clear();
+  co_await weir::sleep(500ms);
+  EXPECT_EQ(all_free_permits(g).size(), 3U);  // the same burst goes on
+  co_await weir::sleep(999ms);                // at 1499 ms it has ended, and was the rest too short
+  EXPECT_EQ(all_free_permits(g).size(), 1U);
+  co_await weir::sleep(999ms);
+  EXPECT_EQ(g.available(), 1);
+  co_await weir::sleep(1ms);
+  EXPECT_EQ(g.available(), 3);
+  EXPECT_EQ(all_free_permits(g).size(), 3U);
 }
 
 TEST(burst_governor, who_waits_at_the_end_of_a_burst_waits_for_the_steady_number) {

@@ -29,96 +29,80 @@ struct remote_receiver {
 
 }  // namespace
 
-TEST(channel_crash, senders_of_a_crashed_loop_are_gone_and_the_others_go_on) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([&]() -> task<> {
-      auto [tx, rx] = weir::channel<int>(1);
-      numbers got;
-      co_await weir::with_scope([&, &from = rx, &to = tx](weir::scope& s) -> task<> {
-        auto lost = s.spawn(weir::settle(weir::on(w.loop("a"), send_all(to, 101, 120))));
-        for (int i = 0; i < 3; ++i) got.push_back(co_await take_one(from));
-        w.crash("a");
-        s.spawn_on(w.loop("b"), send_all(std::move(to), 201, 203));
-        co_await take_all(from, got);
-        co_await s.join();
-      });
-      numbers from_a, from_b;
-      for (int v : got) (v < 200 ? from_a : from_b).push_back(v);
-      EXPECT_EQ(from_a, from_to(101, 100 + static_cast<int>(from_a.size())));
-      EXPECT_GE(from_a.size(), 3U);
-      EXPECT_LE(from_a.size(), 5U);  // one in the ring, one that waited
-      EXPECT_EQ(from_b, from_to(201, 203));
-    });
+FIBER_TEST_IN_EVERY_ORDER(channel_crash, senders_of_a_crashed_loop_are_gone_and_the_others_go_on) {
+  auto [tx, rx] = weir::channel<int>(1);
+  numbers got;
+  co_await weir::with_scope([&, &from = rx, &to = tx](weir::scope& s) -> task<> {
+    auto lost = s.spawn(weir::settle(weir::on(w.loop("a"), send_all(to, 101, 120))));
+    for (int i = 0; i < 3; ++i) got.push_back(co_await take_one(from));
+    w.crash("a");
+    s.spawn_on(w.loop("b"), send_all(std::move(to), 201, 203));
+    co_await take_all(from, got);
+    co_await s.join();
   });
+  numbers from_a, from_b;
+  for (int v : got) (v < 200 ? from_a : from_b).push_back(v);
+  EXPECT_EQ(from_a, from_to(101, 100 + static_cast<int>(from_a.size())));
+  EXPECT_GE(from_a.size(), 3U);
+  EXPECT_LE(from_a.size(), 5U);  // one in the ring, one that waited
+  EXPECT_EQ(from_b, from_to(201, 203));
 }
 
-TEST(channel_crash, of_the_loop_with_the_last_sender_ends_the_channel) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([&]() -> task<> {
-      auto [tx, rx] = weir::channel<int>(4);
-      numbers got;
-      auto sends = [mine = std::move(tx)]() mutable -> task<> {
-        co_await mine.send(1);
-        co_await weir::sleep(1000h);
-      };
-      co_await weir::with_scope([&, &from = rx](weir::scope& s) -> task<> {
-        s.spawn(weir::settle(weir::on(w.loop("a"), std::move(sends))));
-        auto consumer = s.spawn(take_all(from, got));
-        co_await settled();
-        EXPECT_FALSE(consumer.done());
-        w.crash("a");
-        co_await s.join();
-      });
-      EXPECT_EQ(got, numbers{1});
-    });
+FIBER_TEST_IN_EVERY_ORDER(channel_crash, of_the_loop_with_the_last_sender_ends_the_channel) {
+  auto [tx, rx] = weir::channel<int>(4);
+  numbers got;
+  auto sends = [mine = std::move(tx)]() mutable -> task<> {
+    co_await mine.send(1);
+    co_await weir::sleep(1000h);
+  };
+  co_await weir::with_scope([&, &from = rx](weir::scope& s) -> task<> {
+    s.spawn(weir::settle(weir::on(w.loop("a"), std::move(sends))));
+    auto consumer = s.spawn(take_all(from, got));
+    co_await settled();
+    EXPECT_FALSE(consumer.done());
+    w.crash("a");
+    co_await s.join();
   });
+  EXPECT_EQ(got, numbers{1});
 }
 
-TEST(channel_crash, of_the_receivers_loop_refuses_every_sender) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([&]() -> task<> {
-      remote_receiver there;
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.spawn(weir::settle(weir::on(w.loop("a"), there.live(1, 2))));
-        co_await settled();
-        co_await send_all(*there.tx, 1, 3);
-        auto here = s.spawn(code_of_send(*there.tx, 4));
-        auto beside = s.spawn_on(w.loop("b"), code_of_send(*there.tx, 5));
-        co_await settled();
-        EXPECT_FALSE(here.done() || beside.done());
-        w.crash("a");
-        const std::error_code first = co_await here;
-        const std::error_code second = co_await beside;
-        EXPECT_EQ(first, errc::queue_closed);
-        EXPECT_EQ(second, errc::queue_closed);
-        EXPECT_EQ(there.tx->try_send(6), errc::queue_closed);
-        EXPECT_EQ(co_await code_of_send(*there.tx, 7), errc::queue_closed);
-      });
-      EXPECT_EQ(there.got, from_to(1, 2));
-    });
+FIBER_TEST_IN_EVERY_ORDER(channel_crash, of_the_receivers_loop_refuses_every_sender) {
+  remote_receiver there;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn(weir::settle(weir::on(w.loop("a"), there.live(1, 2))));
+    co_await settled();
+    co_await send_all(*there.tx, 1, 3);
+    auto here = s.spawn(code_of_send(*there.tx, 4));
+    auto beside = s.spawn_on(w.loop("b"), code_of_send(*there.tx, 5));
+    co_await settled();
+    EXPECT_FALSE(here.done() || beside.done());
+    w.crash("a");
+    const std::error_code first = co_await here;
+    const std::error_code second = co_await beside;
+    EXPECT_EQ(first, errc::queue_closed);
+    EXPECT_EQ(second, errc::queue_closed);
+    EXPECT_EQ(there.tx->try_send(6), errc::queue_closed);
+    EXPECT_EQ(co_await code_of_send(*there.tx, 7), errc::queue_closed);
   });
+  EXPECT_EQ(there.got, from_to(1, 2));
 }
 
-TEST(channel_crash, of_the_receivers_loop_at_any_moment_lets_every_send_end) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([&]() -> task<> {
-      remote_receiver there;
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.spawn(weir::settle(weir::on(w.loop("a"), there.live(1, 100))));
-        co_await settled();
-        std::vector<weir::child<std::error_code>> sends;
-        for (int i = 0; i < 3; ++i) sends.push_back(s.spawn(code_of_send(*there.tx, i)));
-        for (int i = 0; i < 3; ++i)
-          sends.push_back(s.spawn_on(w.loop("b"), code_of_send(*there.tx, i)));
-        for (int i = 0; i < 4; ++i) co_await weir::yield();
-        w.crash("a");
-        for (auto& one : sends) {
-          const std::error_code code = co_await one;
-          EXPECT_TRUE(code == no_error || code == errc::queue_closed) << code.message();
-        }
-        EXPECT_EQ(there.tx->try_send(6), errc::queue_closed);
-      });
-    });
+FIBER_TEST_IN_EVERY_ORDER(channel_crash, of_the_receivers_loop_at_any_moment_lets_every_send_end) {
+  remote_receiver there;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn(weir::settle(weir::on(w.loop("a"), there.live(1, 100))));
+    co_await settled();
+    std::vector<weir::child<std::error_code>> sends;
+    for (int i = 0; i < 3; ++i) sends.push_back(s.spawn(code_of_send(*there.tx, i)));
+    for (int i = 0; i < 3; ++i)
+      sends.push_back(s.spawn_on(w.loop("b"), code_of_send(*there.tx, i)));
+    for (int i = 0; i < 4; ++i) co_await weir::yield();
+    w.crash("a");
+    for (auto& one : sends) {
+      const std::error_code code = co_await one;
+      EXPECT_TRUE(code == no_error || code == errc::queue_closed) << code.message();
+    }
+    EXPECT_EQ(there.tx->try_send(6), errc::queue_closed);
   });
 }
 
@@ -251,21 +235,19 @@ TEST(channel, whichever_move_of_a_value_throws_somebody_is_told_and_the_channel_
   }
 }
 
-TEST(channel, a_try_send_whose_move_throws_takes_no_room_for_ever) {
-  in_order([]() -> task<> {
-    auto [tx, rx] = weir::channel<brittle>(2);
-    for (int round = 0; round < 10; ++round) {
-      brittle first(1), second(2), third(3);
-      EXPECT_EQ(tx.try_send(std::move(first)), no_error);
-      brittle::fuse = 1;
-      EXPECT_EQ(boom_of(thrown_by([&, &to = tx] { return to.try_send(std::move(second)); })), 2);
-      brittle::fuse = 0;
-      auto one = co_await rx.next();
-      EXPECT_EQ(one->n, 1);
-      EXPECT_FALSE(rx.try_next().has_value());
-      EXPECT_EQ(tx.try_send(std::move(third)), no_error);
-      auto other = co_await rx.next();
-      EXPECT_EQ(other->n, 3);
-    }
-  });
+FIBER_TEST(channel, a_try_send_whose_move_throws_takes_no_room_for_ever) {
+  auto [tx, rx] = weir::channel<brittle>(2);
+  for (int round = 0; round < 10; ++round) {
+    brittle first(1), second(2), third(3);
+    EXPECT_EQ(tx.try_send(std::move(first)), no_error);
+    brittle::fuse = 1;
+    EXPECT_EQ(boom_of(thrown_by([&, &to = tx] { return to.try_send(std::move(second)); })), 2);
+    brittle::fuse = 0;
+    auto one = co_await rx.next();
+    EXPECT_EQ(one->n, 1);
+    EXPECT_FALSE(rx.try_next().has_value());
+    EXPECT_EQ(tx.try_send(std::move(third)), no_error);
+    auto other = co_await rx.next();
+    EXPECT_EQ(other->n, 3);
+  }
 }

@@ -242,13 +242,9 @@ class sending_crowd {
 
 }  // namespace
 
-TEST(channel_model, random_sequences_of_calls_agree_with_a_simple_model) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([&]() -> task<> {
-      const auto seed = static_cast<unsigned>(weir::random());
-      co_await compare_channel(w, seed, 1 + static_cast<std::int64_t>(weir::random() % 3), 40);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(channel_model, random_sequences_of_calls_agree_with_a_simple_model) {
+  const auto seed = static_cast<unsigned>(weir::random());
+  co_await compare_channel(w, seed, 1 + static_cast<std::int64_t>(weir::random() % 3), 40);
 }
 
 TEST(channel_model, long_random_sequences_agree_with_it_in_the_order_of_production) {

@@ -100,29 +100,25 @@ TEST(flow_misuse, options_are_trivially_destructible_aggregates) {
   EXPECT_TRUE(std::is_trivially_destructible_v<weir::channel_options>);
 }
 
-TEST(flow_misuse, the_error_of_a_closed_queue_names_it) {
-  in_order([]() -> task<> {
-    weir::queue<int> q(1, {.name = "orders"});
-    q.close();
-    const std::exception_ptr error = co_await error_of(q.push(1));
-    EXPECT_EQ(code_of(error), errc::queue_closed);
-    EXPECT_TRUE(contains(what_of(error), "'orders'")) << what_of(error);
-    auto [tx, rx] = weir::channel<int>(1, {.name = "pipe"});
-    tx.close();
-    const std::exception_ptr other = co_await error_of(tx.send(1));
-    EXPECT_EQ(code_of(other), errc::queue_closed);
-    EXPECT_TRUE(contains(what_of(other), "'pipe'")) << what_of(other);
-  });
+FIBER_TEST(flow_misuse, the_error_of_a_closed_queue_names_it) {
+  weir::queue<int> q(1, {.name = "orders"});
+  q.close();
+  const std::exception_ptr error = co_await error_of(q.push(1));
+  EXPECT_EQ(code_of(error), errc::queue_closed);
+  EXPECT_TRUE(contains(what_of(error), "'orders'")) << what_of(error);
+  auto [tx, rx] = weir::channel<int>(1, {.name = "pipe"});
+  tx.close();
+  const std::exception_ptr other = co_await error_of(tx.send(1));
+  EXPECT_EQ(code_of(other), errc::queue_closed);
+  EXPECT_TRUE(contains(what_of(other), "'pipe'")) << what_of(other);
 }
 
-TEST(flow_misuse, a_receiver_that_was_moved_from_is_refused) {
-  in_order([]() -> task<> {
-    auto [tx, rx] = weir::channel<int>(1);
-    auto other = std::move(rx);
-    EXPECT_EQ(code_thrown_by([&, &from = rx] { (void)from.next(); }), errc::invalid_argument);
-    EXPECT_EQ(code_thrown_by([&, &from = rx] { from.close(); }), errc::invalid_argument);
-    co_return;
-  });
+FIBER_TEST(flow_misuse, a_receiver_that_was_moved_from_is_refused) {
+  auto [tx, rx] = weir::channel<int>(1);
+  auto other = std::move(rx);
+  EXPECT_EQ(code_thrown_by([&, &from = rx] { (void)from.next(); }), errc::invalid_argument);
+  EXPECT_EQ(code_thrown_by([&, &from = rx] { from.close(); }), errc::invalid_argument);
+  co_return;
 }
 
 // ------------------------------------------------------------------ home
@@ -298,65 +294,57 @@ TEST(flow_misuse_DeathTest, destroying_a_receiver_under_a_consumer_aborts_with_b
 }
 
 // ------------------------------------------------------------------ dumps
-
-// 6.2
-TEST(flow_misuse, a_dump_names_what_each_fiber_waits_for_also_at_capacity_0) {
-  in_order([]() -> task<> {
-    things t;
-    weir::queue<int> meeting(0, {.name = "meeting"});
-    auto held = co_await t.mutex.lock();
-    co_await t.tx.send(0);
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      s.spawn([&]() -> task<> { (void)co_await t.queue.next(); }, {.name = "consumer"});
-      s.spawn([&]() -> task<> { co_await meeting.push(1); }, {.name = "producer"});
-      s.spawn([&]() -> task<> { co_await t.event.wait(); }, {.name = "watcher"});
-      s.spawn([&]() -> task<> { co_await t.latch.wait(); }, {.name = "lander"});
-      s.spawn([&]() -> task<> { auto own = co_await t.mutex.lock(); }, {.name = "locker"});
-      s.spawn([&]() -> task<> { co_await t.tx.send(1); }, {.name = "sender"});
-      s.spawn([&]() -> task<> { (void)co_await t.oneshot.receive(); }, {.name = "reader"});
-      co_await settled();
-      const std::string text = dump_text();
-      const std::pair<const char*, const char*> expected[] = {{"consumer", "queue 'orders'"},
-                                                              {"producer", "queue 'meeting'"},
-                                                              {"watcher", "event 'all clear'"},
-                                                              {"lander", "latch 'landing'"},
-                                                              {"locker", "mutex 'accounts'"},
-                                                              {"sender", "channel 'pipe'"},
-                                                              {"reader", "oneshot"}};
-      for (const auto& [fiber, thing] : expected) {
-        const auto at = text.find("fiber '" + std::string(fiber) + "'");
-        EXPECT_NE(at, std::string::npos) << fiber << " is not in\n" << text;
-        if (at == std::string::npos) continue;
-        const std::string line = text.substr(at, text.find('\n', at) - at);
-        EXPECT_TRUE(contains(line, thing)) << thing << " is not in\n" << line;
-      }
-      s.cancel();
-    });
+FIBER_TEST(flow_misuse, a_dump_names_what_each_fiber_waits_for_also_at_capacity_0) {
+  things t;
+  weir::queue<int> meeting(0, {.name = "meeting"});
+  auto held = co_await t.mutex.lock();
+  co_await t.tx.send(0);
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn([&]() -> task<> { (void)co_await t.queue.next(); }, {.name = "consumer"});
+    s.spawn([&]() -> task<> { co_await meeting.push(1); }, {.name = "producer"});
+    s.spawn([&]() -> task<> { co_await t.event.wait(); }, {.name = "watcher"});
+    s.spawn([&]() -> task<> { co_await t.latch.wait(); }, {.name = "lander"});
+    s.spawn([&]() -> task<> { auto own = co_await t.mutex.lock(); }, {.name = "locker"});
+    s.spawn([&]() -> task<> { co_await t.tx.send(1); }, {.name = "sender"});
+    s.spawn([&]() -> task<> { (void)co_await t.oneshot.receive(); }, {.name = "reader"});
+    co_await settled();
+    const std::string text = dump_text();
+    const std::pair<const char*, const char*> expected[] = {{"consumer", "queue 'orders'"},
+                                                            {"producer", "queue 'meeting'"},
+                                                            {"watcher", "event 'all clear'"},
+                                                            {"lander", "latch 'landing'"},
+                                                            {"locker", "mutex 'accounts'"},
+                                                            {"sender", "channel 'pipe'"},
+                                                            {"reader", "oneshot"}};
+    for (const auto& [fiber, thing] : expected) {
+      const auto at = text.find("fiber '" + std::string(fiber) + "'");
+      EXPECT_NE(at, std::string::npos) << fiber << " is not in\n" << text;
+      if (at == std::string::npos) continue;
+      const std::string line = text.substr(at, text.find('\n', at) - at);
+      EXPECT_TRUE(contains(line, thing)) << thing << " is not in\n" << line;
+    }
+    s.cancel();
   });
 }
 
-TEST(flow_misuse, a_dump_at_any_moment_of_a_wait_is_possible) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([&]() -> task<> {
-      things t;
-      int dumps = 0;
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto sends = [&]() -> task<> {
-          for (int i = 0; i < 2; ++i) co_await t.tx.send(i);
-        };
-        auto pushes = [&]() -> task<> {
-          for (int i = 0; i < 2; ++i) co_await t.queue.push(i);
-        };
-        s.spawn(sends);
-        s.spawn(pushes);
-        for (int i = 0; i < 2; ++i) {
-          dumps += dump_text().empty() ? 0 : 1;
-          (void)co_await weir::race(t.rx.next(), weir::sleep(1ms));
-          (void)co_await weir::race(t.queue.next(), t.event.wait(), weir::sleep(1ms));
-        }
-        co_await s.join();
-      });
-      EXPECT_EQ(dumps, 2);
-    });
+FIBER_TEST_IN_EVERY_ORDER(flow_misuse, a_dump_at_any_moment_of_a_wait_is_possible) {
+  things t;
+  int dumps = 0;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto sends = [&]() -> task<> {
+      for (int i = 0; i < 2; ++i) co_await t.tx.send(i);
+    };
+    auto pushes = [&]() -> task<> {
+      for (int i = 0; i < 2; ++i) co_await t.queue.push(i);
+    };
+    s.spawn(sends);
+    s.spawn(pushes);
+    for (int i = 0; i < 2; ++i) {
+      dumps += dump_text().empty() ? 0 : 1;
+      (void)co_await weir::race(t.rx.next(), weir::sleep(1ms));
+      (void)co_await weir::race(t.queue.next(), t.event.wait(), weir::sleep(1ms));
+    }
+    co_await s.join();
   });
+  EXPECT_EQ(dumps, 2);
 }

@@ -187,7 +187,7 @@ TEST(from_callback_threads, an_end_and_an_error_from_another_thread_wake_the_con
   }
 }
 
-// 6.1: waiting for a callback is no deadlock, although nothing of the loop can end it.
+// Waiting for a callback is no deadlock, although nothing of the loop can end it.
 TEST(from_callback_threads, fibers_of_another_loop_may_emit) {
   checker got;
   weir::run([&]() -> task<> {

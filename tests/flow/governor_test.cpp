@@ -58,8 +58,6 @@ bool has_room(G& g) {
 }
 
 }  // namespace
-
-// G5, G20
 TYPED_TEST(governor, it_grants_up_to_its_limit_and_takes_permits_back_once) {
   simulate([]() -> task<> {
     TypeParam one;
@@ -73,8 +71,6 @@ TYPED_TEST(governor, it_grants_up_to_its_limit_and_takes_permits_back_once) {
     EXPECT_FALSE(has_room(one.g));
   });
 }
-
-// G7
 TYPED_TEST(governor, strictly_first_come_first_served) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -97,8 +93,6 @@ TYPED_TEST(governor, strictly_first_come_first_served) {
     EXPECT_EQ(joined(log), "a,b,newcomer");
   });
 }
-
-// C013
 TYPED_TEST(governor, a_grant_that_meets_a_cancellation_goes_to_the_next) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
@@ -150,8 +144,6 @@ TYPED_TEST(governor, acquire_for_gives_up_after_its_time) {
     });
   });
 }
-
-// G9, G10
 TYPED_TEST(governor, with_gives_the_permit_back_on_value_error_and_cancellation) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
@@ -170,8 +162,6 @@ TYPED_TEST(governor, with_gives_the_permit_back_on_value_error_and_cancellation)
     });
   });
 }
-
-// G13
 TYPED_TEST(governor, wrapped_functions_share_the_limit) {
   for_each_order([](weir::sim::world& w) {
     w.run([]() -> task<> {
@@ -249,8 +239,6 @@ TYPED_TEST(governor, beyond_max_waiting_it_refuses) {
     });
   });
 }
-
-// G11, G19
 TYPED_TEST(governor, idle_listeners_are_called_when_nothing_is_active_and_nobody_waits) {
   if constexpr (notifies_idle<decltype(TypeParam::g)>) {
     for_each_order([](weir::sim::world& w) {
@@ -275,7 +263,6 @@ TYPED_TEST(governor, idle_listeners_are_called_when_nothing_is_active_and_nobody
   }
 }
 
-// G5 of the seeds
 TYPED_TEST(governor, with_inside_with_is_a_deadlock_that_is_found_and_named) {
   auto error = thrown_by([] {
     simulate([]() -> task<> {
@@ -288,7 +275,7 @@ TYPED_TEST(governor, with_inside_with_is_a_deadlock_that_is_found_and_named) {
   EXPECT_TRUE(contains(what_of(error), "acquire of governor 'one' (1 of 1 out)")) << what_of(error);
 }
 
-// G23: lost, it would be a deadlock.
+// Lost, it would be a deadlock.
 TYPED_TEST(governor, a_permit_may_be_released_on_another_loop) {
   for_each_order([](weir::sim::world& w) {
     w.run([&]() -> task<> {

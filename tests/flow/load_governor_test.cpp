@@ -8,14 +8,12 @@
 using namespace flow_test;
 using weir::load_governor;
 
-TEST(load_governor, without_pressure_information_the_limit_is_always_max) {
-  simulate([]() -> task<> {
-    load_governor g({.max = 8});
-    for (int i = 0; i < 5; ++i) {
-      EXPECT_EQ(g.limit(), 8);
-      co_await weir::sleep(1s);
-    }
-  });
+FIBER_TEST(load_governor, without_pressure_information_the_limit_is_always_max) {
+  load_governor g({.max = 8});
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(g.limit(), 8);
+    co_await weir::sleep(1s);
+  }
 }
 
 TEST(load_governor, it_is_halved_above_the_pressure_and_grows_by_one_below_it_once_a_second) {

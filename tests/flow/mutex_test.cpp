@@ -24,30 +24,26 @@ task<> lock_both(weir::mutex& first, weir::mutex& second) {
 
 }  // namespace
 
-TEST(mutex, only_one_fiber_is_inside_also_across_awaits) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::mutex m;
-      int inside = 0, most = 0, rounds = 0;
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        for (int i = 0; i < 4; ++i) {
-          s.spawn([&]() -> task<> {
-            for (int round = 0; round < 3; ++round) {
-              weir::mutex_guard held = co_await m.lock();
-              most = std::max(most, ++inside);
-              co_await weir::yield();
-              --inside;
-              ++rounds;
-            }
-          });
+FIBER_TEST_IN_EVERY_ORDER(mutex, only_one_fiber_is_inside_also_across_awaits) {
+  weir::mutex m;
+  int inside = 0, most = 0, rounds = 0;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    for (int i = 0; i < 4; ++i) {
+      s.spawn([&]() -> task<> {
+        for (int round = 0; round < 3; ++round) {
+          weir::mutex_guard held = co_await m.lock();
+          most = std::max(most, ++inside);
+          co_await weir::yield();
+          --inside;
+          ++rounds;
         }
-        co_await s.join();
       });
-      EXPECT_EQ(most, 1);
-      EXPECT_EQ(rounds, 12);
-      EXPECT_FALSE(m.locked());
-    });
+    }
+    co_await s.join();
   });
+  EXPECT_EQ(most, 1);
+  EXPECT_EQ(rounds, 12);
+  EXPECT_FALSE(m.locked());
 }
 
 TEST(mutex, is_handed_over_in_the_order_of_arrival_and_nobody_barges) {
@@ -72,37 +68,31 @@ TEST(mutex, is_handed_over_in_the_order_of_arrival_and_nobody_barges) {
   });
 }
 
-TEST(mutex, try_lock_takes_it_at_once_or_not_at_all) {
-  in_order([]() -> task<> {
-    weir::mutex m;
-    std::optional<weir::mutex_guard> first = m.try_lock();
-    EXPECT_TRUE(first.has_value());
-    EXPECT_FALSE(m.try_lock().has_value());
-    first.reset();
-    EXPECT_TRUE(m.try_lock().has_value());
-    EXPECT_FALSE(m.locked());
-    co_return;
-  });
+FIBER_TEST(mutex, try_lock_takes_it_at_once_or_not_at_all) {
+  weir::mutex m;
+  std::optional<weir::mutex_guard> first = m.try_lock();
+  EXPECT_TRUE(first.has_value());
+  EXPECT_FALSE(m.try_lock().has_value());
+  first.reset();
+  EXPECT_TRUE(m.try_lock().has_value());
+  EXPECT_FALSE(m.locked());
+  co_return;
 }
 
-TEST(mutex, the_guard_moves_with_its_object_and_unlocks_once) {
-  in_order([]() -> task<> {
-    weir::mutex m, other;
-    weir::mutex_guard a = co_await m.lock();
-    weir::mutex_guard b = std::move(a);
-    EXPECT_FALSE(static_cast<bool>(a));
-    a.unlock();
-    EXPECT_TRUE(m.locked());
-    b = co_await other.lock();  // gives m back
-    EXPECT_FALSE(m.locked());
-    EXPECT_TRUE(other.locked());
-    b.unlock();
-    b.unlock();
-    EXPECT_FALSE(other.locked());
-  });
+FIBER_TEST(mutex, the_guard_moves_with_its_object_and_unlocks_once) {
+  weir::mutex m, other;
+  weir::mutex_guard a = co_await m.lock();
+  weir::mutex_guard b = std::move(a);
+  EXPECT_FALSE(static_cast<bool>(a));
+  a.unlock();
+  EXPECT_TRUE(m.locked());
+  b = co_await other.lock();  // gives m back
+  EXPECT_FALSE(m.locked());
+  EXPECT_TRUE(other.locked());
+  b.unlock();
+  b.unlock();
+  EXPECT_FALSE(other.locked());
 }
-
-// 6.8
 TEST(mutex, a_cancelled_waiter_leaves_alone_and_the_next_one_gets_the_lock) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -123,8 +113,6 @@ TEST(mutex, a_cancelled_waiter_leaves_alone_and_the_next_one_gets_the_lock) {
     EXPECT_EQ(joined(log), "b");
   });
 }
-
-// 6.8
 TEST(mutex, a_waiter_cancelled_right_after_it_was_given_the_lock_passes_it_on) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -167,17 +155,15 @@ TEST(mutex, a_cancelled_holder_unlocks) {
   });
 }
 
-TEST(mutex, an_error_of_the_holder_unlocks) {
-  in_order([]() -> task<> {
-    weir::mutex m;
-    auto fails = [&]() -> task<> {
-      weir::mutex_guard held = co_await m.lock();
-      throw boom(1);
-    };
-    const std::exception_ptr error = co_await attempt(fails);
-    EXPECT_EQ(boom_of(error), 1);
-    EXPECT_FALSE(m.locked());
-  });
+FIBER_TEST(mutex, an_error_of_the_holder_unlocks) {
+  weir::mutex m;
+  auto fails = [&]() -> task<> {
+    weir::mutex_guard held = co_await m.lock();
+    throw boom(1);
+  };
+  const std::exception_ptr error = co_await attempt(fails);
+  EXPECT_EQ(boom_of(error), 1);
+  EXPECT_FALSE(m.locked());
 }
 
 TEST(mutex, locking_twice_in_one_fiber_is_a_deadlock_that_names_it) {
@@ -232,19 +218,15 @@ TEST(mutex, the_cycle_holds_only_fibers_of_the_cycle) {
   EXPECT_FALSE(contains(line, "bystander")) << line;
 }
 
-TEST(mutex, the_guard_may_outlive_the_fiber_that_locked) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::mutex m;
-      weir::mutex_guard kept;
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.spawn([&]() -> task<> { kept = co_await m.lock(); });
-        co_await s.join();
-      });
-      EXPECT_TRUE(m.locked());
-      kept.unlock();
-      EXPECT_FALSE(m.locked());
-      EXPECT_TRUE(m.try_lock().has_value());
-    });
+FIBER_TEST_IN_EVERY_ORDER(mutex, the_guard_may_outlive_the_fiber_that_locked) {
+  weir::mutex m;
+  weir::mutex_guard kept;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn([&]() -> task<> { kept = co_await m.lock(); });
+    co_await s.join();
   });
+  EXPECT_TRUE(m.locked());
+  kept.unlock();
+  EXPECT_FALSE(m.locked());
+  EXPECT_TRUE(m.try_lock().has_value());
 }

@@ -24,22 +24,20 @@ std::vector<weir::permit> permits_of(governor_part& g, int count) {
 
 }  // namespace
 
-TEST(partitioned_governor, shares_are_weights_and_unused_ones_may_be_borrowed) {
-  simulate([]() -> task<> {
-    partitioned_governor g(10, {{"gold", 60}, {"free", 40}});
-    EXPECT_EQ(g.part("gold").share(), 6);
-    EXPECT_EQ(g.part("free").share(), 4);
-    auto borrowed = permits_of(g.part("free"), 20);
-    EXPECT_EQ(borrowed.size(), 10U);
-    EXPECT_EQ(g.active(), 10);
-    EXPECT_EQ(g.available(), 0);
-    EXPECT_EQ(g.part("free").active(), 10);
-    EXPECT_EQ(g.part("gold").active(), 0);
-    borrowed.resize(7);
-    EXPECT_EQ(g.part("gold").available(), 3);
-    EXPECT_EQ(permits_of(g.part("gold"), 5).size(), 3U);
-    co_return;
-  });
+FIBER_TEST(partitioned_governor, shares_are_weights_and_unused_ones_may_be_borrowed) {
+  partitioned_governor g(10, {{"gold", 60}, {"free", 40}});
+  EXPECT_EQ(g.part("gold").share(), 6);
+  EXPECT_EQ(g.part("free").share(), 4);
+  auto borrowed = permits_of(g.part("free"), 20);
+  EXPECT_EQ(borrowed.size(), 10U);
+  EXPECT_EQ(g.active(), 10);
+  EXPECT_EQ(g.available(), 0);
+  EXPECT_EQ(g.part("free").active(), 10);
+  EXPECT_EQ(g.part("gold").active(), 0);
+  borrowed.resize(7);
+  EXPECT_EQ(g.part("gold").available(), 3);
+  EXPECT_EQ(permits_of(g.part("gold"), 5).size(), 3U);
+  co_return;
 }
 
 TEST(partitioned_governor, what_comes_back_goes_first_to_parts_below_their_share) {
@@ -95,51 +93,43 @@ TEST(partitioned_governor, within_a_part_the_order_is_first_come_first_served) {
   });
 }
 
-TEST(partitioned_governor, growing_hands_out_what_is_new_by_share) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      partitioned_governor g(0, {{"gold", 2}, {"free", 1}});
-      text_log log;
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        for (int i = 0; i < 4; ++i) s.spawn(user(g.part("free"), log, "free", 1h));
-        for (int i = 0; i < 4; ++i) s.spawn(user(g.part("gold"), log, "gold", 1h));
-        co_await weir::sleep(1us);
-        g.resize(6);
-        co_await weir::sleep(1us);
-        EXPECT_EQ(counted(log, "gold"), 4);
-        EXPECT_EQ(counted(log, "free"), 2);
-        g.resize(1);
-        EXPECT_EQ(g.active(), 6);
-        EXPECT_EQ(g.available(), 0);
-        s.cancel();
-      });
-      EXPECT_EQ(g.available(), 1);
-      EXPECT_EQ(g.waiting(), 0);
-    });
+FIBER_TEST_IN_EVERY_ORDER(partitioned_governor, growing_hands_out_what_is_new_by_share) {
+  partitioned_governor g(0, {{"gold", 2}, {"free", 1}});
+  text_log log;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    for (int i = 0; i < 4; ++i) s.spawn(user(g.part("free"), log, "free", 1h));
+    for (int i = 0; i < 4; ++i) s.spawn(user(g.part("gold"), log, "gold", 1h));
+    co_await weir::sleep(1us);
+    g.resize(6);
+    co_await weir::sleep(1us);
+    EXPECT_EQ(counted(log, "gold"), 4);
+    EXPECT_EQ(counted(log, "free"), 2);
+    g.resize(1);
+    EXPECT_EQ(g.active(), 6);
+    EXPECT_EQ(g.available(), 0);
+    s.cancel();
   });
+  EXPECT_EQ(g.available(), 1);
+  EXPECT_EQ(g.waiting(), 0);
 }
 
-TEST(partitioned_governor, closing_fails_the_waiters_of_every_part) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      partitioned_governor g(1, {{"a", 1}, {"b", 1}}, {.name = "api"});
-      auto held = permits_of(g.part("a"), 1);
-      text_log log;
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        for (const char* name : {"a", "b"}) {
-          s.spawn([&, name]() -> task<> {
-            auto error = co_await error_of(g.part(name).acquire());
-            if (code_of(error) == errc::governor_closed) log.push_back(what_of(error));
-          });
-        }
-        co_await weir::sleep(1us);
-        g.close();
+FIBER_TEST_IN_EVERY_ORDER(partitioned_governor, closing_fails_the_waiters_of_every_part) {
+  partitioned_governor g(1, {{"a", 1}, {"b", 1}}, {.name = "api"});
+  auto held = permits_of(g.part("a"), 1);
+  text_log log;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    for (const char* name : {"a", "b"}) {
+      s.spawn([&, name]() -> task<> {
+        auto error = co_await error_of(g.part(name).acquire());
+        if (code_of(error) == errc::governor_closed) log.push_back(what_of(error));
       });
-      EXPECT_EQ(log.size(), 2U);
-      EXPECT_EQ(g.part("b").name(), "api/b");
-      EXPECT_TRUE(contains(joined(log), "'api/b' is closed")) << joined(log);
-    });
+    }
+    co_await weir::sleep(1us);
+    g.close();
   });
+  EXPECT_EQ(log.size(), 2U);
+  EXPECT_EQ(g.part("b").name(), "api/b");
+  EXPECT_TRUE(contains(joined(log), "'api/b' is closed")) << joined(log);
 }
 
 TEST(partitioned_governor, all_parts_have_one_home) {
@@ -172,42 +162,39 @@ TEST(partitioned_governor, unknown_parts_and_bad_shares_are_refused) {
 }
 
 // Who waits is never let wait while something is free, and nobody gets more than there is.
-TEST(partitioned_governor, random_sequences_of_calls_waste_nothing_and_exceed_nothing) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      std::mt19937 random(static_cast<unsigned>(weir::random()));
-      partitioned_governor g(3, {{"a", 3}, {"b", 2}, {"c", 1}});
-      const char* const names[] = {"a", "b", "c"};
-      std::map<int, weir::permit> permits;
-      std::map<int, weir::child<void>> requests;
-      auto request = [&](int id, governor_part& part) -> task<> {
-        auto permit = co_await part.acquire();
-        permits[id] = std::move(permit);
-      };
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        for (int id = 0; id < 40; ++id) {
-          const auto choice = random() % 10;
-          if (choice < 5) {
-            requests.emplace(id, s.spawn(request(id, g.part(names[random() % 3]))));
-          } else if (choice < 8 && !permits.empty()) {
-            permits.erase(permits.begin());
-          } else if (choice < 9 && !requests.empty()) {
-            requests.begin()->second.cancel();
-            requests.erase(requests.begin());
-          } else {
-            g.resize(static_cast<std::int64_t>(random() % 5));
-          }
-          co_await weir::sleep(1ms);
-          EXPECT_EQ(g.active(), static_cast<std::int64_t>(permits.size()));
-          EXPECT_TRUE(g.available() == 0 || g.waiting() == 0);
-          std::int64_t sum = 0;
-          for (const char* name : names) sum += g.part(name).active();
-          EXPECT_EQ(sum, g.active());
-        }
-        s.cancel();
-      });
-      permits.clear();
-      EXPECT_EQ(g.active(), 0);
-    });
+FIBER_TEST_IN_EVERY_ORDER(partitioned_governor,
+                          random_sequences_of_calls_waste_nothing_and_exceed_nothing) {
+  std::mt19937 random(static_cast<unsigned>(weir::random()));
+  partitioned_governor g(3, {{"a", 3}, {"b", 2}, {"c", 1}});
+  const char* const names[] = {"a", "b", "c"};
+  std::map<int, weir::permit> permits;
+  std::map<int, weir::child<void>> requests;
+  auto request = [&](int id, governor_part& part) -> task<> {
+    auto permit = co_await part.acquire();
+    permits[id] = std::move(permit);
+  };
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    for (int id = 0; id < 40; ++id) {
+      const auto choice = random() % 10;
+      if (choice < 5) {
+        requests.emplace(id, s.spawn(request(id, g.part(names[random() % 3]))));
+      } else if (choice < 8 && !permits.empty()) {
+        permits.erase(permits.begin());
+      } else if (choice < 9 && !requests.empty()) {
+        requests.begin()->second.cancel();
+        requests.erase(requests.begin());
+      } else {
+        g.resize(static_cast<std::int64_t>(random() % 5));
+      }
+      co_await weir::sleep(1ms);
+      EXPECT_EQ(g.active(), static_cast<std::int64_t>(permits.size()));
+      EXPECT_TRUE(g.available() == 0 || g.waiting() == 0);
+      std::int64_t sum = 0;
+      for (const char* name : names) sum += g.part(name).active();
+      EXPECT_EQ(sum, g.active());
+    }
+    s.cancel();
   });
+  permits.clear();
+  EXPECT_EQ(g.active(), 0);
 }

@@ -255,13 +255,9 @@ class pushing_crowd {
 
 }  // namespace
 
-TEST(queue_model, random_sequences_of_calls_agree_with_a_simple_model) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      const auto seed = static_cast<unsigned>(weir::random());
-      co_await compare_queue(seed, weir::random() % 4, 40);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(queue_model, random_sequences_of_calls_agree_with_a_simple_model) {
+  const auto seed = static_cast<unsigned>(weir::random());
+  co_await compare_queue(seed, weir::random() % 4, 40);
 }
 
 TEST(queue_model, long_random_sequences_agree_with_it_in_the_order_of_production) {
@@ -270,8 +266,6 @@ TEST(queue_model, long_random_sequences_agree_with_it_in_the_order_of_production
     in_order([&] { return compare_queue(seed, seed % 4, 150); });
   }
 }
-
-// Q2
 TEST(queue_model, a_crowd_that_comes_and_goes_loses_nothing_and_keeps_the_capacity) {
   for (std::int64_t capacity : {0, 1, 3}) {
     for_each_order([&](weir::sim::world& w) {
@@ -282,8 +276,6 @@ TEST(queue_model, a_crowd_that_comes_and_goes_loses_nothing_and_keeps_the_capaci
     });
   }
 }
-
-// Q2
 TEST(queue_model, a_long_run_of_a_large_crowd_loses_nothing_and_keeps_the_capacity) {
   constexpr int values = 900;
   for (std::int64_t capacity : {0, 1, 7}) {

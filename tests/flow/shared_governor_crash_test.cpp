@@ -52,78 +52,68 @@ TEST(shared_governor_crash, a_grant_on_its_way_to_a_loop_that_crashes_goes_to_th
   EXPECT_TRUE(found.ok()) << found;
 }
 
-TEST(shared_governor_crash, waiters_and_holders_of_a_crashed_loop_do_not_block_the_others) {
-  for_each_order([](sim::world& w) {
-    w.run([&]() -> task<> {
-      program p;
-      start(w, "x", p, "holder", 1h);
-      co_await weir::sleep(1ms);
-      start(w, "x", p, "waiter 1", 1h);
-      start(w, "x", p, "waiter 2", 1h);
-      co_await weir::sleep(1ms);
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.spawn_on(w.loop("y"), [&] { return user(p.g, p.log, "y", 1ms); });
-        co_await weir::sleep(1ms);
-        s.spawn(user(p.g, p.log, "main", 1ms));
-        co_await weir::sleep(1ms);
-        EXPECT_EQ(p.g.waiting(), 4);
-        w.crash("x");
-        co_await s.join();
-      });
-      EXPECT_EQ(joined(p.log), "holder,y,main");
-      EXPECT_EQ(p.g.active(), 0);
-      EXPECT_EQ(p.g.waiting(), 0);
-    });
+FIBER_TEST_IN_EVERY_ORDER(shared_governor_crash,
+                          waiters_and_holders_of_a_crashed_loop_do_not_block_the_others) {
+  program p;
+  start(w, "x", p, "holder", 1h);
+  co_await weir::sleep(1ms);
+  start(w, "x", p, "waiter 1", 1h);
+  start(w, "x", p, "waiter 2", 1h);
+  co_await weir::sleep(1ms);
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn_on(w.loop("y"), [&] { return user(p.g, p.log, "y", 1ms); });
+    co_await weir::sleep(1ms);
+    s.spawn(user(p.g, p.log, "main", 1ms));
+    co_await weir::sleep(1ms);
+    EXPECT_EQ(p.g.waiting(), 4);
+    w.crash("x");
+    co_await s.join();
   });
+  EXPECT_EQ(joined(p.log), "holder,y,main");
+  EXPECT_EQ(p.g.active(), 0);
+  EXPECT_EQ(p.g.waiting(), 0);
 }
 
-TEST(shared_governor_crash, a_heavy_waiter_of_a_crashed_loop_lets_the_lighter_ones_in) {
-  for_each_order([](sim::world& w) {
-    w.run([&]() -> task<> {
-      shared_governor g(2);
-      auto one = co_await g.acquire();
-      w.loop("x").post([&] {
-        auto heavy = [&]() -> task<> { (void)co_await g.acquire(2); };
-        weir::detail::loop::here()->root_scope()->background(heavy);
-      });
-      co_await weir::sleep(1ms);
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto light = s.spawn([&]() -> task<> { (void)co_await g.acquire(); });
-        co_await weir::sleep(1ms);
-        EXPECT_EQ(g.waiting(), 3);
-        w.crash("x");
-        co_await light;
-      });
-      EXPECT_EQ(g.active(), 1);
-    });
+FIBER_TEST_IN_EVERY_ORDER(shared_governor_crash,
+                          a_heavy_waiter_of_a_crashed_loop_lets_the_lighter_ones_in) {
+  shared_governor g(2);
+  auto one = co_await g.acquire();
+  w.loop("x").post([&] {
+    auto heavy = [&]() -> task<> { (void)co_await g.acquire(2); };
+    weir::detail::loop::here()->root_scope()->background(heavy);
   });
+  co_await weir::sleep(1ms);
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto light = s.spawn([&]() -> task<> { (void)co_await g.acquire(); });
+    co_await weir::sleep(1ms);
+    EXPECT_EQ(g.waiting(), 3);
+    w.crash("x");
+    co_await light;
+  });
+  EXPECT_EQ(g.active(), 1);
 }
 
 // Home governors of a crashed loop: their waiters and permits go with it, in order.
-TEST(governor_crash, governors_that_live_on_a_crashed_loop_end_with_it) {
-  for_each_order([](sim::world& w) {
-    w.run([&]() -> task<> {
-      w.loop("x").post([] {
-        auto all = []() -> task<> {
-          weir::rate_governor rate({.per_second = 1, .burst = 1});
-          weir::adaptive_governor adaptive({.initial = 1, .max = 1});
-          weir::partitioned_governor parts(1, {{"a", 1}, {"b", 1}});
-          co_await weir::with_scope([&](weir::scope& s) -> task<> {
-            text_log log;
-            for (int i = 0; i < 3; ++i) {
-              s.spawn(user(rate, log, "rate", 1h));
-              s.spawn(user(adaptive, log, "adaptive", 1h));
-              s.spawn(user(parts.part("a"), log, "a", 1h));
-              s.spawn(user(parts.part("b"), log, "b", 1h));
-            }
-            co_await s.join();
-          });
-        };
-        weir::detail::loop::here()->root_scope()->background(all);
+FIBER_TEST_IN_EVERY_ORDER(governor_crash, governors_that_live_on_a_crashed_loop_end_with_it) {
+  w.loop("x").post([] {
+    auto all = []() -> task<> {
+      weir::rate_governor rate({.per_second = 1, .burst = 1});
+      weir::adaptive_governor adaptive({.initial = 1, .max = 1});
+      weir::partitioned_governor parts(1, {{"a", 1}, {"b", 1}});
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        text_log log;
+        for (int i = 0; i < 3; ++i) {
+          s.spawn(user(rate, log, "rate", 1h));
+          s.spawn(user(adaptive, log, "adaptive", 1h));
+          s.spawn(user(parts.part("a"), log, "a", 1h));
+          s.spawn(user(parts.part("b"), log, "b", 1h));
+        }
+        co_await s.join();
       });
-      co_await weir::sleep(1500ms);
-      w.crash("x");
-      EXPECT_EQ(live_timers(), 0);
-    });
+    };
+    weir::detail::loop::here()->root_scope()->background(all);
   });
+  co_await weir::sleep(1500ms);
+  w.crash("x");
+  EXPECT_EQ(live_timers(), 0);
 }

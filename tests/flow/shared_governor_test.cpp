@@ -128,64 +128,56 @@ TEST(shared_governor, a_waiter_cancelled_while_its_grant_is_on_its_way_passes_it
   });
 }
 
-TEST(shared_governor, a_race_across_loops_loses_no_permit) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([&]() -> task<> {
-      shared_governor g(1);
-      int got = 0;
-      auto impatient = [&]() -> task<> {
-        for (int i = 0; i < 3; ++i) {
-          auto first = co_await weir::race(g.acquire(), weir::sleep(1ms));
-          if (first.index() == 0) ++got;
-          if (first.index() == 0) co_await weir::sleep(1ms);
-        }
-      };
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        for (const char* name : loop_names) s.spawn_on(w.loop(name), impatient);
-        co_await s.join();
-      });
-      EXPECT_GE(got, 3);
-      EXPECT_EQ(g.active(), 0);
-      EXPECT_EQ(g.available(), 1);
-    });
+FIBER_TEST_IN_EVERY_ORDER(shared_governor, a_race_across_loops_loses_no_permit) {
+  shared_governor g(1);
+  int got = 0;
+  auto impatient = [&]() -> task<> {
+    for (int i = 0; i < 3; ++i) {
+      auto first = co_await weir::race(g.acquire(), weir::sleep(1ms));
+      if (first.index() == 0) ++got;
+      if (first.index() == 0) co_await weir::sleep(1ms);
+    }
+  };
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    for (const char* name : loop_names) s.spawn_on(w.loop(name), impatient);
+    co_await s.join();
   });
+  EXPECT_GE(got, 3);
+  EXPECT_EQ(g.active(), 0);
+  EXPECT_EQ(g.available(), 1);
 }
 
-TEST(shared_governor, closing_and_resizing_reach_the_waiters_of_all_loops) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([&]() -> task<> {
-      shared_governor g(0, {.name = "all"});
-      text_log log;
-      int refusals = 0;
-      auto wait = [&]() -> task<> {
-        try {
-          auto permit = co_await g.acquire();
-          log.push_back("got");
-          co_await weir::sleep(1h);
-        } catch (const weir::error& e) {
-          if (e.code() == errc::governor_closed && contains(e.what(), "'all'")) ++refusals;
-        }
-      };
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        for (const char* name : loop_names) s.spawn_on(w.loop(name), wait);
-        co_await weir::sleep(1ms);
-        EXPECT_EQ(g.waiting(), 3);
-        g.resize(2);
-        co_await weir::sleep(1ms);
-        EXPECT_EQ(log.size(), 2U);
-        g.resize(1);
-        EXPECT_EQ(g.active(), 2);  // nothing is revoked
-        EXPECT_EQ(g.available(), 0);
-        g.close();
-        co_await weir::sleep(1ms);
-        EXPECT_EQ(refusals, 1);
-        EXPECT_FALSE(g.try_acquire().has_value());
-        s.cancel();
-      });
-      EXPECT_EQ(g.active(), 0);
-      EXPECT_EQ(g.capacity(), 1);
-    });
+FIBER_TEST_IN_EVERY_ORDER(shared_governor, closing_and_resizing_reach_the_waiters_of_all_loops) {
+  shared_governor g(0, {.name = "all"});
+  text_log log;
+  int refusals = 0;
+  auto wait = [&]() -> task<> {
+    try {
+      auto permit = co_await g.acquire();
+      log.push_back("got");
+      co_await weir::sleep(1h);
+    } catch (const weir::error& e) {
+      if (e.code() == errc::governor_closed && contains(e.what(), "'all'")) ++refusals;
+    }
+  };
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    for (const char* name : loop_names) s.spawn_on(w.loop(name), wait);
+    co_await weir::sleep(1ms);
+    EXPECT_EQ(g.waiting(), 3);
+    g.resize(2);
+    co_await weir::sleep(1ms);
+    EXPECT_EQ(log.size(), 2U);
+    g.resize(1);
+    EXPECT_EQ(g.active(), 2);  // nothing is revoked
+    EXPECT_EQ(g.available(), 0);
+    g.close();
+    co_await weir::sleep(1ms);
+    EXPECT_EQ(refusals, 1);
+    EXPECT_FALSE(g.try_acquire().has_value());
+    s.cancel();
   });
+  EXPECT_EQ(g.active(), 0);
+  EXPECT_EQ(g.capacity(), 1);
 }
 
 TEST(shared_governor, capacities_outside_32_bits_are_refused) {
@@ -202,19 +194,17 @@ TEST(shared_governor, capacities_outside_32_bits_are_refused) {
 }
 
 // futures-rs#2348: it never hangs silently
-TEST(shared_governor, with_capacity_0_it_waits_is_seen_in_the_dump_and_can_be_cancelled) {
-  simulate([]() -> task<> {
-    shared_governor g(0, {.name = "shut"});
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto waiter = s.spawn([&]() -> task<> { (void)co_await g.acquire(); });
-      co_await weir::sleep(1h);
-      std::ostringstream tree;
-      weir::dump(tree);
-      EXPECT_TRUE(contains(tree.str(), "acquire of governor 'shut' (0 of 0 out)")) << tree.str();
-      waiter.cancel();
-    });
-    EXPECT_EQ(g.waiting(), 0);
+FIBER_TEST(shared_governor, with_capacity_0_it_waits_is_seen_in_the_dump_and_can_be_cancelled) {
+  shared_governor g(0, {.name = "shut"});
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto waiter = s.spawn([&]() -> task<> { (void)co_await g.acquire(); });
+    co_await weir::sleep(1h);
+    std::ostringstream tree;
+    weir::dump(tree);
+    EXPECT_TRUE(contains(tree.str(), "acquire of governor 'shut' (0 of 0 out)")) << tree.str();
+    waiter.cancel();
   });
+  EXPECT_EQ(g.waiting(), 0);
 }
 
 TEST(shared_governor, outside_of_loops_it_may_be_tried) {
@@ -238,32 +228,29 @@ TEST(shared_governor, destroyed_under_a_waiter_it_aborts_with_its_name) {
                "'database' destroyed while 1 requests wait");
 }
 
-// G2 of the seeds
-TEST(shared_governor, a_hundred_thousand_cancelled_acquires_leave_the_capacity_intact) {
-  simulate([]() -> task<> {
-    shared_governor shared(0);
-    weir::counting_governor counting(0);
-    text_log log;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      for (int i = 0; i < 100'000; ++i) {
-        if (i % 2 == 0) {
-          s.spawn([&]() -> task<> { (void)co_await shared.acquire(); });
-        } else {
-          s.spawn([&]() -> task<> { (void)co_await counting.acquire(); });
-        }
+FIBER_TEST(shared_governor, a_hundred_thousand_cancelled_acquires_leave_the_capacity_intact) {
+  shared_governor shared(0);
+  weir::counting_governor counting(0);
+  text_log log;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    for (int i = 0; i < 100'000; ++i) {
+      if (i % 2 == 0) {
+        s.spawn([&]() -> task<> { (void)co_await shared.acquire(); });
+      } else {
+        s.spawn([&]() -> task<> { (void)co_await counting.acquire(); });
       }
-      co_await weir::sleep(1ms);
-      EXPECT_EQ(shared.waiting(), 50'000);
-      EXPECT_EQ(counting.waiting(), 50'000);
-      s.cancel();
-    });
-    shared.resize(2);
-    counting.resize(2);
-    EXPECT_EQ(shared.available(), 2);
-    EXPECT_EQ(counting.available(), 2);
-    auto both = co_await shared.acquire(2);
-    EXPECT_EQ(shared.waiting() + counting.waiting(), 0);
+    }
+    co_await weir::sleep(1ms);
+    EXPECT_EQ(shared.waiting(), 50'000);
+    EXPECT_EQ(counting.waiting(), 50'000);
+    s.cancel();
   });
+  shared.resize(2);
+  counting.resize(2);
+  EXPECT_EQ(shared.available(), 2);
+  EXPECT_EQ(counting.available(), 2);
+  auto both = co_await shared.acquire(2);
+  EXPECT_EQ(shared.waiting() + counting.waiting(), 0);
 }
 
 namespace {

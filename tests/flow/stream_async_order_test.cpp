@@ -54,8 +54,6 @@ TEST(stream_async_order, everything_arrives_once_and_every_permit_comes_back) {
     });
   }
 }
-
-// 6.5
 TEST(stream_async_order, a_next_that_loses_a_race_loses_no_value) {
   for (maker make : all_makers) {
     for_each_order([make](weir::sim::world& w) {
@@ -89,23 +87,20 @@ TEST(stream_async_order, a_next_that_loses_a_race_loses_no_value) {
   }
 }
 
-TEST(stream_async_order, an_error_is_the_first_in_source_order_behind_all_earlier_results) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      plant p;
-      weir::counting_governor g(3);
-      worker fn = [](int i) {
-        return i >= 3 ? fails_after_yields(5 - i, i) : after_yields(3 - i, i * 10);
-      };
-      auto s = mapped(yielding_items(p, 9), g, fn);
-      numbers got;
-      const std::exception_ptr error = co_await take_until_error(s, got);
-      EXPECT_EQ(got, tens(1, 2));
-      EXPECT_EQ(boom_of(error), 3);
-      EXPECT_EQ(g.active(), 0);
-      EXPECT_EQ(p.closed, 1);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(stream_async_order,
+                          an_error_is_the_first_in_source_order_behind_all_earlier_results) {
+  plant p;
+  weir::counting_governor g(3);
+  worker fn = [](int i) {
+    return i >= 3 ? fails_after_yields(5 - i, i) : after_yields(3 - i, i * 10);
+  };
+  auto s = mapped(yielding_items(p, 9), g, fn);
+  numbers got;
+  const std::exception_ptr error = co_await take_until_error(s, got);
+  EXPECT_EQ(got, tens(1, 2));
+  EXPECT_EQ(boom_of(error), 3);
+  EXPECT_EQ(g.active(), 0);
+  EXPECT_EQ(p.closed, 1);
 }
 
 TEST(stream_async_order, a_stream_that_is_dropped_at_any_moment_leaves_nothing_behind) {
@@ -155,20 +150,18 @@ TEST(stream_async_order, a_stream_that_outlives_the_scope_of_its_first_pull_is_i
   }
 }
 
-TEST(stream_async_order, regions_without_children_do_not_own_the_work) {
-  in_order([]() -> task<> {
-    plant p;
-    weir::counting_governor g(2);
-    auto s = mapped(items(p, 4), g, times_ten(p));
-    auto first = [&] { return take_one(s); };
-    const int a = co_await weir::with_timeout(1s, first);
-    EXPECT_EQ(a, 10);
-    auto settling = co_await weir::settle(first);
-    EXPECT_EQ(settling.value(), 20);
-    numbers rest;
-    co_await take_all(s, rest);
-    EXPECT_EQ(rest, tens(3, 4));
-  });
+FIBER_TEST(stream_async_order, regions_without_children_do_not_own_the_work) {
+  plant p;
+  weir::counting_governor g(2);
+  auto s = mapped(items(p, 4), g, times_ten(p));
+  auto first = [&] { return take_one(s); };
+  const int a = co_await weir::with_timeout(1s, first);
+  EXPECT_EQ(a, 10);
+  auto settling = co_await weir::settle(first);
+  EXPECT_EQ(settling.value(), 20);
+  numbers rest;
+  co_await take_all(s, rest);
+  EXPECT_EQ(rest, tens(3, 4));
 }
 
 TEST(stream_async_order, a_cancelled_scope_ends_the_work_and_the_source_once) {

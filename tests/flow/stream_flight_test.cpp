@@ -133,158 +133,146 @@ TEST(stream_flight, a_generator_around_one_in_flight_goes_on_with_it) {
   is_the_same_pull_by_pull([&] { return weir::merge(outer(2, outer), ticks(9, 1300us)); });
 }
 
-TEST(stream_flight, what_is_in_flight_goes_on_while_nobody_pulls_and_its_value_waits) {
-  in_every_order([]() -> task<> {
-    auto s = weir::merge(answers(2, 5ms), ticks(1, 1ms));
-    int first = co_await pull_one(s);
-    EXPECT_EQ(first, 100);
-    co_await weir::sleep(100ms);
-    const auto start = weir::now();
-    int second = co_await pull_one(s);
-    EXPECT_EQ(second, 0);
-    EXPECT_EQ(ms_since(start), 0);
-    int third = co_await pull_one(s);  // it had not begun with the next one
-    EXPECT_EQ(third, 1);
-    EXPECT_EQ(ms_since(start), 5);
-  });
+FIBER_TEST_IN_EVERY_ORDER(stream_flight,
+                          what_is_in_flight_goes_on_while_nobody_pulls_and_its_value_waits) {
+  auto s = weir::merge(answers(2, 5ms), ticks(1, 1ms));
+  int first = co_await pull_one(s);
+  EXPECT_EQ(first, 100);
+  co_await weir::sleep(100ms);
+  const auto start = weir::now();
+  int second = co_await pull_one(s);
+  EXPECT_EQ(second, 0);
+  EXPECT_EQ(ms_since(start), 0);
+  int third = co_await pull_one(s);  // it had not begun with the next one
+  EXPECT_EQ(third, 1);
+  EXPECT_EQ(ms_since(start), 5);
 }
 
-TEST(stream_flight, destroyed_it_is_cancelled_at_once_and_joined_by_the_scope_of_the_pull) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    const auto cleaned = [&] { log.push_back("defer"); };
-    const auto make = [&] { return cleaning_up(log, 3ms, cleaned); };
-    const auto start = weir::now();
-    co_await weir::with_scope([&](weir::scope&) -> task<> {
-      {
-        auto s = weir::merge(make(), ticks(1, 1ms));
-        (void)co_await s.next();
-      }
-      EXPECT_EQ(ms_since(start), 1);  // a destructor never blocks
-      EXPECT_EQ(joined(log), "");
-      log.push_back("body");
-    });
-    EXPECT_EQ(joined(log), "body,defer,generator");
-    EXPECT_EQ(ms_since(start), 4);
-  });
-}
-
-TEST(stream_flight, close_waits_for_what_is_in_flight) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    auto s = weir::merge(with_a_child(log), ticks(1, 1ms));
-    (void)co_await s.next();
-    EXPECT_EQ(joined(log), "");
-    co_await s.close();
-    EXPECT_EQ(joined(log), "child,generator");
-    EXPECT_EQ(co_await pull_one(s), -1);
-    log.clear();
-    auto two = weir::merge(with_a_child(log), ticks(3, 1ms)) | weir::take(2);
-    auto taken = co_await (std::move(two) | weir::to_vector());
-    EXPECT_EQ(taken.size(), 2U);
-    EXPECT_EQ(joined(log), "child,generator");
-  });
-}
-
-TEST(stream_flight, a_wait_that_confirms_at_once_is_destroyed_with_the_stream) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    held<int> asked;
-    auto make = [&]() -> weir::stream<int> {
-      const end_note left(log, "generator");
-      int v = co_await asked_it_says<int>(weir::cancel_result::done, asked);
-      co_yield v;
-    };
+FIBER_TEST_IN_EVERY_ORDER(stream_flight,
+                          destroyed_it_is_cancelled_at_once_and_joined_by_the_scope_of_the_pull) {
+  text_log log;
+  const auto cleaned = [&] { log.push_back("defer"); };
+  const auto make = [&] { return cleaning_up(log, 3ms, cleaned); };
+  const auto start = weir::now();
+  co_await weir::with_scope([&](weir::scope&) -> task<> {
     {
       auto s = weir::merge(make(), ticks(1, 1ms));
       (void)co_await s.next();
-      EXPECT_EQ(asked.size(), 1U);
     }
-    EXPECT_EQ(joined(log), "generator");
+    EXPECT_EQ(ms_since(start), 1);  // a destructor never blocks
+    EXPECT_EQ(joined(log), "");
+    log.push_back("body");
   });
+  EXPECT_EQ(joined(log), "body,defer,generator");
+  EXPECT_EQ(ms_since(start), 4);
 }
 
-TEST(stream_flight, one_that_refuses_to_be_cancelled_is_joined_by_the_scope) {
-  in_every_order([]() -> task<> {
-    held<int> asked;
-    long items = 0;
-    co_await weir::with_scope([&](weir::scope& scope) -> task<> {
-      auto s = std::make_unique<decltype(weir::merge(called_back(asked, 2), ticks(1, 1ms)))>(
-          weir::merge(called_back(asked, 2), ticks(1, 1ms)));
-      while (auto v = co_await s->next()) {
-        ++items;
-        if (*v >= 100) break;
-      }
-      s.reset();
-      scope.spawn([&]() -> task<> {
-        co_await weir::sleep(2ms);
-        asked.back().complete(1);
-      });
-    });
-    EXPECT_EQ(items, 1);
+FIBER_TEST_IN_EVERY_ORDER(stream_flight, close_waits_for_what_is_in_flight) {
+  text_log log;
+  auto s = weir::merge(with_a_child(log), ticks(1, 1ms));
+  (void)co_await s.next();
+  EXPECT_EQ(joined(log), "");
+  co_await s.close();
+  EXPECT_EQ(joined(log), "child,generator");
+  EXPECT_EQ(co_await pull_one(s), -1);
+  log.clear();
+  auto two = weir::merge(with_a_child(log), ticks(3, 1ms)) | weir::take(2);
+  auto taken = co_await (std::move(two) | weir::to_vector());
+  EXPECT_EQ(taken.size(), 2U);
+  EXPECT_EQ(joined(log), "child,generator");
+}
+
+FIBER_TEST_IN_EVERY_ORDER(stream_flight,
+                          a_wait_that_confirms_at_once_is_destroyed_with_the_stream) {
+  text_log log;
+  held<int> asked;
+  auto make = [&]() -> weir::stream<int> {
+    const end_note left(log, "generator");
+    int v = co_await asked_it_says<int>(weir::cancel_result::done, asked);
+    co_yield v;
+  };
+  {
+    auto s = weir::merge(make(), ticks(1, 1ms));
+    (void)co_await s.next();
     EXPECT_EQ(asked.size(), 1U);
-  });
+  }
+  EXPECT_EQ(joined(log), "generator");
 }
 
-TEST(stream_flight, the_end_of_the_scope_of_the_pull_interrupts_it_and_the_error_says_where) {
-  in_every_order([]() -> task<> {
-    auto s = weir::merge(answers(2, 5ms), ticks(1, 1ms));
-    co_await weir::with_scope([&](weir::scope&) -> task<> { (void)co_await s.next(); });
-    const auto error = co_await pull_error(s);
-    EXPECT_EQ(code_of(error), errc::stream_interrupted) << what_of(error);
-    EXPECT_TRUE(contains(what_of(error), "answers")) << what_of(error);
-    EXPECT_TRUE(contains(what_of(error), at_line(line_of_await))) << what_of(error);
-    EXPECT_TRUE(contains(what_of(error), "sleep")) << what_of(error);
-    EXPECT_EQ(co_await pull_one(s), -1);
+FIBER_TEST_IN_EVERY_ORDER(stream_flight, one_that_refuses_to_be_cancelled_is_joined_by_the_scope) {
+  held<int> asked;
+  long items = 0;
+  co_await weir::with_scope([&](weir::scope& scope) -> task<> {
+    auto s = std::make_unique<decltype(weir::merge(called_back(asked, 2), ticks(1, 1ms)))>(
+        weir::merge(called_back(asked, 2), ticks(1, 1ms)));
+    while (auto v = co_await s->next()) {
+      ++items;
+      if (*v >= 100) break;
+    }
+    s.reset();
+    scope.spawn([&]() -> task<> {
+      co_await weir::sleep(2ms);
+      asked.back().complete(1);
+    });
   });
+  EXPECT_EQ(items, 1);
+  EXPECT_EQ(asked.size(), 1U);
 }
 
-TEST(stream_flight, only_a_cancelled_next_interrupts_and_says_what_was_awaited) {
-  in_every_order([]() -> task<> {
-    auto s = weir::merge(answers(3, 5ms), ticks(1, 1ms));
-    EXPECT_EQ(co_await pull_one(s), 100);
-    EXPECT_EQ(co_await pull_one(s), 0);
-    auto error = co_await error_of(weir::with_timeout(2ms, s.next()));
-    EXPECT_TRUE(holds<weir::timeout_error>(error));
-    error = co_await pull_error(s);
-    EXPECT_EQ(code_of(error), errc::stream_interrupted);
-    EXPECT_TRUE(contains(what_of(error), "answers")) << what_of(error);
-    EXPECT_TRUE(contains(what_of(error), at_line(line_of_await))) << what_of(error);
-    EXPECT_TRUE(contains(what_of(error), "sleep")) << what_of(error);
-  });
+FIBER_TEST_IN_EVERY_ORDER(stream_flight,
+                          the_end_of_the_scope_of_the_pull_interrupts_it_and_the_error_says_where) {
+  auto s = weir::merge(answers(2, 5ms), ticks(1, 1ms));
+  co_await weir::with_scope([&](weir::scope&) -> task<> { (void)co_await s.next(); });
+  const auto error = co_await pull_error(s);
+  EXPECT_EQ(code_of(error), errc::stream_interrupted) << what_of(error);
+  EXPECT_TRUE(contains(what_of(error), "answers")) << what_of(error);
+  EXPECT_TRUE(contains(what_of(error), at_line(line_of_await))) << what_of(error);
+  EXPECT_TRUE(contains(what_of(error), "sleep")) << what_of(error);
+  EXPECT_EQ(co_await pull_one(s), -1);
 }
 
-TEST(stream_flight, a_pull_that_attached_to_it_and_is_cancelled_interrupts_it) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    auto s = weir::merge(noted_answer(log), ticks(1, 1ms));
-    EXPECT_EQ(co_await pull_one(s), 100);
-    (void)co_await error_of(weir::with_timeout(2ms, s.next()));
-    EXPECT_EQ(joined(log), "generator");  // nothing is in flight after a cancelled next()
-    EXPECT_EQ(code_of(co_await pull_error(s)), errc::stream_interrupted);
-  });
+FIBER_TEST_IN_EVERY_ORDER(stream_flight,
+                          only_a_cancelled_next_interrupts_and_says_what_was_awaited) {
+  auto s = weir::merge(answers(3, 5ms), ticks(1, 1ms));
+  EXPECT_EQ(co_await pull_one(s), 100);
+  EXPECT_EQ(co_await pull_one(s), 0);
+  auto error = co_await error_of(weir::with_timeout(2ms, s.next()));
+  EXPECT_TRUE(holds<weir::timeout_error>(error));
+  error = co_await pull_error(s);
+  EXPECT_EQ(code_of(error), errc::stream_interrupted);
+  EXPECT_TRUE(contains(what_of(error), "answers")) << what_of(error);
+  EXPECT_TRUE(contains(what_of(error), at_line(line_of_await))) << what_of(error);
+  EXPECT_TRUE(contains(what_of(error), "sleep")) << what_of(error);
+}
+
+FIBER_TEST_IN_EVERY_ORDER(stream_flight,
+                          a_pull_that_attached_to_it_and_is_cancelled_interrupts_it) {
+  text_log log;
+  auto s = weir::merge(noted_answer(log), ticks(1, 1ms));
+  EXPECT_EQ(co_await pull_one(s), 100);
+  (void)co_await error_of(weir::with_timeout(2ms, s.next()));
+  EXPECT_EQ(joined(log), "generator");  // nothing is in flight after a cancelled next()
+  EXPECT_EQ(code_of(co_await pull_error(s)), errc::stream_interrupted);
 }
 
 // Each pull in a fiber, a region or a time limit of its own; the consumer may be gone in between.
-TEST(stream_flight, the_next_pull_may_come_from_another_fiber_or_region) {
-  in_every_order([]() -> task<> {
-    auto s = weir::merge(answers(4, 5ms), ticks(8, 2ms));
-    numbers all;
-    co_await weir::with_scope([&](weir::scope& scope) -> task<> {
-      for (int i = 0; i < 3; ++i) {
-        auto one = co_await weir::with_timeout(1h, pull_one(s));
-        all.push_back(one);
-        auto two = co_await scope.spawn(pull_one(s));
-        all.push_back(two);
-        auto three = co_await weir::settle(pull_one(s));
-        all.push_back(three.value());
-        auto four = co_await weir::race(pull_one(s), after(1h, -7));
-        all.push_back(four);
-      }
-      EXPECT_EQ(co_await pull_one(s), -1);
-    });
-    EXPECT_EQ(sorted(all), (numbers{0, 1, 2, 3, 100, 101, 102, 103, 104, 105, 106, 107}));
+FIBER_TEST_IN_EVERY_ORDER(stream_flight, the_next_pull_may_come_from_another_fiber_or_region) {
+  auto s = weir::merge(answers(4, 5ms), ticks(8, 2ms));
+  numbers all;
+  co_await weir::with_scope([&](weir::scope& scope) -> task<> {
+    for (int i = 0; i < 3; ++i) {
+      auto one = co_await weir::with_timeout(1h, pull_one(s));
+      all.push_back(one);
+      auto two = co_await scope.spawn(pull_one(s));
+      all.push_back(two);
+      auto three = co_await weir::settle(pull_one(s));
+      all.push_back(three.value());
+      auto four = co_await weir::race(pull_one(s), after(1h, -7));
+      all.push_back(four);
+    }
+    EXPECT_EQ(co_await pull_one(s), -1);
   });
+  EXPECT_EQ(sorted(all), (numbers{0, 1, 2, 3, 100, 101, 102, 103, 104, 105, 106, 107}));
 }
 
 TEST(stream_flight, a_local_around_the_pull_outlives_what_uses_it) {
@@ -300,37 +288,34 @@ TEST(stream_flight, a_local_around_the_pull_outlives_what_uses_it) {
   });
 }
 
-TEST(stream_flight, a_cancelled_consumer_takes_it_along_between_two_pulls) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    co_await weir::with_scope({.failure = weir::failure::isolate}, [&](weir::scope& s) -> task<> {
-      auto consumer = s.spawn([&]() -> task<> {
-        auto both = weir::merge(noted_answer(log), ticks(1, 1ms));
-        (void)co_await both.next();
-        co_await weir::sleep(1h);
-      });
-      co_await weir::sleep(2ms);
-      EXPECT_EQ(joined(log), "");
-      consumer.cancel();
-      co_await s.idle();
+FIBER_TEST_IN_EVERY_ORDER(stream_flight, a_cancelled_consumer_takes_it_along_between_two_pulls) {
+  text_log log;
+  co_await weir::with_scope({.failure = weir::failure::isolate}, [&](weir::scope& s) -> task<> {
+    auto consumer = s.spawn([&]() -> task<> {
+      auto both = weir::merge(noted_answer(log), ticks(1, 1ms));
+      (void)co_await both.next();
+      co_await weir::sleep(1h);
     });
-    EXPECT_EQ(joined(log), "generator");
+    co_await weir::sleep(2ms);
+    EXPECT_EQ(joined(log), "");
+    consumer.cancel();
+    co_await s.idle();
   });
+  EXPECT_EQ(joined(log), "generator");
 }
 
-TEST(stream_flight, a_service_keeps_what_its_stream_has_in_flight_until_it_ends) {
-  in_every_order([]() -> task<> {
-    numbers all;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      s.background([&]() -> task<> {
-        auto both = weir::merge(answers(3, 5ms), ticks(6, 1900us));
-        all = co_await pull_all(both);
-      });
-      s.defer([&]() -> task<> { co_await weir::sleep(50ms); });
-      co_await weir::sleep(3ms);
+FIBER_TEST_IN_EVERY_ORDER(stream_flight,
+                          a_service_keeps_what_its_stream_has_in_flight_until_it_ends) {
+  numbers all;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.background([&]() -> task<> {
+      auto both = weir::merge(answers(3, 5ms), ticks(6, 1900us));
+      all = co_await pull_all(both);
     });
-    EXPECT_EQ(sorted(all), (numbers{0, 1, 2, 100, 101, 102, 103, 104, 105}));
+    s.defer([&]() -> task<> { co_await weir::sleep(50ms); });
+    co_await weir::sleep(3ms);
   });
+  EXPECT_EQ(sorted(all), (numbers{0, 1, 2, 100, 101, 102, 103, 104, 105}));
 }
 
 TEST(stream_flight, a_dump_shows_what_is_in_flight) {

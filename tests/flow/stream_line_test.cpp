@@ -282,19 +282,17 @@ TEST(stream_line, another_stream_starves_nobody) {
   });
 }
 
-TEST(stream_line, a_cancelled_next_leaves_the_line) {
-  in_every_order([]() -> task<> {
-    counting line;
-    int got = 0;
-    auto st = weir::merge(stands<counting, plainly>(line, got), ticks() | weir::take(1));
-    EXPECT_EQ(co_await pull_one(st), 100);
-    EXPECT_EQ(line.g.waiting(), 1);
-    (void)co_await error_of(weir::with_timeout(2ms, st.next()));
-    EXPECT_EQ(line.g.waiting(), 0);
-    line.let_in();
-    EXPECT_EQ(line.g.available(), 1);
-    EXPECT_EQ(co_await pull_one(st), 1);
-  });
+FIBER_TEST_IN_EVERY_ORDER(stream_line, a_cancelled_next_leaves_the_line) {
+  counting line;
+  int got = 0;
+  auto st = weir::merge(stands<counting, plainly>(line, got), ticks() | weir::take(1));
+  EXPECT_EQ(co_await pull_one(st), 100);
+  EXPECT_EQ(line.g.waiting(), 1);
+  (void)co_await error_of(weir::with_timeout(2ms, st.next()));
+  EXPECT_EQ(line.g.waiting(), 0);
+  line.let_in();
+  EXPECT_EQ(line.g.available(), 1);
+  EXPECT_EQ(co_await pull_one(st), 1);
 }
 
 // The end of the scope of a pull is no reason to end what can be paused.

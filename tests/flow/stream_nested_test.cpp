@@ -165,50 +165,46 @@ TEST(stream_nested, a_deadlock_shows_every_fiber) {
 }
 
 // The children of a scope inside go first, then the generators from the inside out, then the body.
-TEST(stream_nested, a_cancelled_consumer_unwinds_them_from_the_inside_out) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    auto child = [](text_log& to) -> task<> {
-      const end_note left(to, "child");
+FIBER_TEST_IN_EVERY_ORDER(stream_nested, a_cancelled_consumer_unwinds_them_from_the_inside_out) {
+  text_log log;
+  auto child = [](text_log& to) -> task<> {
+    const end_note left(to, "child");
+    co_await weir::sleep(1h);
+  };
+  auto inner = [&]() -> weir::stream<int> {
+    const end_note left(log, "inner");
+    co_await weir::with_scope([&](weir::scope& s) -> task<> {
+      s.spawn(child(log));
       co_await weir::sleep(1h);
-    };
-    auto inner = [&]() -> weir::stream<int> {
-      const end_note left(log, "inner");
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.spawn(child(log));
-        co_await weir::sleep(1h);
-      });
-      co_yield 1;
-    };
-    auto outer = [&]() -> weir::stream<int> {
-      const end_note left(log, "outer");
-      auto in = inner();
-      while (auto v = co_await in.next()) co_yield *v;
-    };
-    auto consumer = [&]() -> task<> {
-      const end_note left(log, "consumer");
-      auto st = outer();
-      (void)co_await st.next();
-    };
-    (void)co_await error_of(weir::with_timeout(1ms, consumer()));
-    EXPECT_EQ(joined(log), "child,inner,outer,consumer");
-  });
+    });
+    co_yield 1;
+  };
+  auto outer = [&]() -> weir::stream<int> {
+    const end_note left(log, "outer");
+    auto in = inner();
+    while (auto v = co_await in.next()) co_yield *v;
+  };
+  auto consumer = [&]() -> task<> {
+    const end_note left(log, "consumer");
+    auto st = outer();
+    (void)co_await st.next();
+  };
+  (void)co_await error_of(weir::with_timeout(1ms, consumer()));
+  EXPECT_EQ(joined(log), "child,inner,outer,consumer");
 }
 
 // "stream_interrupted names the generator, the line of its await and what it awaited."
-TEST(stream_nested, an_interrupted_pull_says_what_was_awaited_inside) {
-  in_every_order([]() -> task<> {
-    probe p;
-    for (const shape how : {shape::race, shape::limit}) {
-      auto st = around(p, how, 2);
-      (void)co_await error_of(weir::with_timeout(500us, st.next()));
-      const std::string text = what_of(co_await pull_error(st));
-      EXPECT_TRUE(contains(text, "around")) << text;
-      EXPECT_TRUE(contains(text, how == shape::race ? ": race of 2" : ": sleep")) << text;
-      EXPECT_FALSE(contains(text, ": ;")) << text;
-    }
-    EXPECT_EQ(p.entered, p.left);
-  });
+FIBER_TEST_IN_EVERY_ORDER(stream_nested, an_interrupted_pull_says_what_was_awaited_inside) {
+  probe p;
+  for (const shape how : {shape::race, shape::limit}) {
+    auto st = around(p, how, 2);
+    (void)co_await error_of(weir::with_timeout(500us, st.next()));
+    const std::string text = what_of(co_await pull_error(st));
+    EXPECT_TRUE(contains(text, "around")) << text;
+    EXPECT_TRUE(contains(text, how == shape::race ? ": race of 2" : ": sleep")) << text;
+    EXPECT_FALSE(contains(text, ": ;")) << text;
+  }
+  EXPECT_EQ(p.entered, p.left);
 }
 
 // A stream is freed by whoever has it, also if its loop is gone while a part of it was ready.

@@ -169,7 +169,7 @@ TEST_P(stream_operator, makes_its_items_of_ready_and_of_waiting_sources) {
       auto s = GetParam().build(feed(p));
       auto all = co_await pull_all(s);
       EXPECT_EQ(all, words(GetParam().of_some));
-      for (int i = 0; i < 2; ++i) {  // L4
+      for (int i = 0; i < 2; ++i) {
         auto more = co_await s.next();
         EXPECT_FALSE(more.has_value());
       }
@@ -254,8 +254,6 @@ TEST_P(stream_operator, loses_nothing_if_pulls_are_given_up_at_any_moment) {
     });
   }
 }
-
-// K1
 TEST_P(stream_operator, leaves_its_source_if_the_consumer_is_cancelled_at_any_moment) {
   for (int moment = 0; moment <= 18; ++moment) {
     in_order([&]() -> task<> {

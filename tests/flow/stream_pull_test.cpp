@@ -112,117 +112,108 @@ TEST(stream_pull, concurrent_stages_give_every_item_however_they_are_pulled) {
 }
 
 // A push wakes the pull that is pending, not one that ended long ago.
-TEST(stream_pull, a_source_that_was_pulled_through_a_composite_wakes_the_next_plain_pull) {
-  in_every_order([]() -> task<> {
-    weir::queue<int> a(1), b(1);
-    auto both = weir::merge(a.stream(), b.stream());
-    co_await b.push(1);
-    auto first = co_await weir::with_timeout(1s, both.next());
-    EXPECT_EQ(first, 1);
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto second = s.spawn(pull_one(both));
-      co_await weir::sleep(1ms);
-      co_await a.push(2);
-      int got = co_await second;
-      EXPECT_EQ(got, 2);
-    });
+FIBER_TEST_IN_EVERY_ORDER(stream_pull,
+                          a_source_that_was_pulled_through_a_composite_wakes_the_next_plain_pull) {
+  weir::queue<int> a(1), b(1);
+  auto both = weir::merge(a.stream(), b.stream());
+  co_await b.push(1);
+  auto first = co_await weir::with_timeout(1s, both.next());
+  EXPECT_EQ(first, 1);
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto second = s.spawn(pull_one(both));
+    co_await weir::sleep(1ms);
+    co_await a.push(2);
+    int got = co_await second;
+    EXPECT_EQ(got, 2);
   });
 }
 
-TEST(stream_pull, a_pull_that_lost_a_race_leaves_nothing_behind_that_refers_to_it) {
-  in_every_order([]() -> task<> {
-    auto both = weir::merge(steps(0, 3, 5ms), steps(10, 6, 1ms));
-    numbers all;
-    for (;;) {
-      auto first = co_await weir::race(both.next(), weir::sleep(700us));
-      if (first.index() == 1) continue;
-      if (!std::get<0>(first)) break;
-      all.push_back(*std::get<0>(first));
-    }
-    EXPECT_EQ(sorted(all), (numbers{0, 1, 2, 10, 11, 12, 13, 14, 15}));
-  });
+FIBER_TEST_IN_EVERY_ORDER(stream_pull,
+                          a_pull_that_lost_a_race_leaves_nothing_behind_that_refers_to_it) {
+  auto both = weir::merge(steps(0, 3, 5ms), steps(10, 6, 1ms));
+  numbers all;
+  for (;;) {
+    auto first = co_await weir::race(both.next(), weir::sleep(700us));
+    if (first.index() == 1) continue;
+    if (!std::get<0>(first)) break;
+    all.push_back(*std::get<0>(first));
+  }
+  EXPECT_EQ(sorted(all), (numbers{0, 1, 2, 10, 11, 12, 13, 14, 15}));
 }
 
 // A generator that ends its own consumer, on the very turn on which the pull polls it.
-TEST(stream_pull, a_consumer_that_its_own_generator_cancels_loses_no_item) {
-  in_every_order([]() -> task<> {
-    std::optional<weir::child<int>> consumer;
-    bool cancels = true;
-    auto make = [&]() -> weir::stream<int> {
-      if (std::exchange(cancels, false)) consumer->cancel();
-      co_yield 1;
-      co_await weir::sleep(1ms);
-      co_yield 2;
-    };
-    auto s = weir::merge(make(), weir::never<int>());
-    co_await weir::with_scope({.failure = weir::failure::isolate},
-                              [&](weir::scope& scope) -> task<> {
-                                consumer = scope.spawn([&]() -> task<int> {
-                                  auto first = co_await weir::race(s.next(), weir::sleep(1h));
-                                  co_return *std::get<0>(first);
-                                });
-                                co_await scope.idle();
-                              });
-    numbers all;
-    if (consumer->peek()->is_value()) all.push_back(consumer->peek()->value());
-    for (int left = 2 - static_cast<int>(all.size()); left > 0; --left) {
-      int next = co_await pull_one(s);
-      all.push_back(next);
-    }
-    EXPECT_EQ(all, (numbers{1, 2}));
+FIBER_TEST_IN_EVERY_ORDER(stream_pull, a_consumer_that_its_own_generator_cancels_loses_no_item) {
+  std::optional<weir::child<int>> consumer;
+  bool cancels = true;
+  auto make = [&]() -> weir::stream<int> {
+    if (std::exchange(cancels, false)) consumer->cancel();
+    co_yield 1;
+    co_await weir::sleep(1ms);
+    co_yield 2;
+  };
+  auto s = weir::merge(make(), weir::never<int>());
+  co_await weir::with_scope({.failure = weir::failure::isolate}, [&](weir::scope& scope) -> task<> {
+    consumer = scope.spawn([&]() -> task<int> {
+      auto first = co_await weir::race(s.next(), weir::sleep(1h));
+      co_return *std::get<0>(first);
+    });
+    co_await scope.idle();
   });
+  numbers all;
+  if (consumer->peek()->is_value()) all.push_back(consumer->peek()->value());
+  for (int left = 2 - static_cast<int>(all.size()); left > 0; --left) {
+    int next = co_await pull_one(s);
+    all.push_back(next);
+  }
+  EXPECT_EQ(all, (numbers{1, 2}));
 }
 
 // A usual way to stop a callback interface: the resumer is dropped, and that is it.
-TEST(stream_pull, a_callback_that_was_called_off_is_asked_for_again) {
-  in_every_order([]() -> task<> {
-    std::optional<weir::resumer<int>> asked;
-    int starts = 0;
-    auto make = [&]() -> weir::stream<int> {
-      int v = co_await weir::suspend<int>([&](weir::resumer<int> r) {
-        ++starts;
-        asked = std::move(r);
-        return [&] {
-          asked.reset();
-          return weir::cancel_result::done;
-        };
-      });
-      co_yield v;
-    };
-    auto s = make();
-    const auto error = co_await error_of(weir::with_timeout(1ms, s.next()));
-    EXPECT_TRUE(holds<weir::timeout_error>(error)) << what_of(error);
-    co_await weir::with_scope([&](weir::scope& scope) -> task<> {
-      auto got = scope.spawn(pull_one(s));
-      co_await weir::sleep(1ms);
-      asked->complete(4);
-      EXPECT_EQ(co_await got, 4);
+FIBER_TEST_IN_EVERY_ORDER(stream_pull, a_callback_that_was_called_off_is_asked_for_again) {
+  std::optional<weir::resumer<int>> asked;
+  int starts = 0;
+  auto make = [&]() -> weir::stream<int> {
+    int v = co_await weir::suspend<int>([&](weir::resumer<int> r) {
+      ++starts;
+      asked = std::move(r);
+      return [&] {
+        asked.reset();
+        return weir::cancel_result::done;
+      };
     });
-    EXPECT_EQ(starts, 2);
+    co_yield v;
+  };
+  auto s = make();
+  const auto error = co_await error_of(weir::with_timeout(1ms, s.next()));
+  EXPECT_TRUE(holds<weir::timeout_error>(error)) << what_of(error);
+  co_await weir::with_scope([&](weir::scope& scope) -> task<> {
+    auto got = scope.spawn(pull_one(s));
+    co_await weir::sleep(1ms);
+    asked->complete(4);
+    EXPECT_EQ(co_await got, 4);
   });
+  EXPECT_EQ(starts, 2);
 }
 
 // Nested pulls can be paused in every state, also when an item is just on its way.
-TEST(stream_pull, a_generator_that_pulls_another_one_is_never_interrupted) {
-  in_every_order([]() -> task<> {
-    auto around = [](int levels, auto& self) -> weir::stream<int> {
-      if (levels == 0) {
-        for (int i = 0; i < 4; ++i) {
-          co_await weir::sleep(1ms);
-          co_yield i;
-        }
-        co_return;
+FIBER_TEST_IN_EVERY_ORDER(stream_pull, a_generator_that_pulls_another_one_is_never_interrupted) {
+  auto around = [](int levels, auto& self) -> weir::stream<int> {
+    if (levels == 0) {
+      for (int i = 0; i < 4; ++i) {
+        co_await weir::sleep(1ms);
+        co_yield i;
       }
-      auto below = self(levels - 1, self);
-      for (;;) {
-        auto first = co_await weir::race(below.next(), weir::sleep(1h));
-        if (!std::get<0>(first)) co_return;
-        co_yield *std::get<0>(first);
-      }
-    };
-    auto s = weir::merge(around(2, around), weir::never<int>()) | weir::take(4);
-    int given_up = 0;
-    const numbers all = co_await pull_all_impatiently(s, 250us, given_up);
-    EXPECT_EQ(all, (numbers{0, 1, 2, 3}));
-  });
+      co_return;
+    }
+    auto below = self(levels - 1, self);
+    for (;;) {
+      auto first = co_await weir::race(below.next(), weir::sleep(1h));
+      if (!std::get<0>(first)) co_return;
+      co_yield *std::get<0>(first);
+    }
+  };
+  auto s = weir::merge(around(2, around), weir::never<int>()) | weir::take(4);
+  int given_up = 0;
+  const numbers all = co_await pull_all_impatiently(s, 250us, given_up);
+  EXPECT_EQ(all, (numbers{0, 1, 2, 3}));
 }

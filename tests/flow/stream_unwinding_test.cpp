@@ -76,31 +76,27 @@ void for_all_waits(F body) {
 
 }  // namespace
 
-TEST(stream_unwinding, a_generator_that_ends_commits) {
-  in_every_order([]() -> task<> {
-    transaction t;
-    EXPECT_EQ(co_await (rows(t, waits::at_yield) | weir::count()), 2);
-    EXPECT_EQ(t.committed, 1);
-    EXPECT_EQ(t.rolled_back, 0);
-    EXPECT_TRUE(t.kinds.empty());
-  });
+FIBER_TEST_IN_EVERY_ORDER(stream_unwinding, a_generator_that_ends_commits) {
+  transaction t;
+  EXPECT_EQ(co_await (rows(t, waits::at_yield) | weir::count()), 2);
+  EXPECT_EQ(t.committed, 1);
+  EXPECT_EQ(t.rolled_back, 0);
+  EXPECT_TRUE(t.kinds.empty());
 }
 
-TEST(stream_unwinding, a_generator_that_fails_rolls_back) {
-  in_every_order([]() -> task<> {
-    transaction t;
-    auto make = [&]() -> weir::stream<int> {
-      const auto commit = weir::scope_success([&] { ++t.committed; });
-      const auto roll_back = weir::scope_failure([&] { ++t.rolled_back; });
-      co_yield 1;
-      throw boom(3);
-    };
-    auto s = make();
-    EXPECT_EQ(co_await pull_one(s), 1);
-    EXPECT_EQ(boom_of(co_await pull_error(s)), 3);
-    EXPECT_EQ(t.committed, 0);
-    EXPECT_EQ(t.rolled_back, 1);
-  });
+FIBER_TEST_IN_EVERY_ORDER(stream_unwinding, a_generator_that_fails_rolls_back) {
+  transaction t;
+  auto make = [&]() -> weir::stream<int> {
+    const auto commit = weir::scope_success([&] { ++t.committed; });
+    const auto roll_back = weir::scope_failure([&] { ++t.rolled_back; });
+    co_yield 1;
+    throw boom(3);
+  };
+  auto s = make();
+  EXPECT_EQ(co_await pull_one(s), 1);
+  EXPECT_EQ(boom_of(co_await pull_error(s)), 3);
+  EXPECT_EQ(t.committed, 0);
+  EXPECT_EQ(t.rolled_back, 1);
 }
 
 // The reader of a transaction is cancelled, in a next() or between two.
@@ -162,43 +158,37 @@ TEST(stream_unwinding, destroyed_before_its_end_it_is_abandoned) {
   });
 }
 
-TEST(stream_unwinding, closed_or_cut_off_by_take_it_is_abandoned) {
-  in_every_order([]() -> task<> {
-    transaction closed, taken, found, merged;
-    auto s = rows(closed, waits::at_yield);
-    (void)co_await s.next();
-    co_await s.close();
-    is_rolled_back(closed, cancel_kind::abandoned);
-    (void)co_await (rows(taken, waits::at_yield) | weir::take(1) | weir::to_vector());
-    is_rolled_back(taken, cancel_kind::abandoned);
-    (void)co_await (rows(found, waits::at_yield) | weir::first());
-    is_rolled_back(found, cancel_kind::abandoned);
-    (void)co_await (weir::merge(rows(merged, waits::in_sleep), weir::never<int>()) | weir::take(1) |
-                    weir::count());
-    is_rolled_back(merged, cancel_kind::abandoned);
-  });
+FIBER_TEST_IN_EVERY_ORDER(stream_unwinding, closed_or_cut_off_by_take_it_is_abandoned) {
+  transaction closed, taken, found, merged;
+  auto s = rows(closed, waits::at_yield);
+  (void)co_await s.next();
+  co_await s.close();
+  is_rolled_back(closed, cancel_kind::abandoned);
+  (void)co_await (rows(taken, waits::at_yield) | weir::take(1) | weir::to_vector());
+  is_rolled_back(taken, cancel_kind::abandoned);
+  (void)co_await (rows(found, waits::at_yield) | weir::first());
+  is_rolled_back(found, cancel_kind::abandoned);
+  (void)co_await (weir::merge(rows(merged, waits::in_sleep), weir::never<int>()) | weir::take(1) |
+                  weir::count());
+  is_rolled_back(merged, cancel_kind::abandoned);
 }
 
-TEST(stream_unwinding, abandoned_by_an_error_downstream_it_is_rolled_back) {
-  in_every_order([]() -> task<> {
-    transaction t;
-    const auto fails = [](int) -> int { throw boom(4); };
-    const auto error =
-        co_await error_of(rows(t, waits::at_yield) | weir::map(fails) | weir::to_vector());
-    EXPECT_EQ(boom_of(error), 4);
-    is_rolled_back(t, cancel_kind::abandoned);
-  });
+FIBER_TEST_IN_EVERY_ORDER(stream_unwinding, abandoned_by_an_error_downstream_it_is_rolled_back) {
+  transaction t;
+  const auto fails = [](int) -> int { throw boom(4); };
+  const auto error =
+      co_await error_of(rows(t, waits::at_yield) | weir::map(fails) | weir::to_vector());
+  EXPECT_EQ(boom_of(error), 4);
+  is_rolled_back(t, cancel_kind::abandoned);
 }
 
-TEST(stream_unwinding, in_flight_and_destroyed_it_is_abandoned) {
-  in_every_order([]() -> task<> {
-    transaction t;
-    co_await weir::with_scope([&](weir::scope&) -> task<> {
-      auto s = weir::merge(rows(t, waits::in_scope), weir::once(7), weir::once(8));
-      for (int i = 0; i < 3; ++i) (void)co_await s.next();
-    });
-    is_rolled_back(t, cancel_kind::abandoned);
+FIBER_TEST_IN_EVERY_ORDER(stream_unwinding, in_flight_and_destroyed_it_is_abandoned) {
+  transaction t;
+  co_await weir::with_scope([&](weir::scope&) -> task<> {
+    auto s = weir::merge(rows(t, waits::in_scope), weir::once(7), weir::once(8));
+    for (int i = 0; i < 3; ++i) (void)co_await s.next();
   });
+  is_rolled_back(t, cancel_kind::abandoned);
 }
 
 namespace {
@@ -265,46 +255,42 @@ TEST(stream_unwinding, in_flight_in_a_shield_and_closed_it_is_abandoned_at_its_n
   }
 }
 
-TEST(stream_unwinding, generators_inside_generators_all_roll_back) {
-  in_every_order([]() -> task<> {
-    transaction inner, outer;
-    auto make = [&]() -> weir::stream<int> {
-      const witness seen(outer);
-      const auto commit = weir::scope_success([&] { ++outer.committed; });
-      const auto roll_back = weir::scope_failure([&] { ++outer.rolled_back; });
-      const auto end = weir::scope_exit([&] { ++outer.ended; });
-      auto below = rows(inner, waits::in_sleep);
-      for (;;) {
-        auto v = co_await below.next();
-        if (!v) co_return;
-        co_yield *v;
-      }
-    };
-    {
-      auto s = make();
-      (void)co_await s.next();
-      (void)co_await error_of(weir::with_timeout(1ms, s.next()));
+FIBER_TEST_IN_EVERY_ORDER(stream_unwinding, generators_inside_generators_all_roll_back) {
+  transaction inner, outer;
+  auto make = [&]() -> weir::stream<int> {
+    const witness seen(outer);
+    const auto commit = weir::scope_success([&] { ++outer.committed; });
+    const auto roll_back = weir::scope_failure([&] { ++outer.rolled_back; });
+    const auto end = weir::scope_exit([&] { ++outer.ended; });
+    auto below = rows(inner, waits::in_sleep);
+    for (;;) {
+      auto v = co_await below.next();
+      if (!v) co_return;
+      co_yield *v;
     }
-    is_rolled_back(outer, cancel_kind::abandoned);
-    is_rolled_back(inner, cancel_kind::abandoned);
-  });
+  };
+  {
+    auto s = make();
+    (void)co_await s.next();
+    (void)co_await error_of(weir::with_timeout(1ms, s.next()));
+  }
+  is_rolled_back(outer, cancel_kind::abandoned);
+  is_rolled_back(inner, cancel_kind::abandoned);
 }
 
 // A child that is spawned by a destructor of an abandoned generator is cancelled like any other.
-TEST(stream_unwinding, a_spawn_in_a_destructor_gives_a_cancelled_child) {
-  in_every_order([]() -> task<> {
-    std::optional<weir::child<int>> late;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto make = [&]() -> weir::stream<int> {
-        const auto end = weir::scope_exit([&] { late = s.spawn(ready(1)); });
-        co_yield 1;
-        co_yield 2;
-      };
-      auto all = make();
-      (void)co_await all.next();
-    });
-    EXPECT_TRUE(late->peek()->is_cancelled());
-    if (!late->peek()->is_cancelled()) co_return;
-    EXPECT_EQ(late->peek()->reason().kind, cancel_kind::abandoned);
+FIBER_TEST_IN_EVERY_ORDER(stream_unwinding, a_spawn_in_a_destructor_gives_a_cancelled_child) {
+  std::optional<weir::child<int>> late;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto make = [&]() -> weir::stream<int> {
+      const auto end = weir::scope_exit([&] { late = s.spawn(ready(1)); });
+      co_yield 1;
+      co_yield 2;
+    };
+    auto all = make();
+    (void)co_await all.next();
   });
+  EXPECT_TRUE(late->peek()->is_cancelled());
+  if (!late->peek()->is_cancelled()) co_return;
+  EXPECT_EQ(late->peek()->reason().kind, cancel_kind::abandoned);
 }

@@ -54,12 +54,12 @@ void ignore_two_signals_and_send_a_third() {
 
 }  // namespace
 
-// C012: the page says only that a canceller must not throw; a crash that names the fiber it is.
+// The page says only that a canceller must not throw; a crash that names the fiber it is.
 TEST(cancel_reason_DeathTest, a_canceller_that_throws_ends_the_program_and_names_the_fiber) {
   EXPECT_DEATH(cancel_with_a_throwing_canceller(), "breaks-its-promise");
 }
 
-// C018: nothing but cancellations happened.
+// Nothing but cancellations happened.
 TEST(cancel_reason, an_outer_cancellation_without_any_error_unwinds_the_caller) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -86,7 +86,7 @@ TEST(cancel_reason, an_outer_cancellation_without_any_error_unwinds_the_caller) 
   });
 }
 
-// C018, C044: an error from before the cancellation is thrown, and the next await unwinds.
+// An error from before the cancellation is thrown, and the next await unwinds.
 TEST(cancel_reason, an_error_from_before_the_outer_cancellation_is_thrown_and_then_it_unwinds) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -117,7 +117,7 @@ TEST(cancel_reason, an_error_from_before_the_outer_cancellation_is_thrown_and_th
   });
 }
 
-// C018: an error from after the cancellation is suppressed and the caller unwinds.
+// An error from after the cancellation is suppressed and the caller unwinds.
 TEST(cancel_reason, an_error_from_after_the_outer_cancellation_is_suppressed) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -147,69 +147,57 @@ TEST(cancel_reason, an_error_from_after_the_outer_cancellation_is_suppressed) {
     EXPECT_EQ(counted(events, "suppressed"), 1);
   });
 }
-
-// C021
-TEST(cancel_reason, the_message_reaches_who_awaits_the_cancelled_child) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      std::string message;
-      std::error_code code;
-      co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        auto child = s.spawn(sleep_for(1h));
-        s.spawn([&]() -> weir::task<> {
-          co_await weir::sleep(1ms);
-          child.cancel("the tap is closed");
-        });
-        try {
-          co_await child;
-        } catch (const weir::cancelled_error& e) {
-          message = message_of(e.reason());
-          code = e.code();
-        }
-        co_await s.join();
-      });
-      EXPECT_EQ(message, "the tap is closed");
-      EXPECT_EQ(code, weir::errc::cancelled);
+FIBER_TEST_IN_EVERY_ORDER(cancel_reason, the_message_reaches_who_awaits_the_cancelled_child) {
+  std::string message;
+  std::error_code code;
+  co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    auto child = s.spawn(sleep_for(1h));
+    s.spawn([&]() -> weir::task<> {
+      co_await weir::sleep(1ms);
+      child.cancel("the tap is closed");
     });
+    try {
+      co_await child;
+    } catch (const weir::cancelled_error& e) {
+      message = message_of(e.reason());
+      code = e.code();
+    }
+    co_await s.join();
   });
+  EXPECT_EQ(message, "the tap is closed");
+  EXPECT_EQ(code, weir::errc::cancelled);
 }
 
-// C022: the page names the event only; that it comes one grace after the cancellation and names the
+// The page names the event only; that it comes one grace after the cancellation and names the
 // fiber is the line's. The await chain is in the dump.
-TEST(cancel_reason, a_fiber_that_does_not_stop_within_the_grace_is_reported) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      std::vector<std::string> objects;
-      std::vector<weir::time_point> times;
-      auto observer = weir::on_event([&](const weir::event_info& event) {
-        if (event.name != "cancel_overdue") return;
-        objects.emplace_back(event.object);
-        times.push_back(event.when);
-      });
-      const auto start = weir::now();
-      std::optional<weir::resumer<void>> slot;
-      co_await weir::with_scope([&](weir::scope& outer) -> weir::task<> {
-        outer.spawn([&]() -> weir::task<> {
-          co_await weir::sleep(20s);
-          EXPECT_FALSE(objects.empty());
-          slot->complete();
-        });
-        auto ended = co_await weir::settle(
-            weir::with_scope({.grace = 5s}, [&](weir::scope& s) -> weir::task<> {
-              s.spawn(park_uncancellable(slot), {.name = "stubborn"});
-              co_await weir::sleep(1s);
-              s.cancel();
-              co_await weir::checkpoint();
-            }));
-        EXPECT_TRUE(ended.is_cancelled());
-      });
-      EXPECT_TRUE(!objects.empty() && contains(objects.front(), "stubborn"));
-      EXPECT_TRUE(!times.empty() && times.front() == start + 6s);
-    });
+FIBER_TEST_IN_EVERY_ORDER(cancel_reason, a_fiber_that_does_not_stop_within_the_grace_is_reported) {
+  std::vector<std::string> objects;
+  std::vector<weir::time_point> times;
+  auto observer = weir::on_event([&](const weir::event_info& event) {
+    if (event.name != "cancel_overdue") return;
+    objects.emplace_back(event.object);
+    times.push_back(event.when);
   });
+  const auto start = weir::now();
+  std::optional<weir::resumer<void>> slot;
+  co_await weir::with_scope([&](weir::scope& outer) -> weir::task<> {
+    outer.spawn([&]() -> weir::task<> {
+      co_await weir::sleep(20s);
+      EXPECT_FALSE(objects.empty());
+      slot->complete();
+    });
+    auto ended =
+        co_await weir::settle(weir::with_scope({.grace = 5s}, [&](weir::scope& s) -> weir::task<> {
+          s.spawn(park_uncancellable(slot), {.name = "stubborn"});
+          co_await weir::sleep(1s);
+          s.cancel();
+          co_await weir::checkpoint();
+        }));
+    EXPECT_TRUE(ended.is_cancelled());
+  });
+  EXPECT_TRUE(!objects.empty() && contains(objects.front(), "stubborn"));
+  EXPECT_TRUE(!times.empty() && times.front() == start + 6s);
 }
-
-// C026
 TEST(cancel_reason, the_chain_goes_from_the_origin_to_here_and_never_loses_a_hop) {
   for_each_order([](weir::sim::world& w) {
     std::optional<weir::future<void>> direct;
@@ -255,25 +243,19 @@ TEST(cancel_reason, the_chain_goes_from_the_origin_to_here_and_never_loses_a_hop
     }
   });
 }
-
-// C027
-TEST(cancel_reason, a_reason_does_not_pick_up_the_exception_that_is_being_handled) {
-  weir::sim::run({.seed = 1}, []() -> weir::task<> {
-    auto ended = co_await weir::settle(weir::with_scope([](weir::scope& s) -> weir::task<> {
-      try {
-        throw boom(1);
-      } catch (const boom&) {
-        s.cancel("unrelated");
-      }
-      co_await weir::checkpoint();
-    }));
-    EXPECT_TRUE(ended.is_cancelled());
-    EXPECT_EQ(message_of(ended.reason()), "unrelated");
-    EXPECT_TRUE(ended.reason().cause == nullptr);
-  });
+FIBER_TEST(cancel_reason, a_reason_does_not_pick_up_the_exception_that_is_being_handled) {
+  auto ended = co_await weir::settle(weir::with_scope([](weir::scope& s) -> weir::task<> {
+    try {
+      throw boom(1);
+    } catch (const boom&) {
+      s.cancel("unrelated");
+    }
+    co_await weir::checkpoint();
+  }));
+  EXPECT_TRUE(ended.is_cancelled());
+  EXPECT_EQ(message_of(ended.reason()), "unrelated");
+  EXPECT_TRUE(ended.reason().cause == nullptr);
 }
-
-// C038
 TEST(cancel_reason, a_signal_cancels_the_root_and_a_second_one_ends_the_grace) {
   text_log log;
   std::optional<cancel_kind> seen;
@@ -299,36 +281,27 @@ TEST(cancel_reason, a_signal_cancels_the_root_and_a_second_one_ends_the_grace) {
   EXPECT_TRUE(seen == cancel_kind::signal);
   EXPECT_EQ(joined(log), "cleanup ended early");
 }
-
-// C038
 TEST(cancel_reason_DeathTest, a_third_signal_aborts) {
   EXPECT_EXIT(ignore_two_signals_and_send_a_third(), testing::KilledBySignal(SIGABRT), "");
 }
-
-// C042, C045
-TEST(cancel_reason, the_cancellation_among_siblings_does_not_leak_out_of_their_scope) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      int caught = 0;
-      try {
-        co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
-          s.spawn(fails_after(5ms, 3));
-          co_await weir::sleep(1h);
-        });
-      } catch (const boom& e) {
-        caught = e.n;
-      }
-      EXPECT_EQ(caught, 3);
-      EXPECT_FALSE(weir::this_context().cancel_requested());
-      EXPECT_EQ(weir::this_scope().reason(), nullptr);
-      co_await weir::checkpoint();
-      const int value = co_await after(1ms, 4);
-      EXPECT_EQ(value, 4);
+FIBER_TEST_IN_EVERY_ORDER(cancel_reason,
+                          the_cancellation_among_siblings_does_not_leak_out_of_their_scope) {
+  int caught = 0;
+  try {
+    co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
+      s.spawn(fails_after(5ms, 3));
+      co_await weir::sleep(1h);
     });
-  });
+  } catch (const boom& e) {
+    caught = e.n;
+  }
+  EXPECT_EQ(caught, 3);
+  EXPECT_FALSE(weir::this_context().cancel_requested());
+  EXPECT_EQ(weir::this_scope().reason(), nullptr);
+  co_await weir::checkpoint();
+  const int value = co_await after(1ms, 4);
+  EXPECT_EQ(value, 4);
 }
-
-// C043
 TEST(cancel_reason, an_inner_handler_sees_inner_errors_only_and_the_outer_one_comes_after) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -358,21 +331,18 @@ TEST(cancel_reason, an_inner_handler_sees_inner_errors_only_and_the_outer_one_co
 }
 
 // An op that lets a cancelled_error escape ended with an error, not cancelled.
-TEST(cancel_reason, an_op_that_lets_a_cancelled_error_escape_ended_with_an_error) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      auto ended = co_await weir::settle([]() -> weir::task<> {
-        try {
-          co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
-            s.cancel();
-            co_await weir::checkpoint();
-          });
-        } catch (const weir::cancelled_error&) {
-          throw;
-        }
+FIBER_TEST_IN_EVERY_ORDER(cancel_reason,
+                          an_op_that_lets_a_cancelled_error_escape_ended_with_an_error) {
+  auto ended = co_await weir::settle([]() -> weir::task<> {
+    try {
+      co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
+        s.cancel();
+        co_await weir::checkpoint();
       });
-      EXPECT_TRUE(ended.is_error());
-      EXPECT_EQ(code_of(ended.error()), weir::errc::cancelled);
-    });
+    } catch (const weir::cancelled_error&) {
+      throw;
+    }
   });
+  EXPECT_TRUE(ended.is_error());
+  EXPECT_EQ(code_of(ended.error()), weir::errc::cancelled);
 }

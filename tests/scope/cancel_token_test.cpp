@@ -30,24 +30,21 @@ TEST(cancel_token, fired_on_another_loop_while_its_op_ends_it_gives_a_value_or_a
   EXPECT_GT(cancellations, 0);
 }
 
-TEST(cancel_token, of_two_loops_that_cancel_it_the_first_reason_wins_for_every_op) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([&]() -> weir::task<> {
-      weir::cancel_source source;
-      for (const char* name : {"a", "b"})
-        w.loop(name).post([source, name]() mutable { source.cancel(name); });
-      std::vector<std::string> reasons;
-      auto parked = [&]() -> weir::task<> {
-        auto ended = co_await weir::settle(weir::with_token(source.token(), sleep_for(1h)));
-        reasons.push_back(ended.is_cancelled() ? message_of(ended.reason()) : "WENT ON");
-      };
-      co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        for (int i = 0; i < 3; ++i) s.spawn(parked);
-        co_await s.join();
-      });
-      EXPECT_EQ(reasons.size(), 3u);
-      for (const std::string& reason : reasons) EXPECT_EQ(reason, reasons.front());
-      EXPECT_TRUE(reasons.front() == "a" || reasons.front() == "b") << reasons.front();
-    });
+FIBER_TEST_IN_EVERY_ORDER(cancel_token,
+                          of_two_loops_that_cancel_it_the_first_reason_wins_for_every_op) {
+  weir::cancel_source source;
+  for (const char* name : {"a", "b"})
+    w.loop(name).post([source, name]() mutable { source.cancel(name); });
+  std::vector<std::string> reasons;
+  auto parked = [&]() -> weir::task<> {
+    auto ended = co_await weir::settle(weir::with_token(source.token(), sleep_for(1h)));
+    reasons.push_back(ended.is_cancelled() ? message_of(ended.reason()) : "WENT ON");
+  };
+  co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    for (int i = 0; i < 3; ++i) s.spawn(parked);
+    co_await s.join();
   });
+  EXPECT_EQ(reasons.size(), 3u);
+  for (const std::string& reason : reasons) EXPECT_EQ(reason, reasons.front());
+  EXPECT_TRUE(reasons.front() == "a" || reasons.front() == "b") << reasons.front();
 }

@@ -46,8 +46,6 @@ weir::task<> wait_for_each_other() {
 }
 
 }  // namespace
-
-// C010
 TEST(cancel_token, a_cancel_from_another_thread_unwinds_on_the_threads_own_loop) {
   weir::cancel_source source;
   std::atomic<bool> parked{false};
@@ -232,7 +230,7 @@ TEST(cancel_token, a_token_whose_source_is_gone_never_fires) {
   EXPECT_EQ(value, 3);
 }
 
-// R4a: a loop that nobody can wake is a deadlock; a living source is somebody who can.
+// A loop that nobody can wake is a deadlock; a living source is somebody who can.
 TEST(cancel_token, a_living_source_keeps_a_stuck_loop_waiting_and_a_dead_one_does_not) {
   std::optional<weir::cancel_source> source;
   source.emplace();
@@ -257,7 +255,7 @@ TEST(cancel_token, a_living_source_keeps_a_stuck_loop_waiting_and_a_dead_one_doe
   EXPECT_EQ(code, weir::errc::deadlock);
 }
 
-// T6, A5: ops that have ended leave no registration behind which a later cancel could touch.
+// Ops that have ended leave no registration behind which a later cancel could touch.
 TEST(cancel_token, a_cancel_that_races_with_the_end_of_an_op_gives_a_value_or_a_cancellation) {
   constexpr int rounds = 500;
   int values = 0;
@@ -406,7 +404,7 @@ TEST(stop_token, the_stop_token_of_an_op_that_ended_with_a_value_was_never_stopp
   EXPECT_FALSE(token->stop_requested());
 }
 
-// S023: the loop makes its part of the dump itself, asked through its inbox.
+// The loop makes its part of the dump itself, asked through its inbox.
 TEST(dump, another_thread_gets_the_tree_of_a_running_loop) {
   std::optional<weir::resumer<void>> slot;
   std::atomic<bool> parked{false};

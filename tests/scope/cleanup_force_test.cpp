@@ -145,181 +145,147 @@ std::error_code how_run_ends(Op op) {
 
 // ------------------------------------------------------------------ overdue defers
 
-TEST(cleanup_force, an_overdue_defer_is_unwound_where_a_composite_would_park) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      co_await is_cut_short([] { return weir::race(weir::sleep(5s), weir::sleep(6s)); });
-      co_await is_cut_short([] { return weir::any(weir::sleep(5s), weir::sleep(6s)); });
-      co_await is_cut_short([] { return weir::all(weir::sleep(5s), weir::sleep(6s)); });
-      co_await is_cut_short([] { return weir::with_timeout(3s, weir::sleep(5s)); });
-      co_await is_cut_short(
-          [] { return weir::with_timeout(3s, weir::race(weir::sleep(5s), weir::sleep(6s))); });
+FIBER_TEST_IN_EVERY_ORDER(cleanup_force, an_overdue_defer_is_unwound_where_a_composite_would_park) {
+  co_await is_cut_short([] { return weir::race(weir::sleep(5s), weir::sleep(6s)); });
+  co_await is_cut_short([] { return weir::any(weir::sleep(5s), weir::sleep(6s)); });
+  co_await is_cut_short([] { return weir::all(weir::sleep(5s), weir::sleep(6s)); });
+  co_await is_cut_short([] { return weir::with_timeout(3s, weir::sleep(5s)); });
+  co_await is_cut_short(
+      [] { return weir::with_timeout(3s, weir::race(weir::sleep(5s), weir::sleep(6s))); });
+}
+
+FIBER_TEST_IN_EVERY_ORDER(cleanup_force,
+                          an_overdue_defer_is_unwound_where_a_task_in_it_would_park) {
+  co_await is_cut_short([]() -> task<> { co_await weir::sleep(5s); });
+  co_await is_cut_short([]() -> task<> { co_await weir::race(weir::sleep(5s), weir::sleep(6s)); });
+  co_await is_cut_short([]() -> task<> { co_await weir::with_timeout(3s, weir::sleep(6s)); });
+  co_await is_cut_short([] { return weir::with_timeout(3s, sleep_for(5s)); });
+  co_await is_cut_short([] { return weir::race(sleep_for(5s), sleep_for(6s)); });
+  co_await is_cut_short([] {
+    return weir::with_scope([](weir::scope& s) -> task<> {
+      auto never_started = s.spawn(ready(1));
+      EXPECT_TRUE(never_started.done() && never_started.peek()->is_cancelled());
+      co_await weir::sleep(5s);
     });
   });
 }
 
-TEST(cleanup_force, an_overdue_defer_is_unwound_where_a_task_in_it_would_park) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      co_await is_cut_short([]() -> task<> { co_await weir::sleep(5s); });
-      co_await is_cut_short(
-          []() -> task<> { co_await weir::race(weir::sleep(5s), weir::sleep(6s)); });
-      co_await is_cut_short([]() -> task<> { co_await weir::with_timeout(3s, weir::sleep(6s)); });
-      co_await is_cut_short([] { return weir::with_timeout(3s, sleep_for(5s)); });
-      co_await is_cut_short([] { return weir::race(sleep_for(5s), sleep_for(6s)); });
-      co_await is_cut_short([] {
-        return weir::with_scope([](weir::scope& s) -> task<> {
-          auto never_started = s.spawn(ready(1));
-          EXPECT_TRUE(never_started.done() && never_started.peek()->is_cancelled());
-          co_await weir::sleep(5s);
-        });
+FIBER_TEST_IN_EVERY_ORDER(cleanup_force, an_overdue_defer_does_not_start_what_would_park) {
+  weir::counting_governor none(0);
+  int started = 0;
+  co_await is_cut_short([&] { return none.acquire(); });
+  co_await is_cut_short([&] { return weir::race(none.acquire(), none.acquire(2)); });
+  co_await is_cut_short([&] { return weir::suspend<int>([&](weir::resumer<int>) { ++started; }); });
+  EXPECT_EQ(static_cast<long>(none.waiting()), 0);
+  EXPECT_EQ(started, 0);
+}
+
+FIBER_TEST_IN_EVERY_ORDER(cleanup_force, in_an_overdue_defer_waits_that_are_ready_still_succeed) {
+  weir::counting_governor g(1), none(0);
+  co_await still_succeeds([&] { return g.acquire(); });
+  co_await still_succeeds([&] { return weir::with_timeout(3s, g.acquire()); });
+  co_await still_succeeds([&] { return weir::race(weir::sleep(1s), g.acquire()); });
+  co_await still_succeeds([&] { return weir::any(none.acquire(), g.acquire()); });
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto done = s.spawn(ready(1));
+    co_await s.idle();
+    co_await still_succeeds([&] { return weir::all(g.acquire(), done); });
+    co_await still_succeeds([&]() -> task<int> { co_return co_await done; });
+    co_await still_succeeds([&] { return s.idle(); });
+  });
+  EXPECT_EQ(static_cast<long>(g.active()), 0);
+  EXPECT_EQ(static_cast<long>(none.waiting()), 0);
+}
+
+FIBER_TEST_IN_EVERY_ORDER(cleanup_force, in_an_overdue_defer_tasks_that_never_park_still_succeed) {
+  weir::counting_governor g(1);
+  co_await still_succeeds([] { return ready(1); });
+  co_await still_succeeds([] { return weir::with_timeout(3s, ready(1)); });
+  co_await still_succeeds([] { return weir::settle(ready(1)); });
+  co_await still_succeeds([] { return weir::shield(ready(1)); });
+  co_await still_succeeds([&] {
+    return weir::with_scope([&](weir::scope&) -> task<int> {
+      weir::permit p = co_await g.acquire();
+      co_return 1;
+    });
+  });
+}
+
+FIBER_TEST_IN_EVERY_ORDER(cleanup_force, an_overdue_defer_of_an_operation_is_started_as_well) {
+  text_log log;
+  const auto t0 = weir::now();
+  auto error = co_await error_of(weir::with_scope({.grace = 1s}, [&](weir::scope& s) -> task<> {
+    s.spawn([&](weir::context& c) -> task<> {
+      c.defer([&] { log.push_back("plain"); });
+      c.defer([&]() -> task<> {
+        end_note ended(log, "second");
+        co_await weir::sleep(100s);
+        log.push_back("NEVER");
       });
-    });
-  });
-}
-
-TEST(cleanup_force, an_overdue_defer_does_not_start_what_would_park) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::counting_governor none(0);
-      int started = 0;
-      co_await is_cut_short([&] { return none.acquire(); });
-      co_await is_cut_short([&] { return weir::race(none.acquire(), none.acquire(2)); });
-      co_await is_cut_short(
-          [&] { return weir::suspend<int>([&](weir::resumer<int>) { ++started; }); });
-      EXPECT_EQ(static_cast<long>(none.waiting()), 0);
-      EXPECT_EQ(started, 0);
-    });
-  });
-}
-
-TEST(cleanup_force, in_an_overdue_defer_waits_that_are_ready_still_succeed) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::counting_governor g(1), none(0);
-      co_await still_succeeds([&] { return g.acquire(); });
-      co_await still_succeeds([&] { return weir::with_timeout(3s, g.acquire()); });
-      co_await still_succeeds([&] { return weir::race(weir::sleep(1s), g.acquire()); });
-      co_await still_succeeds([&] { return weir::any(none.acquire(), g.acquire()); });
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto done = s.spawn(ready(1));
-        co_await s.idle();
-        co_await still_succeeds([&] { return weir::all(g.acquire(), done); });
-        co_await still_succeeds([&]() -> task<int> { co_return co_await done; });
-        co_await still_succeeds([&] { return s.idle(); });
+      c.defer([&]() -> task<> {
+        end_note ended(log, "first");
+        co_await weir::sleep(50s);
+        log.push_back("NEVER");
       });
-      EXPECT_EQ(static_cast<long>(g.active()), 0);
-      EXPECT_EQ(static_cast<long>(none.waiting()), 0);
+      co_await weir::sleep(5s);
     });
-  });
-}
-
-TEST(cleanup_force, in_an_overdue_defer_tasks_that_never_park_still_succeed) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::counting_governor g(1);
-      co_await still_succeeds([] { return ready(1); });
-      co_await still_succeeds([] { return weir::with_timeout(3s, ready(1)); });
-      co_await still_succeeds([] { return weir::settle(ready(1)); });
-      co_await still_succeeds([] { return weir::shield(ready(1)); });
-      co_await still_succeeds([&] {
-        return weir::with_scope([&](weir::scope&) -> task<int> {
-          weir::permit p = co_await g.acquire();
-          co_return 1;
-        });
-      });
-    });
-  });
-}
-
-TEST(cleanup_force, an_overdue_defer_of_an_operation_is_started_as_well) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      text_log log;
-      const auto t0 = weir::now();
-      auto error = co_await error_of(weir::with_scope({.grace = 1s}, [&](weir::scope& s) -> task<> {
-        s.spawn([&](weir::context& c) -> task<> {
-          c.defer([&] { log.push_back("plain"); });
-          c.defer([&]() -> task<> {
-            end_note ended(log, "second");
-            co_await weir::sleep(100s);
-            log.push_back("NEVER");
-          });
-          c.defer([&]() -> task<> {
-            end_note ended(log, "first");
-            co_await weir::sleep(50s);
-            log.push_back("NEVER");
-          });
-          co_await weir::sleep(5s);
-        });
-        co_await weir::sleep(1s);
-        s.cancel("stop");
-        co_await weir::sleep(1s);
-      }));
-      EXPECT_TRUE(error != nullptr);
-      EXPECT_EQ(joined(log), "first,second,plain");
-      EXPECT_EQ(weir::now() - t0, 2s);
-    });
-  });
+    co_await weir::sleep(1s);
+    s.cancel("stop");
+    co_await weir::sleep(1s);
+  }));
+  EXPECT_TRUE(error != nullptr);
+  EXPECT_EQ(joined(log), "first,second,plain");
+  EXPECT_EQ(weir::now() - t0, 2s);
 }
 
 // ------------------------------------------------------------------ services that are being joined
 
-TEST(cleanup_force, the_end_of_an_outer_grace_reaches_a_service_that_an_inner_scope_joins) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      text_log log;
-      const auto t0 = weir::now();
-      const auto service = [&]() -> task<> {
-        end_note ended(log, "service ended");
-        co_await weir::shield(sleep_for(10s));
-        log.push_back("NEVER");
-      };
-      auto error = co_await error_of(
-          weir::with_scope({.name = "outer", .grace = 1s}, [&](weir::scope& s) -> task<> {
-            s.defer([&]() -> task<> {
-              co_await weir::with_scope({.name = "inner", .grace = 60s},
-                                        [&](weir::scope& in) -> task<> {
-                                          in.background(service);
-                                          co_await weir::sleep(10ms);
-                                        });
-              log.push_back("NEVER");
-            });
-            co_return;
-          }));
-      EXPECT_TRUE(holds<weir::timeout_error>(error));
-      EXPECT_EQ(joined(log), "service ended");
-      EXPECT_EQ(weir::now() - t0, 1s);
-      co_await weir::sleep(20s);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(cleanup_force,
+                          the_end_of_an_outer_grace_reaches_a_service_that_an_inner_scope_joins) {
+  text_log log;
+  const auto t0 = weir::now();
+  const auto service = [&]() -> task<> {
+    end_note ended(log, "service ended");
+    co_await weir::shield(sleep_for(10s));
+    log.push_back("NEVER");
+  };
+  auto error = co_await error_of(
+      weir::with_scope({.name = "outer", .grace = 1s}, [&](weir::scope& s) -> task<> {
+        s.defer([&]() -> task<> {
+          co_await weir::with_scope({.name = "inner", .grace = 60s},
+                                    [&](weir::scope& in) -> task<> {
+                                      in.background(service);
+                                      co_await weir::sleep(10ms);
+                                    });
+          log.push_back("NEVER");
+        });
+        co_return;
+      }));
+  EXPECT_TRUE(holds<weir::timeout_error>(error));
+  EXPECT_EQ(joined(log), "service ended");
+  EXPECT_EQ(weir::now() - t0, 1s);
+  co_await weir::sleep(20s);
 }
 
-TEST(cleanup_force, an_isolated_service_that_fails_while_it_is_stopped_is_raised) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      auto error = co_await error_of(
-          weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
-            s.background([]() -> task<> { co_await weir::shield(fails_after(2s, 3)); });
-            co_await weir::sleep(1s);
-          }));
-      EXPECT_EQ(boom_of(error), 3);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(cleanup_force,
+                          an_isolated_service_that_fails_while_it_is_stopped_is_raised) {
+  auto error = co_await error_of(
+      weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
+        s.background([]() -> task<> { co_await weir::shield(fails_after(2s, 3)); });
+        co_await weir::sleep(1s);
+      }));
+  EXPECT_EQ(boom_of(error), 3);
 }
 
-TEST(cleanup_force, an_isolated_service_that_was_awaited_keeps_its_failure_in_its_future) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      auto error = co_await error_of(
-          weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
-            auto service = s.background(fails_after(1s, 3));
-            auto failure = co_await error_of(weir::future<int>(service));
-            EXPECT_EQ(boom_of(failure), 3);
-          }));
-      EXPECT_TRUE(error == nullptr) << what_of(error);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(cleanup_force,
+                          an_isolated_service_that_was_awaited_keeps_its_failure_in_its_future) {
+  auto error = co_await error_of(
+      weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
+        auto service = s.background(fails_after(1s, 3));
+        auto failure = co_await error_of(weir::future<int>(service));
+        EXPECT_EQ(boom_of(failure), 3);
+      }));
+  EXPECT_TRUE(error == nullptr) << what_of(error);
 }
 
 TEST(cleanup_force_death, a_second_signal_ends_a_service_that_is_being_joined) {
@@ -404,61 +370,51 @@ TEST(cleanup_force, a_value_before_a_destructor_that_throws_does_not_leak) {
   EXPECT_EQ(live, 0);
 }
 
-TEST(cleanup_force, a_child_that_says_it_is_up_and_ends_at_once_gives_its_value) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      co_await weir::with_scope([](weir::scope& s) -> task<> {
-        const std::string long_text(60, 'x');
-        std::string text = co_await s.start([&](weir::started<std::string>& up) -> task<> {
-          up(long_text);
-          co_return;
-        });
-        EXPECT_EQ(text, long_text);
-        using pointer = std::unique_ptr<int>;
-        pointer number = co_await s.start([](weir::started<pointer>& up) -> task<> {
-          up(std::make_unique<int>(7));
-          co_return;
-        });
-        EXPECT_TRUE(number && *number == 7);
-        co_await s.start([](weir::started<>& up) -> task<> {
-          up();
-          co_return;
-        });
-      });
-    });
+SCOPE_TEST_IN_EVERY_ORDER(cleanup_force,
+                          a_child_that_says_it_is_up_and_ends_at_once_gives_its_value) {
+  const std::string long_text(60, 'x');
+  std::string text = co_await s.start([&](weir::started<std::string>& up) -> task<> {
+    up(long_text);
+    co_return;
+  });
+  EXPECT_EQ(text, long_text);
+  using pointer = std::unique_ptr<int>;
+  pointer number = co_await s.start([](weir::started<pointer>& up) -> task<> {
+    up(std::make_unique<int>(7));
+    co_return;
+  });
+  EXPECT_TRUE(number && *number == 7);
+  co_await s.start([](weir::started<>& up) -> task<> {
+    up();
+    co_return;
   });
 }
 
-TEST(cleanup_force, a_start_that_is_awaited_in_a_defer_finds_the_scope_closed) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      bool ran = false;
-      auto error = co_await error_of(weir::with_scope([&](weir::scope& s) -> task<> {
-        auto start = std::make_shared<task<>>(s.start([&](weir::started<>& up) -> task<> {
-          ran = true;
-          up();
-          co_await weir::sleep(5s);
-        }));
-        s.defer([start]() -> task<> { co_await std::move(*start); });
-        co_return;
-      }));
-      EXPECT_EQ(code_of(error), weir::errc::scope_closed) << what_of(error);
-      EXPECT_FALSE(ran);
-    });
-  });
-}
-
-TEST(cleanup_force, an_observer_that_throws_is_in_the_recent_events) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    auto throwing = weir::on_event([](const weir::event_info&) { throw boom(1); });
-    auto error = co_await error_of(weir::with_scope([](weir::scope& s) -> task<> {
-      s.cancel("stop");
-      co_await weir::sleep(1s);
+FIBER_TEST_IN_EVERY_ORDER(cleanup_force,
+                          a_start_that_is_awaited_in_a_defer_finds_the_scope_closed) {
+  bool ran = false;
+  auto error = co_await error_of(weir::with_scope([&](weir::scope& s) -> task<> {
+    auto start = std::make_shared<task<>>(s.start([&](weir::started<>& up) -> task<> {
+      ran = true;
+      up();
+      co_await weir::sleep(5s);
     }));
-    EXPECT_TRUE(holds<weir::cancelled_error>(error));
-    std::vector<std::string> failed;
-    for (const auto& e : weir::recent_events().events)
-      if (e.name == "observer_failed") failed.push_back(e.object);
-    EXPECT_EQ(failed, std::vector<std::string>{"cancel"});
-  });
+    s.defer([start]() -> task<> { co_await std::move(*start); });
+    co_return;
+  }));
+  EXPECT_EQ(code_of(error), weir::errc::scope_closed) << what_of(error);
+  EXPECT_FALSE(ran);
+}
+
+FIBER_TEST(cleanup_force, an_observer_that_throws_is_in_the_recent_events) {
+  auto throwing = weir::on_event([](const weir::event_info&) { throw boom(1); });
+  auto error = co_await error_of(weir::with_scope([](weir::scope& s) -> task<> {
+    s.cancel("stop");
+    co_await weir::sleep(1s);
+  }));
+  EXPECT_TRUE(holds<weir::cancelled_error>(error));
+  std::vector<std::string> failed;
+  for (const auto& e : weir::recent_events().events)
+    if (e.name == "observer_failed") failed.push_back(e.object);
+  EXPECT_EQ(failed, std::vector<std::string>{"cancel"});
 }

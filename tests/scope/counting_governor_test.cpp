@@ -38,25 +38,19 @@ task<> user(weir::counting_governor& g, text_log& log, std::string name, int wei
 }
 
 }  // namespace
-
-// G1, G5
-TEST(counting_governor, it_grants_up_to_its_capacity_and_no_more) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    weir::counting_governor g(2);
-    EXPECT_EQ(counts_of(g), (counts{2, 2, 0, 0}));
-    auto a = co_await g.acquire();
-    auto b = g.try_acquire();
-    EXPECT_TRUE(b.has_value());
-    EXPECT_FALSE(g.try_acquire().has_value());
-    EXPECT_EQ(counts_of(g), (counts{2, 0, 2, 0}));
-    a.release();
-    EXPECT_EQ(counts_of(g), (counts{2, 1, 1, 0}));
-    b.reset();
-    EXPECT_EQ(counts_of(g), (counts{2, 2, 0, 0}));
-  });
+FIBER_TEST(counting_governor, it_grants_up_to_its_capacity_and_no_more) {
+  weir::counting_governor g(2);
+  EXPECT_EQ(counts_of(g), (counts{2, 2, 0, 0}));
+  auto a = co_await g.acquire();
+  auto b = g.try_acquire();
+  EXPECT_TRUE(b.has_value());
+  EXPECT_FALSE(g.try_acquire().has_value());
+  EXPECT_EQ(counts_of(g), (counts{2, 0, 2, 0}));
+  a.release();
+  EXPECT_EQ(counts_of(g), (counts{2, 1, 1, 0}));
+  b.reset();
+  EXPECT_EQ(counts_of(g), (counts{2, 2, 0, 0}));
 }
-
-// G7
 TEST(counting_governor, no_newcomer_overtakes_a_waiter) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -101,39 +95,31 @@ TEST(counting_governor, a_lighter_request_does_not_overtake_a_heavier_one) {
   });
 }
 
-TEST(counting_governor, a_permit_knows_its_weight_and_gives_all_of_it_back) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    weir::counting_governor g(5);
-    auto p = co_await g.acquire(4);
-    EXPECT_EQ(static_cast<long>(p.weight()), 4);
-    EXPECT_EQ(counts_of(g), (counts{5, 1, 4, 0}));
-    p.release();
-    EXPECT_EQ(counts_of(g), (counts{5, 5, 0, 0}));
-    auto none = co_await attempt([&] { return g.acquire(0); });
-    EXPECT_EQ(code_of(none), weir::errc::invalid_argument);
-  });
+FIBER_TEST(counting_governor, a_permit_knows_its_weight_and_gives_all_of_it_back) {
+  weir::counting_governor g(5);
+  auto p = co_await g.acquire(4);
+  EXPECT_EQ(static_cast<long>(p.weight()), 4);
+  EXPECT_EQ(counts_of(g), (counts{5, 1, 4, 0}));
+  p.release();
+  EXPECT_EQ(counts_of(g), (counts{5, 5, 0, 0}));
+  auto none = co_await attempt([&] { return g.acquire(0); });
+  EXPECT_EQ(code_of(none), weir::errc::invalid_argument);
 }
 
-TEST(counting_governor, more_than_the_capacity_waits_for_a_resize) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      text_log log;
-      weir::counting_governor g(1);
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.spawn(user(g, log, "big", 3, 1ms));
-        co_await weir::sleep(1ms);
-        g.resize(2);
-        co_await weir::sleep(1ms);
-        EXPECT_TRUE(log.empty());
-        g.resize(3);
-        co_await weir::sleep(1ms);
-        EXPECT_EQ(joined(log), "big");
-      });
-    });
+FIBER_TEST_IN_EVERY_ORDER(counting_governor, more_than_the_capacity_waits_for_a_resize) {
+  text_log log;
+  weir::counting_governor g(1);
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn(user(g, log, "big", 3, 1ms));
+    co_await weir::sleep(1ms);
+    g.resize(2);
+    co_await weir::sleep(1ms);
+    EXPECT_TRUE(log.empty());
+    g.resize(3);
+    co_await weir::sleep(1ms);
+    EXPECT_EQ(joined(log), "big");
   });
 }
-
-// G4, L003
 TEST(counting_governor, growing_wakes_exactly_as_many_as_it_adds) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -158,266 +144,215 @@ TEST(counting_governor, growing_wakes_exactly_as_many_as_it_adds) {
     });
   });
 }
+FIBER_TEST(counting_governor, shrinking_revokes_nothing_and_grants_nothing_until_there_is_room) {
+  weir::counting_governor g(3);
+  auto a = co_await g.acquire();
+  auto b = co_await g.acquire();
+  auto c = co_await g.acquire();
+  g.resize(1);
+  EXPECT_EQ(counts_of(g), (counts{1, 0, 3, 0}));
+  a.release();
+  b.release();
+  EXPECT_EQ(counts_of(g), (counts{1, 0, 1, 0}));
+  EXPECT_FALSE(g.try_acquire().has_value());
+  c.release();
+  EXPECT_TRUE(g.try_acquire().has_value());
+}
+FIBER_TEST(counting_governor, capacities_outside_32_bits_are_refused) {
+  constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
+  for (std::int64_t bad : {std::int64_t{-1}, most + 1}) {
+    auto made = thrown_by([&] { weir::counting_governor g(bad); });
+    EXPECT_EQ(code_of(made), weir::errc::invalid_argument) << bad;
+    weir::counting_governor g(1);
+    auto resized = thrown_by([&] { g.resize(bad); });
+    EXPECT_EQ(code_of(resized), weir::errc::invalid_argument) << bad;
+    EXPECT_EQ(counts_of(g).capacity, 1);
+  }
+  weir::counting_governor largest(most);
+  EXPECT_EQ(counts_of(largest).available, static_cast<long>(most));
+  co_return;
+}
+FIBER_TEST_IN_EVERY_ORDER(counting_governor, cancelled_waiters_leave_and_take_nothing_with_them) {
+  weir::counting_governor g(0);
+  text_log log;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    std::vector<weir::child<void>> waiters;
+    for (int i = 0; i < 20; ++i) waiters.push_back(s.spawn(user(g, log, "got", 1, 0ms)));
+    co_await weir::sleep(1ms);
+    EXPECT_EQ(counts_of(g).waiting, 20);
+    for (auto& waiter : waiters) waiter.cancel();
+  });
+  EXPECT_EQ(counts_of(g), (counts{0, 0, 0, 0}));
+  g.resize(1);
+  EXPECT_EQ(counts_of(g), (counts{1, 1, 0, 0}));
+  EXPECT_TRUE(log.empty());
+}
 
-// G24, L003
-TEST(counting_governor, shrinking_revokes_nothing_and_grants_nothing_until_there_is_room) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    weir::counting_governor g(3);
-    auto a = co_await g.acquire();
-    auto b = co_await g.acquire();
-    auto c = co_await g.acquire();
-    g.resize(1);
-    EXPECT_EQ(counts_of(g), (counts{1, 0, 3, 0}));
-    a.release();
-    b.release();
-    EXPECT_EQ(counts_of(g), (counts{1, 0, 1, 0}));
-    EXPECT_FALSE(g.try_acquire().has_value());
-    c.release();
-    EXPECT_TRUE(g.try_acquire().has_value());
+FIBER_TEST_IN_EVERY_ORDER(counting_governor,
+                          a_cancelled_heavy_waiter_lets_the_lighter_ones_behind_it_in) {
+  text_log log;
+  weir::counting_governor g(2);
+  auto one = co_await g.acquire();
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto heavy = s.spawn(user(g, log, "heavy", 2, 1ms));
+    co_await weir::sleep(1ms);
+    s.spawn(user(g, log, "light", 1, 1ms));
+    co_await weir::sleep(1ms);
+    EXPECT_TRUE(log.empty());
+    heavy.cancel();
+    co_await weir::sleep(1ms);
+    EXPECT_EQ(joined(log), "light");
   });
 }
 
-// G3
-TEST(counting_governor, capacities_outside_32_bits_are_refused) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
-    for (std::int64_t bad : {std::int64_t{-1}, most + 1}) {
-      auto made = thrown_by([&] { weir::counting_governor g(bad); });
-      EXPECT_EQ(code_of(made), weir::errc::invalid_argument) << bad;
-      weir::counting_governor g(1);
-      auto resized = thrown_by([&] { g.resize(bad); });
-      EXPECT_EQ(code_of(resized), weir::errc::invalid_argument) << bad;
-      EXPECT_EQ(counts_of(g).capacity, 1);
+// The grant and the cancellation meet in one step
+FIBER_TEST_IN_EVERY_ORDER(counting_governor, a_grant_that_meets_a_cancellation_is_not_lost) {
+  weir::counting_governor g(1);
+  text_log log;
+  auto held = co_await g.acquire();
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto first = s.spawn(user(g, log, "first", 1, 0ms));
+    co_await weir::sleep(1ms);
+    s.spawn(user(g, log, "second", 1, 0ms));
+    co_await weir::sleep(1ms);
+    held.release();
+    first.cancel();
+  });
+  EXPECT_EQ(counted(log, "second"), 1);
+  EXPECT_EQ(counts_of(g), (counts{1, 1, 0, 0}));
+}
+
+FIBER_TEST_IN_EVERY_ORDER(counting_governor, acquire_for_gives_up_after_its_time) {
+  weir::counting_governor g(1);
+  auto held = co_await g.acquire();
+  auto t0 = weir::now();
+  auto error = co_await error_of(g.acquire_for(10ms));
+  EXPECT_TRUE(holds<weir::timeout_error>(error)) << what_of(error);
+  EXPECT_EQ(weir::now() - t0, 10ms);
+  EXPECT_EQ(counts_of(g), (counts{1, 0, 1, 0}));
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn([&]() -> task<> {
+      co_await weir::sleep(5ms);
+      held.release();
+    });
+    auto permit = co_await g.acquire_for(10ms);
+    EXPECT_EQ(counts_of(g).active, 1);
+  });
+}
+
+FIBER_TEST_IN_EVERY_ORDER(counting_governor, closing_fails_every_waiter_and_every_later_request) {
+  weir::counting_governor g(1);
+  auto held = co_await g.acquire();
+  int refused = 0;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    for (int i = 0; i < 3; ++i) {
+      s.spawn([&]() -> task<> {
+        auto error = co_await error_of(g.acquire());
+        if (code_of(error) == weir::errc::governor_closed) ++refused;
+      });
     }
-    weir::counting_governor largest(most);
-    EXPECT_EQ(counts_of(largest).available, static_cast<long>(most));
+    co_await weir::sleep(1ms);
+    g.close();
+  });
+  EXPECT_EQ(refused, 3);
+  held.release();  // a permit that is out stays valid and comes back
+  EXPECT_FALSE(g.try_acquire().has_value());
+  auto late = co_await attempt([&] { return g.acquire(); });
+  EXPECT_EQ(code_of(late), weir::errc::governor_closed);
+  EXPECT_EQ(counts_of(g).active, 0);
+}
+FIBER_TEST_IN_EVERY_ORDER(counting_governor,
+                          beyond_max_waiting_it_refuses_and_a_cancelled_waiter_frees_its_place) {
+  weir::counting_governor g(1, {.name = "db", .max_waiting = 2});
+  text_log log;
+  auto held = co_await g.acquire();
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto first = s.spawn(user(g, log, "first", 1, 1ms));
+    s.spawn(user(g, log, "second", 1, 1ms));
+    co_await weir::sleep(1ms);
+    auto full = co_await attempt([&] { return g.acquire(); });
+    EXPECT_EQ(code_of(full), weir::errc::governor_full);
+    EXPECT_TRUE(contains(what_of(full), "db")) << what_of(full);
+    first.cancel();
+    s.spawn(user(g, log, "third", 1, 1ms));
+    co_await weir::sleep(1ms);
+    held.release();
+  });
+  EXPECT_EQ(joined(log), "second,third");
+}
+FIBER_TEST_IN_EVERY_ORDER(counting_governor,
+                          idle_listeners_are_called_when_nothing_is_active_and_nobody_waits) {
+  weir::counting_governor g(1);
+  text_log log;
+  int first = 0, last = 0;
+  g.on_idle([&] { ++first; });
+  g.on_idle([] { throw boom(1); });
+  g.on_idle([&] { ++last; });
+  auto held = co_await g.acquire();
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn(user(g, log, "waiter", 1, 1ms));
+    co_await weir::sleep(1ms);
+    held.release();
+    co_await weir::yield();
+    EXPECT_EQ(first, 0);  // the waiter has it now
+  });
+  co_await weir::yield();
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(last, 1);
+  auto again = co_await g.acquire();
+  again.release();
+  co_await weir::yield();
+  EXPECT_EQ(first, 2);
+  EXPECT_EQ(last, 2);
+}
+FIBER_TEST_IN_EVERY_ORDER(counting_governor,
+                          with_gives_the_permit_back_on_value_error_throw_and_cancellation) {
+  weir::counting_governor g(1);
+  int value = co_await g.with([&]() -> task<int> {
+    EXPECT_EQ(counts_of(g).active, 1);
+    co_return 5;
+  });
+  EXPECT_EQ(value, 5);
+  auto failed = co_await error_of(g.with(fails_after(1ms, 2)));
+  EXPECT_EQ(boom_of(failed), 2);
+  auto threw = co_await attempt([&] { return g.with([]() -> task<int> { throw boom(3); }); });
+  EXPECT_EQ(boom_of(threw), 3);
+  auto timed = co_await error_of(weir::with_timeout(5ms, g.with(after(1h, 1))));
+  EXPECT_TRUE(holds<weir::timeout_error>(timed));
+  EXPECT_EQ(counts_of(g), (counts{1, 1, 0, 0}));
+  g.close();
+  bool ran = false;
+  auto op = [&]() -> task<> {
+    ran = true;
     co_return;
-  });
+  };
+  auto closed = co_await attempt([&] { return g.with(op); });
+  EXPECT_EQ(code_of(closed), weir::errc::governor_closed);
+  EXPECT_FALSE(ran);
 }
-
-// G2, G4
-TEST(counting_governor, cancelled_waiters_leave_and_take_nothing_with_them) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::counting_governor g(0);
-      text_log log;
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        std::vector<weir::child<void>> waiters;
-        for (int i = 0; i < 20; ++i) waiters.push_back(s.spawn(user(g, log, "got", 1, 0ms)));
-        co_await weir::sleep(1ms);
-        EXPECT_EQ(counts_of(g).waiting, 20);
-        for (auto& waiter : waiters) waiter.cancel();
-      });
-      EXPECT_EQ(counts_of(g), (counts{0, 0, 0, 0}));
-      g.resize(1);
-      EXPECT_EQ(counts_of(g), (counts{1, 1, 0, 0}));
-      EXPECT_TRUE(log.empty());
-    });
+FIBER_TEST_IN_EVERY_ORDER(counting_governor,
+                          wrapped_functions_take_the_same_arguments_and_share_the_limit) {
+  weir::counting_governor g(1);
+  int inside = 0, most = 0;
+  auto add = g.wrap([&](int a, std::unique_ptr<int> b) -> task<int> {
+    most = std::max(most, ++inside);
+    co_await weir::sleep(1ms);
+    --inside;
+    co_return a + *b;
   });
-}
-
-TEST(counting_governor, a_cancelled_heavy_waiter_lets_the_lighter_ones_behind_it_in) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      text_log log;
-      weir::counting_governor g(2);
-      auto one = co_await g.acquire();
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto heavy = s.spawn(user(g, log, "heavy", 2, 1ms));
-        co_await weir::sleep(1ms);
-        s.spawn(user(g, log, "light", 1, 1ms));
-        co_await weir::sleep(1ms);
-        EXPECT_TRUE(log.empty());
-        heavy.cancel();
-        co_await weir::sleep(1ms);
-        EXPECT_EQ(joined(log), "light");
-      });
-    });
+  auto twice = g.wrap([&](int a) -> task<int> {
+    most = std::max(most, ++inside);
+    co_await weir::sleep(1ms);
+    --inside;
+    co_return 2 * a;
   });
+  auto sums = co_await weir::all(add(1, std::make_unique<int>(2)), twice(4), twice(5));
+  EXPECT_EQ(std::get<0>(sums), 3);
+  EXPECT_EQ(std::get<1>(sums), 8);
+  EXPECT_EQ(std::get<2>(sums), 10);
+  EXPECT_EQ(most, 1);
+  EXPECT_EQ(counts_of(g), (counts{1, 1, 0, 0}));
 }
-
-// C013: the grant and the cancellation meet in one step
-TEST(counting_governor, a_grant_that_meets_a_cancellation_is_not_lost) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::counting_governor g(1);
-      text_log log;
-      auto held = co_await g.acquire();
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto first = s.spawn(user(g, log, "first", 1, 0ms));
-        co_await weir::sleep(1ms);
-        s.spawn(user(g, log, "second", 1, 0ms));
-        co_await weir::sleep(1ms);
-        held.release();
-        first.cancel();
-      });
-      EXPECT_EQ(counted(log, "second"), 1);
-      EXPECT_EQ(counts_of(g), (counts{1, 1, 0, 0}));
-    });
-  });
-}
-
-TEST(counting_governor, acquire_for_gives_up_after_its_time) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::counting_governor g(1);
-      auto held = co_await g.acquire();
-      auto t0 = weir::now();
-      auto error = co_await error_of(g.acquire_for(10ms));
-      EXPECT_TRUE(holds<weir::timeout_error>(error)) << what_of(error);
-      EXPECT_EQ(weir::now() - t0, 10ms);
-      EXPECT_EQ(counts_of(g), (counts{1, 0, 1, 0}));
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.spawn([&]() -> task<> {
-          co_await weir::sleep(5ms);
-          held.release();
-        });
-        auto permit = co_await g.acquire_for(10ms);
-        EXPECT_EQ(counts_of(g).active, 1);
-      });
-    });
-  });
-}
-
-TEST(counting_governor, closing_fails_every_waiter_and_every_later_request) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::counting_governor g(1);
-      auto held = co_await g.acquire();
-      int refused = 0;
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        for (int i = 0; i < 3; ++i) {
-          s.spawn([&]() -> task<> {
-            auto error = co_await error_of(g.acquire());
-            if (code_of(error) == weir::errc::governor_closed) ++refused;
-          });
-        }
-        co_await weir::sleep(1ms);
-        g.close();
-      });
-      EXPECT_EQ(refused, 3);
-      held.release();  // a permit that is out stays valid and comes back
-      EXPECT_FALSE(g.try_acquire().has_value());
-      auto late = co_await attempt([&] { return g.acquire(); });
-      EXPECT_EQ(code_of(late), weir::errc::governor_closed);
-      EXPECT_EQ(counts_of(g).active, 0);
-    });
-  });
-}
-
-// L001, L002
-TEST(counting_governor, beyond_max_waiting_it_refuses_and_a_cancelled_waiter_frees_its_place) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::counting_governor g(1, {.name = "db", .max_waiting = 2});
-      text_log log;
-      auto held = co_await g.acquire();
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        auto first = s.spawn(user(g, log, "first", 1, 1ms));
-        s.spawn(user(g, log, "second", 1, 1ms));
-        co_await weir::sleep(1ms);
-        auto full = co_await attempt([&] { return g.acquire(); });
-        EXPECT_EQ(code_of(full), weir::errc::governor_full);
-        EXPECT_TRUE(contains(what_of(full), "db")) << what_of(full);
-        first.cancel();
-        s.spawn(user(g, log, "third", 1, 1ms));
-        co_await weir::sleep(1ms);
-        held.release();
-      });
-      EXPECT_EQ(joined(log), "second,third");
-    });
-  });
-}
-
-// G11, G19
-TEST(counting_governor, idle_listeners_are_called_when_nothing_is_active_and_nobody_waits) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::counting_governor g(1);
-      text_log log;
-      int first = 0, last = 0;
-      g.on_idle([&] { ++first; });
-      g.on_idle([] { throw boom(1); });
-      g.on_idle([&] { ++last; });
-      auto held = co_await g.acquire();
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        s.spawn(user(g, log, "waiter", 1, 1ms));
-        co_await weir::sleep(1ms);
-        held.release();
-        co_await weir::yield();
-        EXPECT_EQ(first, 0);  // the waiter has it now
-      });
-      co_await weir::yield();
-      EXPECT_EQ(first, 1);
-      EXPECT_EQ(last, 1);
-      auto again = co_await g.acquire();
-      again.release();
-      co_await weir::yield();
-      EXPECT_EQ(first, 2);
-      EXPECT_EQ(last, 2);
-    });
-  });
-}
-
-// G9, G10
-TEST(counting_governor, with_gives_the_permit_back_on_value_error_throw_and_cancellation) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::counting_governor g(1);
-      int value = co_await g.with([&]() -> task<int> {
-        EXPECT_EQ(counts_of(g).active, 1);
-        co_return 5;
-      });
-      EXPECT_EQ(value, 5);
-      auto failed = co_await error_of(g.with(fails_after(1ms, 2)));
-      EXPECT_EQ(boom_of(failed), 2);
-      auto threw = co_await attempt([&] { return g.with([]() -> task<int> { throw boom(3); }); });
-      EXPECT_EQ(boom_of(threw), 3);
-      auto timed = co_await error_of(weir::with_timeout(5ms, g.with(after(1h, 1))));
-      EXPECT_TRUE(holds<weir::timeout_error>(timed));
-      EXPECT_EQ(counts_of(g), (counts{1, 1, 0, 0}));
-      g.close();
-      bool ran = false;
-      auto op = [&]() -> task<> {
-        ran = true;
-        co_return;
-      };
-      auto closed = co_await attempt([&] { return g.with(op); });
-      EXPECT_EQ(code_of(closed), weir::errc::governor_closed);
-      EXPECT_FALSE(ran);
-    });
-  });
-}
-
-// G13
-TEST(counting_governor, wrapped_functions_take_the_same_arguments_and_share_the_limit) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::counting_governor g(1);
-      int inside = 0, most = 0;
-      auto add = g.wrap([&](int a, std::unique_ptr<int> b) -> task<int> {
-        most = std::max(most, ++inside);
-        co_await weir::sleep(1ms);
-        --inside;
-        co_return a + *b;
-      });
-      auto twice = g.wrap([&](int a) -> task<int> {
-        most = std::max(most, ++inside);
-        co_await weir::sleep(1ms);
-        --inside;
-        co_return 2 * a;
-      });
-      auto sums = co_await weir::all(add(1, std::make_unique<int>(2)), twice(4), twice(5));
-      EXPECT_EQ(std::get<0>(sums), 3);
-      EXPECT_EQ(std::get<1>(sums), 8);
-      EXPECT_EQ(std::get<2>(sums), 10);
-      EXPECT_EQ(most, 1);
-      EXPECT_EQ(counts_of(g), (counts{1, 1, 0, 0}));
-    });
-  });
-}
-
-// G5
 TEST(counting_governor, a_self_deadlock_is_found_and_named) {
   auto error = thrown_by([] {
     weir::sim::run({.seed = 1}, []() -> task<> {
@@ -531,8 +466,6 @@ task<> compare_with_model(unsigned seed) {
 
 }  // namespace
 
-TEST(counting_governor, random_sequences_of_calls_agree_with_a_simple_model) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([&]() -> task<> { return compare_with_model(static_cast<unsigned>(weir::random())); });
-  });
+FIBER_TEST_IN_EVERY_ORDER(counting_governor, random_sequences_of_calls_agree_with_a_simple_model) {
+  return compare_with_model(static_cast<unsigned>(weir::random()));
 }

@@ -76,56 +76,44 @@ concept matches_three_ways = requires(O o) {
 };
 
 }  // namespace
-
-// E001, T4
-TEST(error, one_failing_child_is_rethrown_unchanged_or_is_the_only_leaf_of_a_group) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      std::optional<weir::future<int>> child;
-      auto body = [&](weir::scope& s) -> task<> {
-        child = s.spawn(fails_after(1ms, 1));
-        co_return;
-      };
-      auto first = co_await weir::settle(weir::with_scope(body));
-      EXPECT_TRUE(first.is_error());
-      EXPECT_TRUE(first.is_error() && boom_of(first.error()) == 1);
-      EXPECT_TRUE(first.is_error() && first.error() == child->peek()->error());
-      std::size_t leaves = 0;
-      try {
-        co_await weir::with_scope({.errors = weir::errors::all}, body);
-      } catch (const weir::error_group& group) {
-        leaves = group.errors().size();
-        EXPECT_EQ(numbers(group.errors()), (std::vector<int>{1}));
-      }
-      EXPECT_EQ(leaves, 1u);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(error,
+                          one_failing_child_is_rethrown_unchanged_or_is_the_only_leaf_of_a_group) {
+  std::optional<weir::future<int>> child;
+  auto body = [&](weir::scope& s) -> task<> {
+    child = s.spawn(fails_after(1ms, 1));
+    co_return;
+  };
+  auto first = co_await weir::settle(weir::with_scope(body));
+  EXPECT_TRUE(first.is_error());
+  EXPECT_TRUE(first.is_error() && boom_of(first.error()) == 1);
+  EXPECT_TRUE(first.is_error() && first.error() == child->peek()->error());
+  std::size_t leaves = 0;
+  try {
+    co_await weir::with_scope({.errors = weir::errors::all}, body);
+  } catch (const weir::error_group& group) {
+    leaves = group.errors().size();
+    EXPECT_EQ(numbers(group.errors()), (std::vector<int>{1}));
+  }
+  EXPECT_EQ(leaves, 1u);
+}
+FIBER_TEST_IN_EVERY_ORDER(error, all_failures_are_in_the_group_in_order_of_completion) {
+  std::vector<int> seen;
+  try {
+    co_await weir::with_scope({.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
+                              [&](weir::scope& s) -> task<> {
+                                s.spawn(fails_after(30ms, 3));
+                                s.spawn(fails_after(10ms, 1));
+                                s.spawn(after(5ms, 0));
+                                s.spawn(fails_after(20ms, 2));
+                                co_return;
+                              });
+  } catch (const weir::error_group& group) {
+    seen = numbers(group.errors());
+  }
+  EXPECT_EQ(seen, (std::vector<int>{1, 2, 3}));
 }
 
-// E002, T2
-TEST(error, all_failures_are_in_the_group_in_order_of_completion) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      std::vector<int> seen;
-      try {
-        co_await weir::with_scope(
-            {.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
-            [&](weir::scope& s) -> task<> {
-              s.spawn(fails_after(30ms, 3));
-              s.spawn(fails_after(10ms, 1));
-              s.spawn(after(5ms, 0));
-              s.spawn(fails_after(20ms, 2));
-              co_return;
-            });
-      } catch (const weir::error_group& group) {
-        seen = numbers(group.errors());
-      }
-      EXPECT_EQ(seen, (std::vector<int>{1, 2, 3}));
-    });
-  });
-}
-
-// E002: completion at one instant, in the order of spawning
+// Completion at one instant, in the order of spawning
 // In the order of production only: the group is in the order of completion.
 TEST(error, failures_at_one_instant_are_grouped_in_the_order_of_spawning) {
   weir::sim::run({.seed = 1, .strategy = weir::sim::fifo}, []() -> task<> {
@@ -143,102 +131,75 @@ TEST(error, failures_at_one_instant_are_grouped_in_the_order_of_spawning) {
     EXPECT_EQ(seen, (std::vector<int>{1, 2, 3, 4, 5}));
   });
 }
-
-// E003
-TEST(error, the_body_and_a_child_both_fail_and_both_are_present) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      std::vector<int> seen;
-      try {
-        co_await weir::with_scope(
-            {.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
-            [&](weir::scope& s) -> task<> {
-              s.spawn(fails_after(10ms, 1));
-              co_await weir::sleep(5ms);
-              throw boom(2);
-            });
-      } catch (const weir::error_group& group) {
-        seen = numbers(group.errors());
-      }
-      EXPECT_EQ(seen, (std::vector<int>{2, 1}));
+FIBER_TEST_IN_EVERY_ORDER(error, the_body_and_a_child_both_fail_and_both_are_present) {
+  std::vector<int> seen;
+  try {
+    co_await weir::with_scope({.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
+                              [&](weir::scope& s) -> task<> {
+                                s.spawn(fails_after(10ms, 1));
+                                co_await weir::sleep(5ms);
+                                throw boom(2);
+                              });
+  } catch (const weir::error_group& group) {
+    seen = numbers(group.errors());
+  }
+  EXPECT_EQ(seen, (std::vector<int>{2, 1}));
+}
+FIBER_TEST_IN_EVERY_ORDER(error, cancelled_siblings_are_no_leaves_of_the_group) {
+  std::vector<int> seen;
+  try {
+    co_await weir::with_scope({.errors = weir::errors::all}, [&](weir::scope& s) -> task<> {
+      s.spawn(after(1h, 1));
+      s.spawn(fails_after(1ms, 7));
+      s.spawn(after(1h, 2));
+      co_await weir::sleep(1h);
     });
-  });
+  } catch (const weir::error_group& group) {
+    seen = numbers(group.flatten());
+  }
+  EXPECT_EQ(seen, (std::vector<int>{7}));
+}
+FIBER_TEST_IN_EVERY_ORDER(error, a_scope_in_which_everything_was_only_cancelled_is_cancelled) {
+  auto o = co_await weir::settle(
+      weir::with_scope({.errors = weir::errors::all}, [&](weir::scope& s) -> task<> {
+        s.spawn(after(1h, 1));
+        co_await weir::sleep(1ms);
+        s.cancel("stop");
+        co_await weir::sleep(1h);
+      }));
+  EXPECT_TRUE(o.is_cancelled());
+}
+FIBER_TEST_IN_EVERY_ORDER(error, nested_scopes_give_nested_groups_of_the_same_shape) {
+  auto inner = []() -> task<> {
+    co_await weir::with_scope({.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
+                              [](weir::scope& s) -> task<> {
+                                s.spawn(fails_after(1ms, 1));
+                                s.spawn(fails_after(2ms, 2));
+                                co_return;
+                              });
+  };
+  std::vector<std::exception_ptr> top;
+  try {
+    co_await weir::with_scope({.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
+                              [&](weir::scope& s) -> task<> {
+                                s.spawn(inner);
+                                s.spawn(fails_after(5ms, 3));
+                                co_return;
+                              });
+  } catch (const weir::error_group& group) {
+    top = group.errors();
+  }
+  EXPECT_EQ(numbers(top), (std::vector<int>{-1, 3}));
+  std::vector<int> nested;
+  try {
+    if (!top.empty()) std::rethrow_exception(top.front());
+  } catch (const weir::error_group& group) {
+    nested = numbers(group.errors());
+  }
+  EXPECT_EQ(nested, (std::vector<int>{1, 2}));
 }
 
-// E004, T8
-TEST(error, cancelled_siblings_are_no_leaves_of_the_group) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      std::vector<int> seen;
-      try {
-        co_await weir::with_scope({.errors = weir::errors::all}, [&](weir::scope& s) -> task<> {
-          s.spawn(after(1h, 1));
-          s.spawn(fails_after(1ms, 7));
-          s.spawn(after(1h, 2));
-          co_await weir::sleep(1h);
-        });
-      } catch (const weir::error_group& group) {
-        seen = numbers(group.flatten());
-      }
-      EXPECT_EQ(seen, (std::vector<int>{7}));
-    });
-  });
-}
-
-// E004
-TEST(error, a_scope_in_which_everything_was_only_cancelled_is_cancelled) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      auto o = co_await weir::settle(
-          weir::with_scope({.errors = weir::errors::all}, [&](weir::scope& s) -> task<> {
-            s.spawn(after(1h, 1));
-            co_await weir::sleep(1ms);
-            s.cancel("stop");
-            co_await weir::sleep(1h);
-          }));
-      EXPECT_TRUE(o.is_cancelled());
-    });
-  });
-}
-
-// E005
-TEST(error, nested_scopes_give_nested_groups_of_the_same_shape) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      auto inner = []() -> task<> {
-        co_await weir::with_scope(
-            {.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
-            [](weir::scope& s) -> task<> {
-              s.spawn(fails_after(1ms, 1));
-              s.spawn(fails_after(2ms, 2));
-              co_return;
-            });
-      };
-      std::vector<std::exception_ptr> top;
-      try {
-        co_await weir::with_scope(
-            {.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
-            [&](weir::scope& s) -> task<> {
-              s.spawn(inner);
-              s.spawn(fails_after(5ms, 3));
-              co_return;
-            });
-      } catch (const weir::error_group& group) {
-        top = group.errors();
-      }
-      EXPECT_EQ(numbers(top), (std::vector<int>{-1, 3}));
-      std::vector<int> nested;
-      try {
-        if (!top.empty()) std::rethrow_exception(top.front());
-      } catch (const weir::error_group& group) {
-        nested = numbers(group.errors());
-      }
-      EXPECT_EQ(nested, (std::vector<int>{1, 2}));
-    });
-  });
-}
-
-// E006 as on the page (split takes a predicate), seed-defects E1
+// `split` takes a predicate.
 TEST(error, split_is_recursive_and_keeps_the_shape_of_the_tree) {
   int asked = 0;
   auto [matching, rest] = sample_tree().split([&](const std::exception_ptr& leaf) {
@@ -257,8 +218,6 @@ TEST(error, split_is_recursive_and_keeps_the_shape_of_the_tree) {
   EXPECT_TRUE(holds<bang>(rest->errors()[1]));
   EXPECT_EQ(rest->flatten().size(), 2u);
 }
-
-// E006
 TEST(error, split_gives_an_empty_optional_for_a_side_without_leaves) {
   weir::error_group tree = sample_tree();
   auto [every, none] = tree.split([](const std::exception_ptr&) { return true; });
@@ -269,7 +228,7 @@ TEST(error, split_gives_an_empty_optional_for_a_side_without_leaves) {
   EXPECT_TRUE(all && all->flatten().size() == 3);
 }
 
-// E007 as on the page (subgroup takes a type)
+// `subgroup` takes a type.
 TEST(error, subgroup_keeps_only_errors_of_a_type_and_is_empty_without_any) {
   weir::error_group tree = sample_tree();
   auto bangs = tree.subgroup<bang>();
@@ -281,7 +240,7 @@ TEST(error, subgroup_keeps_only_errors_of_a_type_and_is_empty_without_any) {
   EXPECT_FALSE(tree.subgroup<weir::timeout_error>().has_value());
 }
 
-// E008 as on the page (leaves without paths)
+// Leaves have no paths.
 TEST(error, flatten_lists_the_leaves_depth_first) {
   std::vector<std::exception_ptr> leaves = sample_tree().flatten();
   ASSERT_EQ(leaves.size(), 3u);
@@ -290,7 +249,7 @@ TEST(error, flatten_lists_the_leaves_depth_first) {
   EXPECT_EQ(what_of(leaves[2]), "bang 3");
 }
 
-// E010: the text of a group names the first and the last leaf, however many there are
+// The text of a group names the first and the last leaf, however many there are
 TEST(error, what_stays_short_however_many_leaves_there_are_and_however_deep) {
   std::size_t small = what_size(comb(500)), large = what_size(comb(1000));
   EXPECT_LT(large, small + 10);
@@ -298,8 +257,6 @@ TEST(error, what_stays_short_however_many_leaves_there_are_and_however_deep) {
   EXPECT_TRUE(contains(text, "boom 0"));
   EXPECT_TRUE(contains(text, "boom 20"));
 }
-
-// E011
 TEST(error, a_chain_of_groups_with_one_child_each_is_described_in_one_line) {
   std::exception_ptr chain = made<boom>(5);
   for (int i = 0; i < 50; ++i) chain = grouped({chain});
@@ -308,7 +265,6 @@ TEST(error, a_chain_of_groups_with_one_child_each_is_described_in_one_line) {
   EXPECT_EQ(lines_of(text), lines_of(weir::describe(grouped({made<boom>(5)}))));
 }
 
-// seed-defects E3
 TEST(error, a_group_10000_deep_can_be_flattened_split_printed_and_destroyed) {
   std::exception_ptr tree = comb(10'000);
   EXPECT_FALSE(weir::describe(tree).empty());
@@ -322,42 +278,29 @@ TEST(error, a_group_10000_deep_can_be_flattened_split_printed_and_destroyed) {
   }
 }
 
-// E014 as on the page (first and all; there is no collect)
-TEST(error, errors_first_gives_the_first_and_suppresses_the_later_ones) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      text_log events;
-      auto sub = weir::on_event([&](const weir::event_info& e) { events.emplace_back(e.name); });
-      auto o = co_await weir::settle(
-          weir::with_scope({.failure = weir::failure::wait_for_all}, [](weir::scope& s) -> task<> {
-            for (int i = 3; i >= 1; --i) s.spawn(fails_after(i * 10ms, i));
-            co_return;
-          }));
-      EXPECT_TRUE(o.is_error());
-      EXPECT_TRUE(o.is_error() && boom_of(o.error()) == 1);
-      EXPECT_EQ(numbers(o.suppressed()), (std::vector<int>{2, 3}));
-      EXPECT_EQ(counted(events, "suppressed"), 2);
-    });
-  });
-}
-
-// E018
-TEST(error, an_error_during_unwinding_is_suppressed_and_the_primary_one_kept) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      auto o = co_await weir::settle(weir::with_scope([](weir::scope& s) -> task<> {
-        s.spawn([]() -> task<> { (void)co_await weir::shield(fails_after(20ms, 2)); });
-        s.spawn(fails_after(10ms, 1));
+FIBER_TEST_IN_EVERY_ORDER(error, errors_first_gives_the_first_and_suppresses_the_later_ones) {
+  text_log events;
+  auto sub = weir::on_event([&](const weir::event_info& e) { events.emplace_back(e.name); });
+  auto o = co_await weir::settle(
+      weir::with_scope({.failure = weir::failure::wait_for_all}, [](weir::scope& s) -> task<> {
+        for (int i = 3; i >= 1; --i) s.spawn(fails_after(i * 10ms, i));
         co_return;
       }));
-      EXPECT_TRUE(o.is_error());
-      EXPECT_TRUE(o.is_error() && boom_of(o.error()) == 1);
-      EXPECT_EQ(numbers(o.suppressed()), (std::vector<int>{2}));
-    });
-  });
+  EXPECT_TRUE(o.is_error());
+  EXPECT_TRUE(o.is_error() && boom_of(o.error()) == 1);
+  EXPECT_EQ(numbers(o.suppressed()), (std::vector<int>{2, 3}));
+  EXPECT_EQ(counted(events, "suppressed"), 2);
 }
-
-// E015
+FIBER_TEST_IN_EVERY_ORDER(error, an_error_during_unwinding_is_suppressed_and_the_primary_one_kept) {
+  auto o = co_await weir::settle(weir::with_scope([](weir::scope& s) -> task<> {
+    s.spawn([]() -> task<> { (void)co_await weir::shield(fails_after(20ms, 2)); });
+    s.spawn(fails_after(10ms, 1));
+    co_return;
+  }));
+  EXPECT_TRUE(o.is_error());
+  EXPECT_TRUE(o.is_error() && boom_of(o.error()) == 1);
+  EXPECT_EQ(numbers(o.suppressed()), (std::vector<int>{2}));
+}
 TEST(error, an_outcome_must_be_matched_in_all_three_ways) {
   static_assert(matches_three_ways<weir::outcome<int>>);
   static_assert(!matches_two_ways<weir::outcome<int>>);
@@ -387,27 +330,21 @@ TEST(error, an_outcome_must_be_matched_in_all_three_ways) {
     EXPECT_EQ(n, 1);
   });
 }
-
-// E017
-TEST(error, rethrowing_a_stored_error_does_not_make_its_description_grow) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    co_await weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
-      auto child = s.spawn(fails_after(1ms, 1));
-      std::string once;
-      for (int i = 0; i < 100; ++i) {
-        try {
-          (void)co_await child;
-        } catch (const boom&) {
-        }
-        if (i == 0) once = weir::describe(child.peek()->error());
+FIBER_TEST(error, rethrowing_a_stored_error_does_not_make_its_description_grow) {
+  co_await weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
+    auto child = s.spawn(fails_after(1ms, 1));
+    std::string once;
+    for (int i = 0; i < 100; ++i) {
+      try {
+        (void)co_await child;
+      } catch (const boom&) {
       }
-      EXPECT_FALSE(once.empty());
-      EXPECT_EQ(weir::describe(child.peek()->error()), once);
-    });
+      if (i == 0) once = weir::describe(child.peek()->error());
+    }
+    EXPECT_FALSE(once.empty());
+    EXPECT_EQ(weir::describe(child.peek()->error()), once);
   });
 }
-
-// E021
 TEST(error, after_it_is_handled_nobody_holds_the_error_any_more) {
   auto token = std::make_shared<int>(1);
   weir::sim::run({.seed = 1}, [&]() -> task<> {
@@ -428,26 +365,22 @@ TEST(error, after_it_is_handled_nobody_holds_the_error_any_more) {
   });
 }
 
-TEST(error, a_description_names_where_it_was_thrown_awaited_and_spawned) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    auto o = co_await weir::settle(weir::with_scope([](weir::scope& s) -> task<> {
-      spawn_line = __LINE__ + 1;
-      s.spawn(fill_tank(), {.name = "plumber"});
-      co_return;
-    }));
-    EXPECT_TRUE(o.is_error());
-    std::string text = o.is_error() ? weir::describe(o.error()) : std::string();
-    EXPECT_TRUE(contains(text, "boom 1")) << text;
-    EXPECT_TRUE(contains(text, "pump_water")) << text;
-    EXPECT_TRUE(contains(text, "fill_tank")) << text;
-    EXPECT_TRUE(contains(text, at_line(throw_line))) << text;
-    EXPECT_TRUE(contains(text, at_line(await_line))) << text;
-    EXPECT_TRUE(contains(text, at_line(spawn_line))) << text;
-    EXPECT_LT(text.find(at_line(throw_line)), text.find(at_line(await_line))) << text;
-  });
+FIBER_TEST(error, a_description_names_where_it_was_thrown_awaited_and_spawned) {
+  auto o = co_await weir::settle(weir::with_scope([](weir::scope& s) -> task<> {
+    spawn_line = __LINE__ + 1;
+    s.spawn(fill_tank(), {.name = "plumber"});
+    co_return;
+  }));
+  EXPECT_TRUE(o.is_error());
+  std::string text = o.is_error() ? weir::describe(o.error()) : std::string();
+  EXPECT_TRUE(contains(text, "boom 1")) << text;
+  EXPECT_TRUE(contains(text, "pump_water")) << text;
+  EXPECT_TRUE(contains(text, "fill_tank")) << text;
+  EXPECT_TRUE(contains(text, at_line(throw_line))) << text;
+  EXPECT_TRUE(contains(text, at_line(await_line))) << text;
+  EXPECT_TRUE(contains(text, at_line(spawn_line))) << text;
+  EXPECT_LT(text.find(at_line(throw_line)), text.find(at_line(await_line))) << text;
 }
-
-// S034
 TEST(error, anything_that_can_be_thrown_is_kept_and_described) {
   weir::sim::run({.seed = 1}, []() -> task<> {
     int caught = 0;

@@ -43,153 +43,115 @@ TEST(future, a_child_is_a_move_only_future_that_can_cancel) {
   static_assert(can_cancel<weir::child<int>>);
   static_assert(!can_cancel<weir::future<int>>);
 }
+SCOPE_TEST_IN_EVERY_ORDER(future, an_lvalue_gives_the_same_object_to_any_number_of_awaiters) {
+  auto f = s.spawn(boxed(5ms, 6));
+  EXPECT_FALSE(f.done());
+  EXPECT_EQ(f.peek(), nullptr);
+  std::vector<const std::unique_ptr<int>*> seen;
+  auto watch = [&](weir::future<std::unique_ptr<int>> copy) -> task<> {
+    const std::unique_ptr<int>& value = co_await copy;
+    seen.push_back(&value);
+  };
+  for (int i = 0; i < 5; ++i) s.spawn(watch(f));
+  const std::unique_ptr<int>& mine = co_await f;
+  const std::unique_ptr<int>& again = co_await f;
+  EXPECT_EQ(&mine, &again);
+  EXPECT_EQ(*mine, 6);
+  co_await s.join();
+  EXPECT_EQ(seen.size(), 5u);
+  for (const auto* one : seen) EXPECT_EQ(one, &mine);
+  EXPECT_TRUE(f.done() && f.peek() && f.peek()->is_value());
+}
 
-// S020
-TEST(future, an_lvalue_gives_the_same_object_to_any_number_of_awaiters) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      co_await weir::with_scope([](weir::scope& s) -> task<> {
-        auto f = s.spawn(boxed(5ms, 6));
-        EXPECT_FALSE(f.done());
-        EXPECT_EQ(f.peek(), nullptr);
-        std::vector<const std::unique_ptr<int>*> seen;
-        auto watch = [&](weir::future<std::unique_ptr<int>> copy) -> task<> {
-          const std::unique_ptr<int>& value = co_await copy;
-          seen.push_back(&value);
-        };
-        for (int i = 0; i < 5; ++i) s.spawn(watch(f));
-        const std::unique_ptr<int>& mine = co_await f;
-        const std::unique_ptr<int>& again = co_await f;
-        EXPECT_EQ(&mine, &again);
-        EXPECT_EQ(*mine, 6);
-        co_await s.join();
-        EXPECT_EQ(seen.size(), 5u);
-        for (const auto* one : seen) EXPECT_EQ(one, &mine);
-        EXPECT_TRUE(f.done() && f.peek() && f.peek()->is_value());
+SCOPE_TEST_IN_EVERY_ORDER(future, a_value_is_taken_once_and_then_every_copy_says_already_taken) {
+  auto f = s.spawn(boxed(1ms, 6));
+  weir::future<std::unique_ptr<int>> copy = f;
+  std::unique_ptr<int> mine = co_await f.take();
+  EXPECT_TRUE(mine && *mine == 6);
+  auto by_take = co_await attempt([&] { return f.take(); });
+  EXPECT_EQ(code_of(by_take), weir::errc::already_taken);
+  int refused = 0;
+  try {
+    (void)co_await copy;
+  } catch (const weir::error& e) {
+    refused += e.code() == weir::errc::already_taken;
+  }
+  try {
+    (void)co_await std::move(copy);
+  } catch (const weir::error& e) {
+    refused += e.code() == weir::errc::already_taken;
+  }
+  EXPECT_EQ(refused, 2);
+}
+
+SCOPE_TEST(future, awaiting_an_rvalue_moves_the_value_out) {
+  std::unique_ptr<int> direct = co_await s.spawn(boxed(1ms, 8));
+  EXPECT_TRUE(direct && *direct == 8);
+  auto child = s.spawn(boxed(1ms, 9));
+  weir::future<std::unique_ptr<int>> copy = child;
+  std::unique_ptr<int> moved = co_await std::move(child);
+  EXPECT_TRUE(moved && *moved == 9);
+  auto again = co_await attempt([&] { return copy.take(); });
+  EXPECT_EQ(code_of(again), weir::errc::already_taken);
+}
+
+FIBER_TEST_IN_EVERY_ORDER(future, the_same_error_is_rethrown_to_every_awaiter_every_time) {
+  co_await weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
+    auto bad = s.spawn(fails_after(1ms, 2));
+    const boom* first = nullptr;
+    for (int i = 0; i < 3; ++i) {
+      try {
+        (void)co_await bad;
+      } catch (const boom& e) {
+        if (i == 0) first = &e;
+        EXPECT_EQ(&e, first);
+        EXPECT_EQ(e.n, 2);
+      }
+    }
+    EXPECT_NE(first, nullptr);
+  });
+}
+
+SCOPE_TEST_IN_EVERY_ORDER(future, of_a_cancelled_run_throws_cancelled_error_with_the_reason) {
+  auto f = s.spawn(after(1h, 1));
+  co_await weir::sleep(1ms);
+  f.cancel("enough");
+  std::string message;
+  try {
+    (void)co_await f;
+  } catch (const weir::cancelled_error& e) {
+    message = e.reason().message;
+    EXPECT_EQ(e.reason().kind, kind::user);
+    EXPECT_EQ(e.code(), weir::errc::cancelled);
+  }
+  EXPECT_EQ(message, "enough");
+  EXPECT_TRUE(f.done() && f.peek()->is_cancelled());
+}
+
+SCOPE_TEST(future, a_void_one_can_be_awaited_and_taken) {
+  auto nothing = []() -> task<> { co_await weir::sleep(1ms); };
+  auto f = s.spawn(nothing);
+  co_await f;
+  co_await f;
+  EXPECT_TRUE(f.peek() && f.peek()->is_value());
+  co_await f.take();
+  auto again = co_await attempt([&] { return f.take(); });
+  EXPECT_EQ(code_of(again), weir::errc::already_taken);
+}
+FIBER_TEST_IN_EVERY_ORDER(future, dropping_a_child_neither_cancels_nor_detaches_it) {
+  bool finished = false;
+  auto t0 = weir::now();
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    {
+      [[maybe_unused]] auto dropped = s.spawn([&]() -> task<> {
+        co_await weir::sleep(10ms);
+        finished = true;
       });
-    });
+    }
+    co_return;
   });
-}
-
-TEST(future, a_value_is_taken_once_and_then_every_copy_says_already_taken) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      co_await weir::with_scope([](weir::scope& s) -> task<> {
-        auto f = s.spawn(boxed(1ms, 6));
-        weir::future<std::unique_ptr<int>> copy = f;
-        std::unique_ptr<int> mine = co_await f.take();
-        EXPECT_TRUE(mine && *mine == 6);
-        auto by_take = co_await attempt([&] { return f.take(); });
-        EXPECT_EQ(code_of(by_take), weir::errc::already_taken);
-        int refused = 0;
-        try {
-          (void)co_await copy;
-        } catch (const weir::error& e) {
-          refused += e.code() == weir::errc::already_taken;
-        }
-        try {
-          (void)co_await std::move(copy);
-        } catch (const weir::error& e) {
-          refused += e.code() == weir::errc::already_taken;
-        }
-        EXPECT_EQ(refused, 2);
-      });
-    });
-  });
-}
-
-TEST(future, awaiting_an_rvalue_moves_the_value_out) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    co_await weir::with_scope([](weir::scope& s) -> task<> {
-      std::unique_ptr<int> direct = co_await s.spawn(boxed(1ms, 8));
-      EXPECT_TRUE(direct && *direct == 8);
-      auto child = s.spawn(boxed(1ms, 9));
-      weir::future<std::unique_ptr<int>> copy = child;
-      std::unique_ptr<int> moved = co_await std::move(child);
-      EXPECT_TRUE(moved && *moved == 9);
-      auto again = co_await attempt([&] { return copy.take(); });
-      EXPECT_EQ(code_of(again), weir::errc::already_taken);
-    });
-  });
-}
-
-TEST(future, the_same_error_is_rethrown_to_every_awaiter_every_time) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      co_await weir::with_scope({.failure = weir::failure::isolate}, [](weir::scope& s) -> task<> {
-        auto bad = s.spawn(fails_after(1ms, 2));
-        const boom* first = nullptr;
-        for (int i = 0; i < 3; ++i) {
-          try {
-            (void)co_await bad;
-          } catch (const boom& e) {
-            if (i == 0) first = &e;
-            EXPECT_EQ(&e, first);
-            EXPECT_EQ(e.n, 2);
-          }
-        }
-        EXPECT_NE(first, nullptr);
-      });
-    });
-  });
-}
-
-TEST(future, of_a_cancelled_run_throws_cancelled_error_with_the_reason) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      co_await weir::with_scope([](weir::scope& s) -> task<> {
-        auto f = s.spawn(after(1h, 1));
-        co_await weir::sleep(1ms);
-        f.cancel("enough");
-        std::string message;
-        try {
-          (void)co_await f;
-        } catch (const weir::cancelled_error& e) {
-          message = e.reason().message;
-          EXPECT_EQ(e.reason().kind, kind::user);
-          EXPECT_EQ(e.code(), weir::errc::cancelled);
-        }
-        EXPECT_EQ(message, "enough");
-        EXPECT_TRUE(f.done() && f.peek()->is_cancelled());
-      });
-    });
-  });
-}
-
-TEST(future, a_void_one_can_be_awaited_and_taken) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    co_await weir::with_scope([](weir::scope& s) -> task<> {
-      auto nothing = []() -> task<> { co_await weir::sleep(1ms); };
-      auto f = s.spawn(nothing);
-      co_await f;
-      co_await f;
-      EXPECT_TRUE(f.peek() && f.peek()->is_value());
-      co_await f.take();
-      auto again = co_await attempt([&] { return f.take(); });
-      EXPECT_EQ(code_of(again), weir::errc::already_taken);
-    });
-  });
-}
-
-// S021
-TEST(future, dropping_a_child_neither_cancels_nor_detaches_it) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      bool finished = false;
-      auto t0 = weir::now();
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        {
-          [[maybe_unused]] auto dropped = s.spawn([&]() -> task<> {
-            co_await weir::sleep(10ms);
-            finished = true;
-          });
-        }
-        co_return;
-      });
-      EXPECT_TRUE(finished);
-      EXPECT_EQ(weir::now() - t0, 10ms);
-    });
-  });
+  EXPECT_TRUE(finished);
+  EXPECT_EQ(weir::now() - t0, 10ms);
 }
 
 TEST(future, it_may_outlive_its_scope_and_its_loop) {
@@ -245,24 +207,16 @@ TEST(future, a_result_nobody_takes_is_destroyed_exactly_once) {
     EXPECT_EQ(count, 0);
   });
 }
-
-// R4b
-TEST(future, a_cancelled_awaiter_leaves_and_the_others_stay) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      co_await weir::with_scope([](weir::scope& s) -> task<> {
-        auto f = s.spawn(after(10ms, 4));
-        auto leaving = s.spawn([&]() -> task<int> { co_return co_await f; });
-        auto staying = s.spawn([&]() -> task<int> { co_return co_await f; });
-        co_await weir::sleep(1ms);
-        leaving.cancel();
-        int value = co_await staying;
-        EXPECT_EQ(value, 4);
-        EXPECT_TRUE(leaving.peek() && leaving.peek()->is_cancelled());
-        EXPECT_TRUE(f.peek() && f.peek()->is_value());
-      });
-    });
-  });
+SCOPE_TEST_IN_EVERY_ORDER(future, a_cancelled_awaiter_leaves_and_the_others_stay) {
+  auto f = s.spawn(after(10ms, 4));
+  auto leaving = s.spawn([&]() -> task<int> { co_return co_await f; });
+  auto staying = s.spawn([&]() -> task<int> { co_return co_await f; });
+  co_await weir::sleep(1ms);
+  leaving.cancel();
+  int value = co_await staying;
+  EXPECT_EQ(value, 4);
+  EXPECT_TRUE(leaving.peek() && leaving.peek()->is_cancelled());
+  EXPECT_TRUE(f.peek() && f.peek()->is_value());
 }
 
 TEST(future, awaiting_ones_own_future_is_no_undefined_behaviour) {

@@ -36,8 +36,6 @@ std::vector<int> upto(int n) {
 }
 
 }  // namespace
-
-// K012
 TEST(parallel_map, results_are_in_input_order_and_the_limit_is_never_exceeded) {
   for_each_order([](weir::sim::world& w) {
     gauge g;
@@ -60,22 +58,16 @@ TEST(parallel_map, results_are_in_input_order_and_the_limit_is_never_exceeded) {
     });
   });
 }
-
-// K012
-TEST(parallel_map, a_free_place_is_filled_at_once) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      auto t0 = weir::now();
-      std::vector<int> durations{30, 10, 10, 10};
-      auto work = [](int d) -> task<int> {
-        co_await weir::sleep(d * 1ms);
-        co_return d;
-      };
-      auto out = co_await weir::parallel_map(durations, work, 2);
-      EXPECT_EQ(out, durations);
-      EXPECT_EQ(weir::now() - t0, 30ms);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(parallel_map, a_free_place_is_filled_at_once) {
+  auto t0 = weir::now();
+  std::vector<int> durations{30, 10, 10, 10};
+  auto work = [](int d) -> task<int> {
+    co_await weir::sleep(d * 1ms);
+    co_return d;
+  };
+  auto out = co_await weir::parallel_map(durations, work, 2);
+  EXPECT_EQ(out, durations);
+  EXPECT_EQ(weir::now() - t0, 30ms);
 }
 
 TEST(parallel_map, a_limit_of_one_is_serial_and_in_order) {
@@ -93,8 +85,6 @@ TEST(parallel_map, a_limit_of_one_is_serial_and_in_order) {
     EXPECT_EQ(joined(log), "<0,0>,<1,1>,<2,2>");
   });
 }
-
-// K012
 TEST(parallel_map, the_first_failure_cancels_the_running_ones_and_starts_no_more) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -116,44 +106,38 @@ TEST(parallel_map, the_first_failure_cancels_the_running_ones_and_starts_no_more
   });
 }
 
-TEST(parallel_map, of_an_empty_range_is_empty) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    int calls = 0;
-    auto work = [&](int x) -> task<int> {
-      ++calls;
-      co_return x;
-    };
-    auto out = co_await weir::parallel_map(std::vector<int>(), work, 3);
-    EXPECT_TRUE(out.empty());
-    EXPECT_EQ(calls, 0);
-  });
+FIBER_TEST(parallel_map, of_an_empty_range_is_empty) {
+  int calls = 0;
+  auto work = [&](int x) -> task<int> {
+    ++calls;
+    co_return x;
+  };
+  auto out = co_await weir::parallel_map(std::vector<int>(), work, 3);
+  EXPECT_TRUE(out.empty());
+  EXPECT_EQ(calls, 0);
 }
 
-TEST(parallel_map, move_only_results_and_strings_are_moved_through) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    std::vector<std::string> names(3);
-    names[0] = "a name that does not fit into the string itself";
-    auto boxed = [](const std::string& name) -> task<std::unique_ptr<std::string>> {
-      co_await weir::sleep(1ms);
-      co_return std::make_unique<std::string>(name);
-    };
-    auto out = co_await weir::parallel_map(names, boxed, 2);
-    EXPECT_EQ(out.size(), 3u);
-    EXPECT_TRUE(!out.empty() && out[0] && *out[0] == names[0]);
-  });
+FIBER_TEST(parallel_map, move_only_results_and_strings_are_moved_through) {
+  std::vector<std::string> names(3);
+  names[0] = "a name that does not fit into the string itself";
+  auto boxed = [](const std::string& name) -> task<std::unique_ptr<std::string>> {
+    co_await weir::sleep(1ms);
+    co_return std::make_unique<std::string>(name);
+  };
+  auto out = co_await weir::parallel_map(names, boxed, 2);
+  EXPECT_EQ(out.size(), 3u);
+  EXPECT_TRUE(!out.empty() && out[0] && *out[0] == names[0]);
 }
 
-TEST(parallel_map, a_negative_limit_is_refused_without_a_call) {
-  weir::sim::run({.seed = 1}, []() -> task<> {
-    int calls = 0;
-    auto work = [&](int x) -> task<int> {
-      ++calls;
-      co_return x;
-    };
-    auto error = co_await attempt([&] { return weir::parallel_map(upto(3), work, -1); });
-    EXPECT_EQ(code_of(error), weir::errc::invalid_argument);
-    EXPECT_EQ(calls, 0);
-  });
+FIBER_TEST(parallel_map, a_negative_limit_is_refused_without_a_call) {
+  int calls = 0;
+  auto work = [&](int x) -> task<int> {
+    ++calls;
+    co_return x;
+  };
+  auto error = co_await attempt([&] { return weir::parallel_map(upto(3), work, -1); });
+  EXPECT_EQ(code_of(error), weir::errc::invalid_argument);
+  EXPECT_EQ(calls, 0);
 }
 
 TEST(parallel_map, a_cancelled_caller_cancels_and_joins_the_running_ones) {
@@ -172,21 +156,18 @@ TEST(parallel_map, a_cancelled_caller_cancels_and_joins_the_running_ones) {
   });
 }
 
-TEST(parallel_map, a_governor_is_taken_as_the_limit_and_gets_its_permits_back) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      gauge g;
-      weir::counting_governor limit(3);
-      auto held = co_await limit.acquire();
-      auto work = [&](int x) -> task<int> {
-        inside here(g);
-        co_await weir::sleep(1ms);
-        co_return x;
-      };
-      auto out = co_await weir::parallel_map(upto(10), work, limit);
-      EXPECT_EQ(out, upto(10));
-      EXPECT_EQ(g.most, 2);
-      EXPECT_EQ(static_cast<long>(limit.active()), 1);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(parallel_map,
+                          a_governor_is_taken_as_the_limit_and_gets_its_permits_back) {
+  gauge g;
+  weir::counting_governor limit(3);
+  auto held = co_await limit.acquire();
+  auto work = [&](int x) -> task<int> {
+    inside here(g);
+    co_await weir::sleep(1ms);
+    co_return x;
+  };
+  auto out = co_await weir::parallel_map(upto(10), work, limit);
+  EXPECT_EQ(out, upto(10));
+  EXPECT_EQ(g.most, 2);
+  EXPECT_EQ(static_cast<long>(limit.active()), 1);
 }

@@ -24,8 +24,6 @@ struct hydra {
 };
 
 }  // namespace
-
-// S035, T11
 TEST(scope_children, a_hundred_thousand_children_leave_nothing_behind) {
   int finished = 0;
   weir::run([&]() -> weir::task<> {
@@ -47,21 +45,13 @@ TEST(scope_children, a_hundred_thousand_children_leave_nothing_behind) {
   });
   EXPECT_EQ(finished, 100'000);
 }
-
-// S040, T11
-TEST(scope_children, finished_children_are_released_while_the_scope_stays_open) {
-  weir::sim::run({.seed = 1}, []() -> weir::task<> {
-    co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
-      co_await s.spawn(ready(1));
-      const long fibers = live_fibers();
-      for (int i = 0; i < 20'000; ++i) co_await s.spawn(ready(i));
-      EXPECT_EQ(live_fibers(), fibers);
-      EXPECT_EQ(s.size(), 0u);
-    });
-  });
+SCOPE_TEST(scope_children, finished_children_are_released_while_the_scope_stays_open) {
+  co_await s.spawn(ready(1));
+  const long fibers = live_fibers();
+  for (int i = 0; i < 20'000; ++i) co_await s.spawn(ready(i));
+  EXPECT_EQ(live_fibers(), fibers);
+  EXPECT_EQ(s.size(), 0u);
 }
-
-// S037
 TEST(scope_children, frames_of_children_are_destroyed_before_join_goes_on) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -83,8 +73,6 @@ TEST(scope_children, frames_of_children_are_destroyed_before_join_goes_on) {
     EXPECT_EQ(joined(log), "child,child,child,child,child,joined");
   });
 }
-
-// S037
 TEST(scope_children, frames_of_children_are_destroyed_before_the_scope_goes_on) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -167,32 +155,29 @@ TEST(scope_children, the_locals_of_a_cancelled_body_outlive_the_slow_cleanup_of_
   });
 }
 
-// S039: heads double every millisecond until one child fails; none starts after that.
-TEST(scope_children, children_that_spawn_children_stop_in_the_instant_of_a_failure) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      const auto start = weir::now();
-      int started = 0;
-      int started_too_late = 0;
-      std::optional<hydra> beast;
-      auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        beast.emplace(hydra{s});
-        s.spawn(beast->head());
-        s.spawn(fails_after(7ms, 5));
-        co_return;
-      }));
-      started = beast->started;
-      started_too_late = beast->started_too_late;
-      EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 5);
-      EXPECT_EQ(weir::now() - start, 7ms);
-      EXPECT_GE(started, 127);
-      EXPECT_LE(started, 255);
-      EXPECT_EQ(started_too_late, 0);
-    });
-  });
+// Heads double every millisecond until one child fails; none starts after that.
+FIBER_TEST_IN_EVERY_ORDER(scope_children,
+                          children_that_spawn_children_stop_in_the_instant_of_a_failure) {
+  const auto start = weir::now();
+  int started = 0;
+  int started_too_late = 0;
+  std::optional<hydra> beast;
+  auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    beast.emplace(hydra{s});
+    s.spawn(beast->head());
+    s.spawn(fails_after(7ms, 5));
+    co_return;
+  }));
+  started = beast->started;
+  started_too_late = beast->started_too_late;
+  EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 5);
+  EXPECT_EQ(weir::now() - start, 7ms);
+  EXPECT_GE(started, 127);
+  EXPECT_LE(started, 255);
+  EXPECT_EQ(started_too_late, 0);
 }
 
-// S043: the page has no option of spawn for it; with_local around the op is the override.
+// The page has no option of spawn for it; with_local around the op is the override.
 TEST(scope_children, a_local_overridden_for_one_child_is_seen_by_that_child_only) {
   for_each_order([](weir::sim::world& w) {
     int overridden = 0;
@@ -226,43 +211,31 @@ TEST(scope_children, a_local_overridden_for_one_child_is_seen_by_that_child_only
   });
 }
 
-TEST(scope_children, idle_waits_for_the_children_and_leaves_the_scope_open) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
-        const auto start = weir::now();
-        s.background([]() -> weir::task<> { co_await weir::sleep(1000h); });
-        s.spawn(sleep_for(10ms));
-        s.spawn(sleep_for(20ms));
-        co_await s.idle();
-        EXPECT_EQ(weir::now() - start, 20ms);
-        EXPECT_EQ(s.size(), 0u);
-        auto again = s.spawn(after(5ms, 3));
-        co_await s.idle();
-        EXPECT_TRUE(again.done());
-        EXPECT_EQ(weir::now() - start, 25ms);
-      });
-    });
-  });
+SCOPE_TEST_IN_EVERY_ORDER(scope_children, idle_waits_for_the_children_and_leaves_the_scope_open) {
+  const auto start = weir::now();
+  s.background([]() -> weir::task<> { co_await weir::sleep(1000h); });
+  s.spawn(sleep_for(10ms));
+  s.spawn(sleep_for(20ms));
+  co_await s.idle();
+  EXPECT_EQ(weir::now() - start, 20ms);
+  EXPECT_EQ(s.size(), 0u);
+  auto again = s.spawn(after(5ms, 3));
+  co_await s.idle();
+  EXPECT_TRUE(again.done());
+  EXPECT_EQ(weir::now() - start, 25ms);
 }
 
-TEST(scope_children, size_counts_ordinary_children_only) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
-        EXPECT_EQ(s.size(), 0u);
-        s.background([]() -> weir::task<> { co_await weir::sleep(1000h); });
-        EXPECT_EQ(s.size(), 0u);
-        auto a = s.spawn(sleep_for(5ms));
-        auto b = s.spawn(sleep_for(10ms));
-        EXPECT_EQ(s.size(), 2u);
-        co_await a;
-        EXPECT_EQ(s.size(), 1u);
-        EXPECT_EQ(weir::this_scope().size(), 1u);
-        EXPECT_EQ(weir::this_scope().id(), s.id());
-        co_await b;
-        EXPECT_EQ(s.size(), 0u);
-      });
-    });
-  });
+SCOPE_TEST_IN_EVERY_ORDER(scope_children, size_counts_ordinary_children_only) {
+  EXPECT_EQ(s.size(), 0u);
+  s.background([]() -> weir::task<> { co_await weir::sleep(1000h); });
+  EXPECT_EQ(s.size(), 0u);
+  auto a = s.spawn(sleep_for(5ms));
+  auto b = s.spawn(sleep_for(10ms));
+  EXPECT_EQ(s.size(), 2u);
+  co_await a;
+  EXPECT_EQ(s.size(), 1u);
+  EXPECT_EQ(weir::this_scope().size(), 1u);
+  EXPECT_EQ(weir::this_scope().id(), s.id());
+  co_await b;
+  EXPECT_EQ(s.size(), 0u);
 }

@@ -27,8 +27,6 @@ std::vector<int> group_of(const std::exception_ptr& error) {
 }
 
 }  // namespace
-
-// S004, C016, T7
 TEST(scope_failure, a_failing_child_cancels_its_siblings_before_the_scope_ends) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -60,7 +58,7 @@ TEST(scope_failure, a_failing_child_cancels_its_siblings_before_the_scope_ends) 
   });
 }
 
-// C017, R14: children are cancelled, their cleanup runs, and only then the body's error is raised.
+// Children are cancelled, their cleanup runs, and only then the body's error is raised.
 TEST(scope_failure, a_failing_body_cancels_its_children_and_joins_them_before_it_throws) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -128,19 +126,15 @@ TEST(scope_failure, a_failing_child_unwinds_the_body_out_of_join) {
   });
 }
 
-TEST(scope_failure, the_error_of_a_settled_child_is_handled_inside_the_scope) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      const int value = co_await weir::with_scope([](weir::scope& s) -> weir::task<int> {
-        auto settled = s.spawn(weir::settle(fails_after(5ms, 6)));
-        auto sibling = s.spawn(after(10ms, 1));
-        const auto& ended = co_await settled;
-        const int number = ended.is_error() ? boom_of(ended.error()) : 0;
-        co_return number + co_await sibling;
-      });
-      EXPECT_EQ(value, 7);
-    });
+FIBER_TEST_IN_EVERY_ORDER(scope_failure, the_error_of_a_settled_child_is_handled_inside_the_scope) {
+  const int value = co_await weir::with_scope([](weir::scope& s) -> weir::task<int> {
+    auto settled = s.spawn(weir::settle(fails_after(5ms, 6)));
+    auto sibling = s.spawn(after(10ms, 1));
+    const auto& ended = co_await settled;
+    const int number = ended.is_error() ? boom_of(ended.error()) : 0;
+    co_return number + co_await sibling;
   });
+  EXPECT_EQ(value, 7);
 }
 
 TEST(scope_failure, wait_for_all_cancels_nobody_and_fails_at_the_end) {
@@ -235,92 +229,75 @@ TEST(scope_failure, a_failing_body_cancels_nobody_unless_siblings_are_to_be_canc
   });
 }
 
-TEST(scope_failure, an_isolated_failure_that_was_awaited_stays_in_its_future) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      bool sibling_finished = false;
-      int seen = 0;
-      const int value = co_await weir::with_scope({.failure = weir::failure::isolate},
-                                                  [&](weir::scope& s) -> weir::task<int> {
-                                                    auto failing = s.spawn(fails_after(5ms, 3));
-                                                    s.spawn([&]() -> weir::task<> {
-                                                      co_await weir::sleep(20ms);
-                                                      sibling_finished = true;
-                                                    });
-                                                    try {
-                                                      co_await failing;
-                                                    } catch (const boom& e) {
-                                                      seen = e.n;
-                                                    }
-                                                    co_return 11;
-                                                  });
-      EXPECT_EQ(value, 11);
-      EXPECT_EQ(seen, 3);
-      EXPECT_TRUE(sibling_finished);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(scope_failure, an_isolated_failure_that_was_awaited_stays_in_its_future) {
+  bool sibling_finished = false;
+  int seen = 0;
+  const int value = co_await weir::with_scope({.failure = weir::failure::isolate},
+                                              [&](weir::scope& s) -> weir::task<int> {
+                                                auto failing = s.spawn(fails_after(5ms, 3));
+                                                s.spawn([&]() -> weir::task<> {
+                                                  co_await weir::sleep(20ms);
+                                                  sibling_finished = true;
+                                                });
+                                                try {
+                                                  co_await failing;
+                                                } catch (const boom& e) {
+                                                  seen = e.n;
+                                                }
+                                                co_return 11;
+                                              });
+  EXPECT_EQ(value, 11);
+  EXPECT_EQ(seen, 3);
+  EXPECT_TRUE(sibling_finished);
 }
 
-// R15: the failure of a fiber that nobody awaits is not lost.
-TEST(scope_failure, an_isolated_failure_that_nobody_awaited_is_raised_at_the_end) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      bool body_finished = false;
-      auto ended = co_await weir::settle(weir::with_scope(
-          {.failure = weir::failure::isolate}, [&](weir::scope& s) -> weir::task<> {
-            s.spawn(fails_after(5ms, 6));
-            auto awaited = s.spawn(fails_after(1ms, 7));
-            try {
-              co_await awaited;
-            } catch (const boom&) {
-            }
-            co_await weir::sleep(50ms);
-            body_finished = true;
-          }));
-      EXPECT_TRUE(body_finished);
-      EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 6);
-      EXPECT_TRUE(ended.suppressed().empty());
-    });
-  });
-}
-
-// E001
-TEST(scope_failure, errors_first_rethrows_the_first_error_unwrapped_and_suppresses_later_ones) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      text_log events;
-      auto observer =
-          weir::on_event([&](const weir::event_info& event) { events.emplace_back(event.name); });
-      auto ended = co_await weir::settle(weir::with_scope({.failure = weir::failure::wait_for_all},
-                                                          [](weir::scope& s) -> weir::task<> {
-                                                            s.spawn(fails_after(10ms, 2));
-                                                            s.spawn(fails_after(5ms, 1));
-                                                            s.spawn(fails_after(15ms, 3));
-                                                            co_return;
-                                                          }));
-      EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 1);
-      EXPECT_EQ(booms_of(ended.suppressed()), (std::vector<int>{2, 3}));
-      EXPECT_EQ(counted(events, "suppressed"), 2);
-    });
-  });
-}
-
-// E018
-TEST(scope_failure, an_error_of_a_sibling_that_is_being_cancelled_is_suppressed) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      auto ended = co_await weir::settle(weir::with_scope([](weir::scope& s) -> weir::task<> {
-        s.spawn(fails_when_stopped(15ms, 2));
-        s.spawn(fails_after(5ms, 1));
-        co_return;
+// The failure of a fiber that nobody awaits is not lost.
+FIBER_TEST_IN_EVERY_ORDER(scope_failure,
+                          an_isolated_failure_that_nobody_awaited_is_raised_at_the_end) {
+  bool body_finished = false;
+  auto ended = co_await weir::settle(
+      weir::with_scope({.failure = weir::failure::isolate}, [&](weir::scope& s) -> weir::task<> {
+        s.spawn(fails_after(5ms, 6));
+        auto awaited = s.spawn(fails_after(1ms, 7));
+        try {
+          co_await awaited;
+        } catch (const boom&) {
+        }
+        co_await weir::sleep(50ms);
+        body_finished = true;
       }));
-      EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 1);
-      EXPECT_EQ(booms_of(ended.suppressed()), std::vector<int>{2});
-    });
-  });
+  EXPECT_TRUE(body_finished);
+  EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 6);
+  EXPECT_TRUE(ended.suppressed().empty());
+}
+FIBER_TEST_IN_EVERY_ORDER(
+    scope_failure, errors_first_rethrows_the_first_error_unwrapped_and_suppresses_later_ones) {
+  text_log events;
+  auto observer =
+      weir::on_event([&](const weir::event_info& event) { events.emplace_back(event.name); });
+  auto ended = co_await weir::settle(weir::with_scope({.failure = weir::failure::wait_for_all},
+                                                      [](weir::scope& s) -> weir::task<> {
+                                                        s.spawn(fails_after(10ms, 2));
+                                                        s.spawn(fails_after(5ms, 1));
+                                                        s.spawn(fails_after(15ms, 3));
+                                                        co_return;
+                                                      }));
+  EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 1);
+  EXPECT_EQ(booms_of(ended.suppressed()), (std::vector<int>{2, 3}));
+  EXPECT_EQ(counted(events, "suppressed"), 2);
+}
+FIBER_TEST_IN_EVERY_ORDER(scope_failure,
+                          an_error_of_a_sibling_that_is_being_cancelled_is_suppressed) {
+  auto ended = co_await weir::settle(weir::with_scope([](weir::scope& s) -> weir::task<> {
+    s.spawn(fails_when_stopped(15ms, 2));
+    s.spawn(fails_after(5ms, 1));
+    co_return;
+  }));
+  EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 1);
+  EXPECT_EQ(booms_of(ended.suppressed()), std::vector<int>{2});
 }
 
-// E001, T4: exactly [e], neither nested nor duplicated; T8: the cancelled sibling is no failure.
+// Exactly [e], neither nested nor duplicated: the cancelled sibling is no failure.
 TEST(scope_failure, errors_all_makes_a_group_of_one_for_one_failure) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -338,72 +315,58 @@ TEST(scope_failure, errors_all_makes_a_group_of_one_for_one_failure) {
     EXPECT_EQ(joined(log), "sibling");
   });
 }
-
-// E002, E003, T2, T5
-TEST(scope_failure, errors_all_lists_body_and_children_in_the_order_of_their_ends) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      auto ended = co_await weir::settle(
-          weir::with_scope({.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
-                           [](weir::scope& s) -> weir::task<> {
-                             s.spawn(fails_after(20ms, 3));
-                             s.spawn(fails_after(5ms, 1));
-                             s.spawn(sleep_for(30ms));
-                             co_await weir::sleep(10ms);
-                             throw boom(2);
-                           }));
-      EXPECT_TRUE(ended.is_error());
-      EXPECT_EQ(group_of(ended.error()), (std::vector<int>{1, 2, 3}));
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(scope_failure,
+                          errors_all_lists_body_and_children_in_the_order_of_their_ends) {
+  auto ended = co_await weir::settle(
+      weir::with_scope({.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
+                       [](weir::scope& s) -> weir::task<> {
+                         s.spawn(fails_after(20ms, 3));
+                         s.spawn(fails_after(5ms, 1));
+                         s.spawn(sleep_for(30ms));
+                         co_await weir::sleep(10ms);
+                         throw boom(2);
+                       }));
+  EXPECT_TRUE(ended.is_error());
+  EXPECT_EQ(group_of(ended.error()), (std::vector<int>{1, 2, 3}));
 }
 
-// E003, T5: the body's error comes first because it caused the cancellation.
-TEST(scope_failure, errors_all_keeps_what_failed_while_it_was_being_cancelled) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      auto ended = co_await weir::settle(
-          weir::with_scope({.errors = weir::errors::all}, [](weir::scope& s) -> weir::task<> {
-            s.spawn(fails_when_stopped(15ms, 2));
-            co_await weir::sleep(5ms);
-            throw boom(1);
-          }));
-      EXPECT_TRUE(ended.is_error());
-      EXPECT_EQ(group_of(ended.error()), (std::vector<int>{1, 2}));
-    });
-  });
-}
-
-// C004: an error after the scope's own cancel() is that error.
-TEST(scope_failure, a_child_that_fails_after_the_scope_was_cancelled_gives_its_error) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      auto ended = co_await weir::settle(weir::with_scope([](weir::scope& s) -> weir::task<> {
+// The body's error comes first because it caused the cancellation.
+FIBER_TEST_IN_EVERY_ORDER(scope_failure,
+                          errors_all_keeps_what_failed_while_it_was_being_cancelled) {
+  auto ended = co_await weir::settle(
+      weir::with_scope({.errors = weir::errors::all}, [](weir::scope& s) -> weir::task<> {
         s.spawn(fails_when_stopped(15ms, 2));
         co_await weir::sleep(5ms);
-        s.cancel("stop");
-        co_await weir::sleep(1h);
+        throw boom(1);
       }));
-      EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 2);
-    });
-  });
+  EXPECT_TRUE(ended.is_error());
+  EXPECT_EQ(group_of(ended.error()), (std::vector<int>{1, 2}));
 }
 
-TEST(scope_failure, all_children_failing_in_one_instant_are_each_reported_once) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      auto ended = co_await weir::settle(
-          weir::with_scope({.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
-                           [](weir::scope& s) -> weir::task<> {
-                             for (int i = 1; i <= 5; ++i) s.spawn(fails_after(5ms, i));
-                             co_return;
-                           }));
-      EXPECT_TRUE(ended.is_error());
-      auto numbers = group_of(ended.error());
-      std::sort(numbers.begin(), numbers.end());
-      EXPECT_EQ(numbers, (std::vector<int>{1, 2, 3, 4, 5}));
-    });
-  });
+// An error after the scope's own cancel() is that error.
+FIBER_TEST_IN_EVERY_ORDER(scope_failure,
+                          a_child_that_fails_after_the_scope_was_cancelled_gives_its_error) {
+  auto ended = co_await weir::settle(weir::with_scope([](weir::scope& s) -> weir::task<> {
+    s.spawn(fails_when_stopped(15ms, 2));
+    co_await weir::sleep(5ms);
+    s.cancel("stop");
+    co_await weir::sleep(1h);
+  }));
+  EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 2);
+}
+
+FIBER_TEST_IN_EVERY_ORDER(scope_failure,
+                          all_children_failing_in_one_instant_are_each_reported_once) {
+  auto ended = co_await weir::settle(
+      weir::with_scope({.failure = weir::failure::wait_for_all, .errors = weir::errors::all},
+                       [](weir::scope& s) -> weir::task<> {
+                         for (int i = 1; i <= 5; ++i) s.spawn(fails_after(5ms, i));
+                         co_return;
+                       }));
+  EXPECT_TRUE(ended.is_error());
+  auto numbers = group_of(ended.error());
+  std::sort(numbers.begin(), numbers.end());
+  EXPECT_EQ(numbers, (std::vector<int>{1, 2, 3, 4, 5}));
 }
 
 // An op that lets a cancelled_error escape ended with an error, not cancelled.

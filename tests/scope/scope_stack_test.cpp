@@ -147,8 +147,6 @@ TEST(scope_stack, a_million_sequential_awaits_of_a_done_future) {
     EXPECT_EQ(sum, sequential_awaits);
   });
 }
-
-// R13
 TEST(scope_stack, tasks_that_recurse_200000_deep_finish) {
   on_a_small_stack([] {
     long alive = 0;
@@ -258,8 +256,6 @@ TEST(scope_stack, a_chain_of_100000_fibers_is_cancelled_as_a_whole) {
     });
   });
 }
-
-// S038
 TEST(scope_stack, scopes_nested_10000_deep_finish) {
   on_a_small_stack([] {
     long alive = 0;
@@ -269,7 +265,7 @@ TEST(scope_stack, scopes_nested_10000_deep_finish) {
   });
 }
 
-// S038: the reason of the deepest child has one hop for each scope, and is told and destroyed.
+// The reason of the deepest child has one hop for each scope, and is told and destroyed.
 TEST(scope_stack, scopes_nested_10000_deep_are_cancelled_from_the_top_with_the_whole_chain) {
   on_a_small_stack([] {
     std::optional<weir::future<void>> deepest;
@@ -307,8 +303,6 @@ TEST(scope_stack, error_groups_of_scopes_nested_10000_deep_are_built_and_destroy
     error = nullptr;
   });
 }
-
-// E3
 TEST(scope_stack, error_groups_nested_10000_deep_are_described_split_and_destroyed) {
   on_a_small_stack([] {
     auto error = nest_groups(nested_groups);

@@ -31,8 +31,6 @@ struct cannot_be_copied {
 };
 
 }  // namespace
-
-// S001
 TEST(scope, the_value_of_the_body_leaves_run_unchanged) {
   auto value = weir::sim::run({.seed = 1}, []() -> weir::task<std::unique_ptr<int>> {
     co_return co_await weir::with_scope([](weir::scope&) -> weir::task<std::unique_ptr<int>> {
@@ -42,8 +40,6 @@ TEST(scope, the_value_of_the_body_leaves_run_unchanged) {
   ASSERT_NE(value, nullptr);
   EXPECT_EQ(*value, 42);
 }
-
-// S002
 TEST(scope, an_error_of_the_root_leaves_run_as_the_bare_error) {
   auto error = thrown_by([] {
     return weir::sim::run({.seed = 1}, []() -> weir::task<int> {
@@ -53,8 +49,6 @@ TEST(scope, an_error_of_the_root_leaves_run_as_the_bare_error) {
   });
   EXPECT_EQ(boom_of(error), 7);
 }
-
-// S004
 TEST(scope, a_scope_whose_body_ended_first_waits_for_every_child) {
   for_each_order([](weir::sim::world& w) {
     int finished = 0;
@@ -75,8 +69,6 @@ TEST(scope, a_scope_whose_body_ended_first_waits_for_every_child) {
     });
   });
 }
-
-// S005
 TEST(scope, a_child_may_be_spawned_after_the_body_has_awaited) {
   for_each_order([](weir::sim::world& w) {
     int result = 0;
@@ -91,7 +83,7 @@ TEST(scope, a_child_may_be_spawned_after_the_body_has_awaited) {
   });
 }
 
-// S006: a sibling that yields for ever gets at most one turn while an empty scope is joined.
+// A sibling that yields for ever gets at most one turn while an empty scope is joined.
 // In the order of production, where an await that need not wait keeps its turn.
 TEST(scope, an_empty_scope_is_joined_at_once) {
   weir::sim::run({.seed = 1, .strategy = weir::sim::fifo}, []() -> weir::task<> {
@@ -113,8 +105,6 @@ TEST(scope, an_empty_scope_is_joined_at_once) {
     });
   });
 }
-
-// S007, T3
 TEST(scope, a_joined_scope_refuses_to_spawn_and_never_calls_the_callable) {
   for_each_order([](weir::sim::world& w) {
     bool ran = false;
@@ -140,8 +130,6 @@ TEST(scope, a_joined_scope_refuses_to_spawn_and_never_calls_the_callable) {
     EXPECT_EQ(held.use_count(), 1);
   });
 }
-
-// S008, S041, T9
 TEST(scope, a_spawn_on_a_cancelled_scope_destroys_what_it_was_given_at_once) {
   for_each_order([](weir::sim::world& w) {
     bool ran = false;
@@ -178,35 +166,27 @@ TEST(scope, a_spawn_on_a_cancelled_scope_destroys_what_it_was_given_at_once) {
     EXPECT_EQ(message_of(refused->peek()->reason()), "no more");
   });
 }
-
-// S009
-TEST(scope, join_waits_for_siblings_that_children_spawn_meanwhile) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      int finished = 0;
-      co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        const auto start = weir::now();
+FIBER_TEST_IN_EVERY_ORDER(scope, join_waits_for_siblings_that_children_spawn_meanwhile) {
+  int finished = 0;
+  co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    const auto start = weir::now();
+    s.spawn([&]() -> weir::task<> {
+      co_await weir::sleep(10ms);
+      s.spawn([&]() -> weir::task<> {
+        co_await weir::sleep(10ms);
+        ++finished;
         s.spawn([&]() -> weir::task<> {
           co_await weir::sleep(10ms);
-          s.spawn([&]() -> weir::task<> {
-            co_await weir::sleep(10ms);
-            ++finished;
-            s.spawn([&]() -> weir::task<> {
-              co_await weir::sleep(10ms);
-              ++finished;
-            });
-          });
+          ++finished;
         });
-        co_await s.join();
-        EXPECT_EQ(finished, 2);
-        EXPECT_EQ(weir::now() - start, 30ms);
-        EXPECT_EQ(s.size(), 0u);
       });
     });
+    co_await s.join();
+    EXPECT_EQ(finished, 2);
+    EXPECT_EQ(weir::now() - start, 30ms);
+    EXPECT_EQ(s.size(), 0u);
   });
 }
-
-// S045
 TEST(scope, a_child_that_a_grandchild_spawns_after_the_body_ended_is_joined) {
   for_each_order([](weir::sim::world& w) {
     bool last_finished = false;
@@ -230,94 +210,78 @@ TEST(scope, a_child_that_a_grandchild_spawns_after_the_body_ended_is_joined) {
     });
   });
 }
-
-// S010
-TEST(scope, a_child_runs_under_the_scope_it_is_spawned_into_and_not_under_its_spawner) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      int seen_level = 0;
-      bool had_deadline = true;
-      bool finished = false;
-      co_await weir::with_scope([&](weir::scope& outer) -> weir::task<> {
-        auto handed_down = [&]() -> weir::task<> {
-          outer.spawn([&]() -> weir::task<> {
-            seen_level = handed_down_level.get();
-            had_deadline = weir::this_context().deadline().has_value();
-            co_await weir::sleep(50ms);
-            finished = true;
-          });
-          EXPECT_EQ(handed_down_level.get(), 2);
-          co_await weir::sleep(1h);
-        };
-        auto timed = [&]() -> weir::task<> { co_await weir::with_timeout(10ms, handed_down); };
-        auto ended = co_await weir::settle(weir::with_local(handed_down_level, 2, timed));
-        EXPECT_TRUE(ended.is_error());
-        EXPECT_FALSE(finished);
+FIBER_TEST_IN_EVERY_ORDER(
+    scope, a_child_runs_under_the_scope_it_is_spawned_into_and_not_under_its_spawner) {
+  int seen_level = 0;
+  bool had_deadline = true;
+  bool finished = false;
+  co_await weir::with_scope([&](weir::scope& outer) -> weir::task<> {
+    auto handed_down = [&]() -> weir::task<> {
+      outer.spawn([&]() -> weir::task<> {
+        seen_level = handed_down_level.get();
+        had_deadline = weir::this_context().deadline().has_value();
+        co_await weir::sleep(50ms);
+        finished = true;
       });
-      EXPECT_EQ(seen_level, 1);
-      EXPECT_FALSE(had_deadline);
-      EXPECT_TRUE(finished);
+      EXPECT_EQ(handed_down_level.get(), 2);
+      co_await weir::sleep(1h);
+    };
+    auto timed = [&]() -> weir::task<> { co_await weir::with_timeout(10ms, handed_down); };
+    auto ended = co_await weir::settle(weir::with_local(handed_down_level, 2, timed));
+    EXPECT_TRUE(ended.is_error());
+    EXPECT_FALSE(finished);
+  });
+  EXPECT_EQ(seen_level, 1);
+  EXPECT_FALSE(had_deadline);
+  EXPECT_TRUE(finished);
+}
+FIBER_TEST(scope, a_spawn_that_throws_leaves_the_scope_as_it_was) {
+  const int sum = co_await weir::with_scope([](weir::scope& s) -> weir::task<int> {
+    s.spawn(sleep_for(1ms));
+    const auto size = s.size();
+    const long fibers = live_fibers();
+    cannot_be_copied callable;
+    EXPECT_EQ(boom_of(thrown_by([&] { s.spawn(callable); })), 1);
+    EXPECT_EQ(s.size(), size);
+    EXPECT_EQ(live_fibers(), fibers);
+    auto usable = s.spawn(after(1ms, 6));
+    co_return co_await usable;
+  });
+  EXPECT_EQ(sum, 6);
+}
+
+// A callable is called in the child's fiber, so what it throws is the child's error.
+FIBER_TEST_IN_EVERY_ORDER(scope,
+                          a_callable_that_throws_when_called_fails_its_child_and_not_the_spawn) {
+  int seen = 0;
+  co_await weir::with_scope({.failure = weir::failure::isolate},
+                            [&](weir::scope& s) -> weir::task<> {
+                              auto f = s.spawn([]() -> weir::task<> { throw boom(4); });
+                              EXPECT_FALSE(f.done());
+                              try {
+                                co_await f;
+                              } catch (const boom& e) {
+                                seen = e.n;
+                              }
+                            });
+  EXPECT_EQ(seen, 4);
+}
+
+FIBER_TEST_IN_EVERY_ORDER(scope, spawn_never_runs_the_child_inline) {
+  bool ran = false;
+  co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    s.spawn([&]() -> weir::task<> {
+      ran = true;
+      co_return;
     });
+    EXPECT_FALSE(ran);
+    EXPECT_EQ(s.size(), 1u);
+    co_await s.join();
+    EXPECT_TRUE(ran);
   });
 }
 
-// S011
-TEST(scope, a_spawn_that_throws_leaves_the_scope_as_it_was) {
-  weir::sim::run({.seed = 1}, []() -> weir::task<> {
-    const int sum = co_await weir::with_scope([](weir::scope& s) -> weir::task<int> {
-      s.spawn(sleep_for(1ms));
-      const auto size = s.size();
-      const long fibers = live_fibers();
-      cannot_be_copied callable;
-      EXPECT_EQ(boom_of(thrown_by([&] { s.spawn(callable); })), 1);
-      EXPECT_EQ(s.size(), size);
-      EXPECT_EQ(live_fibers(), fibers);
-      auto usable = s.spawn(after(1ms, 6));
-      co_return co_await usable;
-    });
-    EXPECT_EQ(sum, 6);
-  });
-}
-
-// S011: a callable is called in the child's fiber, so what it throws is the child's error.
-TEST(scope, a_callable_that_throws_when_called_fails_its_child_and_not_the_spawn) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      int seen = 0;
-      co_await weir::with_scope({.failure = weir::failure::isolate},
-                                [&](weir::scope& s) -> weir::task<> {
-                                  auto f = s.spawn([]() -> weir::task<> { throw boom(4); });
-                                  EXPECT_FALSE(f.done());
-                                  try {
-                                    co_await f;
-                                  } catch (const boom& e) {
-                                    seen = e.n;
-                                  }
-                                });
-      EXPECT_EQ(seen, 4);
-    });
-  });
-}
-
-TEST(scope, spawn_never_runs_the_child_inline) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      bool ran = false;
-      co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        s.spawn([&]() -> weir::task<> {
-          ran = true;
-          co_return;
-        });
-        EXPECT_FALSE(ran);
-        EXPECT_EQ(s.size(), 1u);
-        co_await s.join();
-        EXPECT_TRUE(ran);
-      });
-    });
-  });
-}
-
-// S020: every consumer gets the same outcome; the page has no one-shot mode.
+// Every consumer gets the same outcome; the page has no one-shot mode.
 TEST(scope, many_fibers_await_one_child_and_get_the_same_outcome) {
   for_each_order([](weir::sim::world& w) {
     std::vector<const std::string*> seen;
@@ -350,29 +314,23 @@ TEST(scope, many_fibers_await_one_child_and_get_the_same_outcome) {
     });
   });
 }
-
-// S021
-TEST(scope, dropping_a_child_handle_neither_cancels_nor_detaches_the_child) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      bool finished = false;
-      co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        {
-          auto dropped = s.spawn([&]() -> weir::task<> {
-            co_await weir::sleep(10ms);
-            finished = true;
-          });
-          EXPECT_FALSE(dropped.done());
-        }
-        EXPECT_EQ(s.size(), 1u);
-        co_return;
+FIBER_TEST_IN_EVERY_ORDER(scope, dropping_a_child_handle_neither_cancels_nor_detaches_the_child) {
+  bool finished = false;
+  co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    {
+      auto dropped = s.spawn([&]() -> weir::task<> {
+        co_await weir::sleep(10ms);
+        finished = true;
       });
-      EXPECT_TRUE(finished);
-    });
+      EXPECT_FALSE(dropped.done());
+    }
+    EXPECT_EQ(s.size(), 1u);
+    co_return;
   });
+  EXPECT_TRUE(finished);
 }
 
-// S022, S023 (the page has no age: time stamps are taken only while the inspector is armed), S024
+// There is no age: time stamps are taken only while the inspector is armed.
 TEST(scope, a_dump_shows_names_waits_and_every_frame_of_a_parked_child) {
   std::string text;
   weir::sim::run({.seed = 1}, [&]() -> weir::task<> {
@@ -397,8 +355,6 @@ TEST(scope, a_dump_shows_names_waits_and_every_frame_of_a_parked_child) {
   }
   EXPECT_LT(text.find("warehouse"), text.find("forklift")) << text;
 }
-
-// S022
 TEST(scope, a_child_without_a_name_is_called_after_its_function) {
   std::string text;
   weir::sim::run({.seed = 1}, [&]() -> weir::task<> {
@@ -411,8 +367,6 @@ TEST(scope, a_child_without_a_name_is_called_after_its_function) {
   });
   EXPECT_TRUE(contains(text, "innermost_frame")) << text;
 }
-
-// S030
 TEST(scope, max_children_is_never_exceeded_and_a_finished_child_frees_its_place) {
   for_each_order([](weir::sim::world& w) {
     int running = 0;
@@ -445,63 +399,53 @@ TEST(scope, max_children_is_never_exceeded_and_a_finished_child_frees_its_place)
   });
 }
 
-// S030: neither the body nor a service counts, and 0 is a limit and not its absence.
-TEST(scope, a_limit_of_zero_children_refuses_the_first_one) {
-  weir::sim::run({.seed = 1}, []() -> weir::task<> {
-    co_await weir::with_scope({.max_children = 0}, [](weir::scope& s) -> weir::task<> {
-      EXPECT_FALSE(s.try_spawn(ready(1)).has_value());
-      EXPECT_EQ(code_thrown_by([&] { s.spawn(ready(1)); }), weir::errc::scope_full);
-      co_await weir::checkpoint();
-    });
+// Neither the body nor a service counts, and 0 is a limit and not its absence.
+FIBER_TEST(scope, a_limit_of_zero_children_refuses_the_first_one) {
+  co_await weir::with_scope({.max_children = 0}, [](weir::scope& s) -> weir::task<> {
+    EXPECT_FALSE(s.try_spawn(ready(1)).has_value());
+    EXPECT_EQ(code_thrown_by([&] { s.spawn(ready(1)); }), weir::errc::scope_full);
+    co_await weir::checkpoint();
   });
 }
-
-// S032
-TEST(scope, a_failing_child_frees_its_place) {
-  weir::sim::run({.seed = 1}, []() -> weir::task<> {
-    int failed = 0;
-    co_await weir::with_scope({.failure = weir::failure::isolate, .max_children = 1},
-                              [&](weir::scope& s) -> weir::task<> {
-                                for (int i = 1; i <= 100; ++i) {
-                                  auto f = s.spawn(fails_after(1ms, i));
-                                  try {
-                                    co_await f;
-                                  } catch (const boom& e) {
-                                    failed += e.n == i;
-                                  }
+FIBER_TEST(scope, a_failing_child_frees_its_place) {
+  int failed = 0;
+  co_await weir::with_scope({.failure = weir::failure::isolate, .max_children = 1},
+                            [&](weir::scope& s) -> weir::task<> {
+                              for (int i = 1; i <= 100; ++i) {
+                                auto f = s.spawn(fails_after(1ms, i));
+                                try {
+                                  co_await f;
+                                } catch (const boom& e) {
+                                  failed += e.n == i;
                                 }
-                              });
-    EXPECT_EQ(failed, 100);
-  });
+                              }
+                            });
+  EXPECT_EQ(failed, 100);
 }
-
-// S034
-TEST(scope, an_error_that_is_no_std_exception_is_kept_and_grouped) {
-  weir::sim::run({.seed = 1}, []() -> weir::task<> {
-    auto throw_int = []() -> weir::task<> {
-      co_await weir::sleep(1ms);
-      throw 42;
-    };
-    int caught = 0;
-    try {
-      co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        s.spawn(throw_int);
-        co_return;
-      });
-    } catch (int n) {
-      caught = n;
-    }
-    EXPECT_EQ(caught, 42);
-    std::vector<std::exception_ptr> leaves;
-    try {
-      co_await weir::with_scope({.errors = weir::errors::all}, [&](weir::scope& s) -> weir::task<> {
-        s.spawn(throw_int);
-        co_return;
-      });
-    } catch (const weir::error_group& g) {
-      leaves = g.flatten();
-    }
-    EXPECT_EQ(leaves.size(), 1u);
-    EXPECT_TRUE(!leaves.empty() && holds<int>(leaves.front()));
-  });
+FIBER_TEST(scope, an_error_that_is_no_std_exception_is_kept_and_grouped) {
+  auto throw_int = []() -> weir::task<> {
+    co_await weir::sleep(1ms);
+    throw 42;
+  };
+  int caught = 0;
+  try {
+    co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
+      s.spawn(throw_int);
+      co_return;
+    });
+  } catch (int n) {
+    caught = n;
+  }
+  EXPECT_EQ(caught, 42);
+  std::vector<std::exception_ptr> leaves;
+  try {
+    co_await weir::with_scope({.errors = weir::errors::all}, [&](weir::scope& s) -> weir::task<> {
+      s.spawn(throw_int);
+      co_return;
+    });
+  } catch (const weir::error_group& g) {
+    leaves = g.flatten();
+  }
+  EXPECT_EQ(leaves.size(), 1u);
+  EXPECT_TRUE(!leaves.empty() && holds<int>(leaves.front()));
 }

@@ -43,42 +43,36 @@ weir::task<> guarded(text_log& log, how way) {
 
 }  // namespace
 
-TEST(settle, an_outcome_is_a_value_an_error_or_a_cancellation) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      auto on_value = [](int v) { return v; };
-      auto on_error = [](const std::exception_ptr& e) { return -boom_of(e); };
-      auto on_cancelled = [](const weir::cancel_reason& reason) {
-        return message_of(reason) == "x" ? 99 : 0;
-      };
-      auto value = co_await weir::settle(end_in(how::value));
-      EXPECT_TRUE(value.is_value() && !value.is_error() && !value.is_cancelled());
-      EXPECT_EQ(value.match(on_value, on_error, on_cancelled), 5);
-      auto error = co_await weir::settle(end_in(how::error));
-      EXPECT_TRUE(!error.is_value() && error.is_error() && !error.is_cancelled());
-      EXPECT_EQ(error.match(on_value, on_error, on_cancelled), -1);
-      EXPECT_EQ(boom_of(thrown_by([&] { (void)error.value(); })), 1);
-      auto stopped = co_await weir::settle(weir::with_scope([](weir::scope& s) -> weir::task<int> {
-        s.cancel("x");
-        co_return co_await end_in(how::cancelled);
-      }));
-      EXPECT_TRUE(!stopped.is_value() && !stopped.is_error() && stopped.is_cancelled());
-      EXPECT_EQ(stopped.match(on_value, on_error, on_cancelled), 99);
-      EXPECT_EQ(code_thrown_by([&] { (void)stopped.value(); }), weir::errc::cancelled);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(settle, an_outcome_is_a_value_an_error_or_a_cancellation) {
+  auto on_value = [](int v) { return v; };
+  auto on_error = [](const std::exception_ptr& e) { return -boom_of(e); };
+  auto on_cancelled = [](const weir::cancel_reason& reason) {
+    return message_of(reason) == "x" ? 99 : 0;
+  };
+  auto value = co_await weir::settle(end_in(how::value));
+  EXPECT_TRUE(value.is_value() && !value.is_error() && !value.is_cancelled());
+  EXPECT_EQ(value.match(on_value, on_error, on_cancelled), 5);
+  auto error = co_await weir::settle(end_in(how::error));
+  EXPECT_TRUE(!error.is_value() && error.is_error() && !error.is_cancelled());
+  EXPECT_EQ(error.match(on_value, on_error, on_cancelled), -1);
+  EXPECT_EQ(boom_of(thrown_by([&] { (void)error.value(); })), 1);
+  auto stopped = co_await weir::settle(weir::with_scope([](weir::scope& s) -> weir::task<int> {
+    s.cancel("x");
+    co_return co_await end_in(how::cancelled);
+  }));
+  EXPECT_TRUE(!stopped.is_value() && !stopped.is_error() && stopped.is_cancelled());
+  EXPECT_EQ(stopped.match(on_value, on_error, on_cancelled), 99);
+  EXPECT_EQ(code_thrown_by([&] { (void)stopped.value(); }), weir::errc::cancelled);
 }
 
-TEST(settle, an_outcome_of_void_calls_on_value_with_nothing) {
-  weir::sim::run({.seed = 1}, []() -> weir::task<> {
-    auto ended = co_await weir::settle(weir::sleep(1ms));
-    const int which = ended.match([] { return 1; }, [](const std::exception_ptr&) { return 2; },
-                                  [](const weir::cancel_reason&) { return 3; });
-    EXPECT_EQ(which, 1);
-  });
+FIBER_TEST(settle, an_outcome_of_void_calls_on_value_with_nothing) {
+  auto ended = co_await weir::settle(weir::sleep(1ms));
+  const int which = ended.match([] { return 1; }, [](const std::exception_ptr&) { return 2; },
+                                [](const weir::cancel_reason&) { return 3; });
+  EXPECT_EQ(which, 1);
 }
 
-// R7: the cancellation of the caller is not turned into an outcome.
+// The cancellation of the caller is not turned into an outcome.
 TEST(settle, a_cancelled_caller_unwinds_after_the_op_is_joined_and_gets_no_outcome) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -110,15 +104,13 @@ TEST(settle, an_op_that_finishes_in_the_instant_of_the_cancellation_does_not_sto
   });
 }
 
-TEST(shield, without_a_cancellation_it_gives_what_its_op_gives) {
-  weir::sim::run({.seed = 1}, []() -> weir::task<> {
-    const int value = co_await weir::shield(end_in(how::value));
-    EXPECT_EQ(value, 5);
-    const int limited = co_await weir::shield(1ms, after(1h, 6));
-    EXPECT_EQ(limited, 6);
-    auto error = co_await weir::settle(weir::shield(end_in(how::error)));
-    EXPECT_EQ(error.is_error() ? boom_of(error.error()) : 0, 1);
-  });
+FIBER_TEST(shield, without_a_cancellation_it_gives_what_its_op_gives) {
+  const int value = co_await weir::shield(end_in(how::value));
+  EXPECT_EQ(value, 5);
+  const int limited = co_await weir::shield(1ms, after(1h, 6));
+  EXPECT_EQ(limited, 6);
+  auto error = co_await weir::settle(weir::shield(end_in(how::error)));
+  EXPECT_EQ(error.is_error() ? boom_of(error.error()) : 0, 1);
 }
 
 TEST(shield, its_op_does_not_see_the_cancellation_which_takes_the_caller_at_the_next_await) {
@@ -164,20 +156,16 @@ TEST(shield, an_error_inside_is_delivered_to_the_cancelled_caller) {
   });
 }
 
-TEST(shield, it_works_also_when_the_cancellation_had_been_requested_before) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      int value = 0;
-      auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        s.cancel();
-        value = co_await weir::shield(after(5ms, 8));
-        co_await weir::checkpoint();
-        value = 0;
-      }));
-      EXPECT_TRUE(ended.is_cancelled());
-      EXPECT_EQ(value, 8);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(shield, it_works_also_when_the_cancellation_had_been_requested_before) {
+  int value = 0;
+  auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    s.cancel();
+    value = co_await weir::shield(after(5ms, 8));
+    co_await weir::checkpoint();
+    value = 0;
+  }));
+  EXPECT_TRUE(ended.is_cancelled());
+  EXPECT_EQ(value, 8);
 }
 
 TEST(shield, a_limit_starts_when_the_outer_cancellation_is_requested) {
@@ -229,23 +217,19 @@ TEST(shield, shields_under_one_cancellation_share_the_limit) {
   });
 }
 
-TEST(shield, the_own_cancel_of_a_scope_inside_is_not_held_back) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      const auto start = weir::now();
-      auto ended = co_await weir::settle(weir::shield([]() -> weir::task<> {
-        co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
-          s.spawn([&]() -> weir::task<> {
-            co_await weir::sleep(5ms);
-            s.cancel("inside");
-          });
-          co_await weir::sleep(1h);
-        });
-      }));
-      EXPECT_FALSE(ended.is_value());
-      EXPECT_EQ(weir::now() - start, 5ms);
+FIBER_TEST_IN_EVERY_ORDER(shield, the_own_cancel_of_a_scope_inside_is_not_held_back) {
+  const auto start = weir::now();
+  auto ended = co_await weir::settle(weir::shield([]() -> weir::task<> {
+    co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
+      s.spawn([&]() -> weir::task<> {
+        co_await weir::sleep(5ms);
+        s.cancel("inside");
+      });
+      co_await weir::sleep(1h);
     });
-  });
+  }));
+  EXPECT_FALSE(ended.is_value());
+  EXPECT_EQ(weir::now() - start, 5ms);
 }
 
 TEST(finally, its_function_runs_after_value_error_and_cancellation_alike) {
@@ -319,18 +303,16 @@ TEST(finally, its_task_must_end_within_the_grace_of_the_scope) {
   });
 }
 
-TEST(finally, a_callable_may_be_piped_into_it_and_runs_each_time) {
-  weir::sim::run({.seed = 1}, []() -> weir::task<> {
-    int cleaned = 0;
-    auto op = [] { return end_in(how::value); };
-    auto cleanup = [&] { ++cleaned; };
-    for (int i = 1; i <= 3; ++i) {
-      auto piped = op | weir::finally(cleanup);
-      auto ended = co_await weir::settle(std::move(piped));
-      EXPECT_TRUE(ended.is_value());
-      EXPECT_EQ(cleaned, i);
-    }
-  });
+FIBER_TEST(finally, a_callable_may_be_piped_into_it_and_runs_each_time) {
+  int cleaned = 0;
+  auto op = [] { return end_in(how::value); };
+  auto cleanup = [&] { ++cleaned; };
+  for (int i = 1; i <= 3; ++i) {
+    auto piped = op | weir::finally(cleanup);
+    auto ended = co_await weir::settle(std::move(piped));
+    EXPECT_TRUE(ended.is_value());
+    EXPECT_EQ(cleaned, i);
+  }
 }
 
 TEST(unwinding, it_is_null_after_a_value_and_an_error_and_the_reason_in_a_cancellation) {

@@ -40,14 +40,12 @@ TEST(sim_run, it_returns_the_value_and_throws_the_error) {
   });
 }
 
-TEST(sim_run, inside_a_simulation_another_run_is_refused) {
-  sim::run({.seed = 1}, []() -> task<> {
-    auto simulated = thrown_by([] { return sim::run({.seed = 1}, ready(1)); });
-    auto real = thrown_by([] { return weir::run(ready(1)); });
-    EXPECT_EQ(code_of(simulated), weir::errc::nested_run);
-    EXPECT_EQ(code_of(real), weir::errc::nested_run);
-    co_return;
-  });
+FIBER_TEST(sim_run, inside_a_simulation_another_run_is_refused) {
+  auto simulated = thrown_by([] { return sim::run({.seed = 1}, ready(1)); });
+  auto real = thrown_by([] { return weir::run(ready(1)); });
+  EXPECT_EQ(code_of(simulated), weir::errc::nested_run);
+  EXPECT_EQ(code_of(real), weir::errc::nested_run);
+  co_return;
 }
 
 TEST(sim_run, fifo_is_the_order_of_production) {
@@ -160,8 +158,6 @@ TEST(sim_run, every_run_begins_at_the_same_time) {
   EXPECT_EQ(start(1), start(1));
   EXPECT_EQ(start(1), start(2));
 }
-
-// R4a
 TEST(sim_run, a_deadlock_is_an_error_with_the_tree) {
   for_each_seed([](sim::options options) {
     auto error = thrown_by([&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// test_clock, beyond tests/core/clock_test.cpp: one clock under every timer, monotonic, and driven
-// by idleness.
+// test_clock, beyond tests/core/test_clock_test.cpp: one clock under every timer, monotonic, and
+// driven by idleness.
 #include "sim_support.hpp"
 
 using namespace weir_test;
@@ -12,8 +12,6 @@ task<> let_others_run() {
 }
 
 }  // namespace
-
-// C1
 TEST(test_clock, a_cancelled_sleep_takes_its_timer_off_the_clock) {
   weir::test_clock clock;
   weir::run({.clock = &clock}, [&]() -> task<> {
@@ -37,8 +35,6 @@ TEST(test_clock, a_cancelled_sleep_takes_its_timer_off_the_clock) {
     EXPECT_EQ(joined(log), "");
   });
 }
-
-// C3, C6
 TEST(test_clock, between_two_timers_everything_ready_runs_however_long_it_takes) {
   weir::test_clock clock;
   weir::run({.clock = &clock}, [&]() -> task<> {
@@ -62,8 +58,6 @@ TEST(test_clock, between_two_timers_everything_ready_runs_however_long_it_takes)
     EXPECT_EQ(turns_at_second, 20'000);
   });
 }
-
-// C3
 TEST(test_clock, a_fiber_that_starts_during_an_advance_sleeps_within_it) {
   weir::test_clock clock;
   weir::run({.clock = &clock}, [&]() -> task<> {
@@ -88,8 +82,6 @@ TEST(test_clock, a_fiber_that_starts_during_an_advance_sleeps_within_it) {
     EXPECT_EQ(woke, (std::vector<weir::duration>{15ms, 20ms}));
   });
 }
-
-// C4
 TEST(test_clock, timers_of_one_instant_all_fire_although_one_fiber_throws) {
   weir::test_clock clock;
   weir::run({.clock = &clock}, [&]() -> task<> {
@@ -112,8 +104,6 @@ TEST(test_clock, timers_of_one_instant_all_fire_although_one_fiber_throws) {
     EXPECT_EQ(weir::now() - t0, 10ms);
   });
 }
-
-// C5
 TEST(test_clock, it_never_goes_back) {
   weir::test_clock clock;
   weir::run({.clock = &clock}, [&]() -> task<> {
@@ -244,8 +234,6 @@ TEST(test_clock, auto_advance_can_be_switched_off_again) {
     EXPECT_EQ(weir::now() - t0, 1h);
   });
 }
-
-// C7
 TEST(test_clock, deadlines_and_shield_limits_are_on_it_too) {
   weir::test_clock clock;
   weir::run({.clock = &clock}, [&]() -> task<> {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Runs a test in many orders.
+// Tests that run in a fiber, in one order or in many.
 //
-// for_each_order is for whatever must hold in every order: the adversary looks for one in which it
-// does not, and a failure says how to repeat the shortest that it found. for_each_seed is for tests
-// of the simulation itself, which need the options.
+// FIBER_TEST and SCOPE_TEST are TESTs whose body is a coroutine in a simulated world `w`, in the
+// order of production; in a SCOPE_TEST it is the body of a scope `s`. With _IN_EVERY_ORDER the body
+// runs in many orders. for_each_order is for whatever must hold in every order: the adversary looks
+// for one in which it does not, and a failure says how to repeat the shortest that it found.
+// for_each_seed is for tests of the simulation itself, which need the options.
 #pragma once
 
 #include <weir/sim.hpp>
@@ -65,10 +67,10 @@ struct exploration {
 
 /// dfs(1) is every order with at most one preemption, if they are not too many.
 inline constexpr exploration explorations[] = {{weir::sim::fifo, 1},
-                                               {weir::sim::random, 300},
-                                               {weir::sim::pct(2), 150},
-                                               {weir::sim::pct(3), 150},
-                                               {weir::sim::dfs(1), 300}};
+                                               {weir::sim::random, 200},
+                                               {weir::sim::pct(2), 100},
+                                               {weir::sim::pct(3), 100},
+                                               {weir::sim::dfs(1), 250}};
 
 /// Calls `body(weir::sim::world&)`, which runs something in that world and checks it, for many
 /// orders of what happens. A failure comes with its trace; `WEIR_TEST_TRACE='weir-trace 1 ...'` and
@@ -88,6 +90,26 @@ void for_each_order(F&& body, std::source_location site = std::source_location::
         << found << "or WEIR_TEST_TRACE='" << found.trace() << "' and the same command\n";
     return;
   }
+}
+
+/// Runs a program, a callable that makes a task, in many orders. What must hold in each of them is
+/// checked inside.
+template <class F>
+void in_every_order(F&& program, std::source_location site = std::source_location::current()) {
+  for_each_order([&](weir::sim::world& w) { w.run(program); }, site);
+}
+
+/// Calls `body(weir::sim::world&)` once, in the order of production.
+template <class F>
+void in_one_world(F&& body) {
+  weir::sim::world w({.seed = 1, .strategy = weir::sim::fifo});
+  body(w);
+}
+
+/// Runs it in the order of production only, for what does not depend on the order.
+template <class F>
+void in_order(F&& program) {
+  weir::sim::run({.seed = 1, .strategy = weir::sim::fifo}, program);
 }
 
 inline constexpr std::uint64_t seeds = 200;
@@ -116,3 +138,29 @@ void for_each_seed(F&& f) {
 
 using weir_test::for_each_order;
 using weir_test::for_each_seed;
+
+// The body follows the macro, as with TEST; `w` and `s` are its parameters.
+#define WEIR_FIBER_TEST(run_it, suite, name)                                                      \
+  static weir::task<> fiber_test_##suite##_##name([[maybe_unused]] weir::sim::world& w);          \
+  TEST(suite, name) {                                                                             \
+    weir_test::run_it(                                                                            \
+        [](weir::sim::world& in) { in.run([&in] { return fiber_test_##suite##_##name(in); }); }); \
+  }                                                                                               \
+  static weir::task<> fiber_test_##suite##_##name([[maybe_unused]] weir::sim::world& w)
+#define WEIR_SCOPE_TEST(run_it, suite, name)                                              \
+  static weir::task<> scope_test_##suite##_##name([[maybe_unused]] weir::sim::world& w,   \
+                                                  weir::scope& s);                        \
+  TEST(suite, name) {                                                                     \
+    weir_test::run_it([](weir::sim::world& in) {                                          \
+      in.run([&in]() -> weir::task<> {                                                    \
+        auto body = [&in](weir::scope& s) { return scope_test_##suite##_##name(in, s); }; \
+        co_await weir::with_scope(body);                                                  \
+      });                                                                                 \
+    });                                                                                   \
+  }                                                                                       \
+  static weir::task<> scope_test_##suite##_##name([[maybe_unused]] weir::sim::world& w,   \
+                                                  weir::scope& s)
+#define FIBER_TEST(suite, name) WEIR_FIBER_TEST(in_one_world, suite, name)
+#define SCOPE_TEST(suite, name) WEIR_SCOPE_TEST(in_one_world, suite, name)
+#define FIBER_TEST_IN_EVERY_ORDER(suite, name) WEIR_FIBER_TEST(for_each_order, suite, name)
+#define SCOPE_TEST_IN_EVERY_ORDER(suite, name) WEIR_SCOPE_TEST(for_each_order, suite, name)

@@ -16,80 +16,66 @@ int twice(int n) { return 2 * n; }
 
 }  // namespace
 
-TEST(blocking, a_function_gives_its_value_on_the_one_thread_of_a_simulation) {
-  in_every_order([]() -> task<> {
-    const auto home = std::this_thread::get_id();
-    const auto start = weir::now();
-    int seen = 0;
-    auto answer = co_await weir::blocking([&] {
-      EXPECT_EQ(std::this_thread::get_id(), home);
-      return ++seen;
-    });
-    EXPECT_EQ(answer, 1);
-    co_await weir::blocking([&] { ++seen; });
-    EXPECT_EQ(seen, 2);
-    EXPECT_EQ(ms_since(start), 0);
+FIBER_TEST_IN_EVERY_ORDER(blocking, a_function_gives_its_value_on_the_one_thread_of_a_simulation) {
+  const auto home = std::this_thread::get_id();
+  const auto start = weir::now();
+  int seen = 0;
+  auto answer = co_await weir::blocking([&] {
+    EXPECT_EQ(std::this_thread::get_id(), home);
+    return ++seen;
   });
+  EXPECT_EQ(answer, 1);
+  co_await weir::blocking([&] { ++seen; });
+  EXPECT_EQ(seen, 2);
+  EXPECT_EQ(ms_since(start), 0);
 }
 
-TEST(blocking, an_error_is_thrown_to_the_caller_unchanged) {
-  in_every_order([]() -> task<> {
-    auto fail = []() -> int { throw boom(7); };
-    EXPECT_EQ(boom_of(co_await error_of(weir::blocking(fail))), 7);
-  });
+FIBER_TEST_IN_EVERY_ORDER(blocking, an_error_is_thrown_to_the_caller_unchanged) {
+  auto fail = []() -> int { throw boom(7); };
+  EXPECT_EQ(boom_of(co_await error_of(weir::blocking(fail))), 7);
 }
 
-TEST(blocking, a_result_that_can_only_be_moved_comes_home) {
-  in_every_order([]() -> task<> {
-    auto made = co_await weir::blocking([] { return std::make_unique<int>(5); });
-    EXPECT_EQ(*made, 5);
-  });
+FIBER_TEST_IN_EVERY_ORDER(blocking, a_result_that_can_only_be_moved_comes_home) {
+  auto made = co_await weir::blocking([] { return std::make_unique<int>(5); });
+  EXPECT_EQ(*made, 5);
 }
 
-TEST(blocking, an_empty_callable_is_refused) {
-  in_every_order([]() -> task<> {
-    std::function<int()> none;
-    int (*null)(int) = nullptr;
-    auto plain = [&] { return weir::blocking(none); };
-    auto abandonable = [&] { return weir::blocking(weir::may_abandon, null, 1); };
-    EXPECT_EQ(code_of(co_await attempt(plain)), errc::empty_job);
-    EXPECT_EQ(code_of(co_await attempt(abandonable)), errc::empty_job);
-  });
+FIBER_TEST_IN_EVERY_ORDER(blocking, an_empty_callable_is_refused) {
+  std::function<int()> none;
+  int (*null)(int) = nullptr;
+  auto plain = [&] { return weir::blocking(none); };
+  auto abandonable = [&] { return weir::blocking(weir::may_abandon, null, 1); };
+  EXPECT_EQ(code_of(co_await attempt(plain)), errc::empty_job);
+  EXPECT_EQ(code_of(co_await attempt(abandonable)), errc::empty_job);
 }
 
-TEST(blocking, arguments_of_one_that_may_be_abandoned_are_kept_by_value) {
-  in_every_order([]() -> task<> {
-    auto join = [](std::string a, std::unique_ptr<int> b) { return a + std::to_string(*b); };
-    auto op = weir::blocking(weir::may_abandon, join, std::string("x"), std::make_unique<int>(3));
-    EXPECT_EQ(co_await std::move(op), "x3");
-    EXPECT_EQ(co_await weir::blocking(weir::may_abandon, twice, 4), 8);
-    EXPECT_EQ(co_await weir::blocking(weir::may_abandon, &twice, 5), 10);
-  });
+FIBER_TEST_IN_EVERY_ORDER(blocking, arguments_of_one_that_may_be_abandoned_are_kept_by_value) {
+  auto join = [](std::string a, std::unique_ptr<int> b) { return a + std::to_string(*b); };
+  auto op = weir::blocking(weir::may_abandon, join, std::string("x"), std::make_unique<int>(3));
+  EXPECT_EQ(co_await std::move(op), "x3");
+  EXPECT_EQ(co_await weir::blocking(weir::may_abandon, twice, 4), 8);
+  EXPECT_EQ(co_await weir::blocking(weir::may_abandon, &twice, 5), 10);
 }
 
-TEST(blocking, the_function_is_destroyed_before_the_caller_goes_on) {
-  in_every_order([]() -> task<> {
-    auto token = std::make_shared<int>(1);
-    auto fn = [token] { return *token; };
-    auto op = weir::blocking(std::move(fn));
-    EXPECT_EQ(token.use_count(), 2);
-    auto run = [&]() -> task<> {
-      EXPECT_EQ(co_await std::move(op), 1);
-      EXPECT_EQ(token.use_count(), 1);
-    };
-    co_await run();
-  });
+FIBER_TEST_IN_EVERY_ORDER(blocking, the_function_is_destroyed_before_the_caller_goes_on) {
+  auto token = std::make_shared<int>(1);
+  auto fn = [token] { return *token; };
+  auto op = weir::blocking(std::move(fn));
+  EXPECT_EQ(token.use_count(), 2);
+  auto run = [&]() -> task<> {
+    EXPECT_EQ(co_await std::move(op), 1);
+    EXPECT_EQ(token.use_count(), 1);
+  };
+  co_await run();
 }
 
-TEST(blocking, an_operation_that_is_never_awaited_calls_nothing) {
-  in_order([]() -> task<> {
-    bool called = false;
-    {
-      auto op = weir::blocking([&] { called = true; });
-    }
-    co_await weir::sleep(1s);
-    EXPECT_FALSE(called);
-  });
+FIBER_TEST(blocking, an_operation_that_is_never_awaited_calls_nothing) {
+  bool called = false;
+  {
+    auto op = weir::blocking([&] { called = true; });
+  }
+  co_await weir::sleep(1s);
+  EXPECT_FALSE(called);
 }
 
 TEST(blocking, cancelled_before_its_moment_it_is_never_called_and_after_it_is_complete) {
@@ -118,21 +104,20 @@ TEST(blocking, cancelled_before_its_moment_it_is_never_called_and_after_it_is_co
   EXPECT_TRUE(ever_removed);
 }
 
-TEST(blocking, one_that_may_be_abandoned_is_removed_before_its_moment_without_an_event) {
-  in_every_order([]() -> task<> {
-    simulated_calls = 0;
-    int abandoned = 0;
-    auto watch = weir::on_event(
-        [&](const weir::event_info& e) { abandoned += e.name == "blocking_abandoned" ? 1 : 0; });
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto child = s.spawn(weir::blocking(weir::may_abandon, [] { ++simulated_calls; }));
-      child.cancel();
-      co_await s.join();
-    });
-    co_await weir::sleep(1h);
-    EXPECT_LE(simulated_calls, 1);
-    EXPECT_EQ(abandoned, 0);
+FIBER_TEST_IN_EVERY_ORDER(blocking,
+                          one_that_may_be_abandoned_is_removed_before_its_moment_without_an_event) {
+  simulated_calls = 0;
+  int abandoned = 0;
+  auto watch = weir::on_event(
+      [&](const weir::event_info& e) { abandoned += e.name == "blocking_abandoned" ? 1 : 0; });
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto child = s.spawn(weir::blocking(weir::may_abandon, [] { ++simulated_calls; }));
+    child.cancel();
+    co_await s.join();
   });
+  co_await weir::sleep(1h);
+  EXPECT_LE(simulated_calls, 1);
+  EXPECT_EQ(abandoned, 0);
 }
 
 TEST(blocking, the_moments_of_two_calls_are_a_choice_of_the_adversary) {
@@ -157,24 +142,20 @@ TEST(blocking, the_moments_of_two_calls_are_a_choice_of_the_adversary) {
   EXPECT_TRUE(second);
 }
 
-TEST(blocking, in_a_race_exactly_one_result_counts) {
-  in_every_order([]() -> task<> {
-    int called = 0;
-    auto won = co_await weir::race(weir::blocking([&] { return ++called; }),
-                                   weir::blocking([&] { return ++called; }));
-    (void)won;
-    EXPECT_GE(called, 1);
-    EXPECT_LE(called, 2);
-    const int before = called;
-    co_await weir::sleep(1s);
-    EXPECT_EQ(called, before);
-  });
+FIBER_TEST_IN_EVERY_ORDER(blocking, in_a_race_exactly_one_result_counts) {
+  int called = 0;
+  auto won = co_await weir::race(weir::blocking([&] { return ++called; }),
+                                 weir::blocking([&] { return ++called; }));
+  (void)won;
+  EXPECT_GE(called, 1);
+  EXPECT_LE(called, 2);
+  const int before = called;
+  co_await weir::sleep(1s);
+  EXPECT_EQ(called, before);
 }
 
-TEST(blocking, a_timeout_in_virtual_time_does_not_strike) {
-  in_order([]() -> task<> {
-    EXPECT_EQ(co_await weir::with_timeout(1ms, weir::blocking([] { return 3; })), 3);
-  });
+FIBER_TEST(blocking, a_timeout_in_virtual_time_does_not_strike) {
+  EXPECT_EQ(co_await weir::with_timeout(1ms, weir::blocking([] { return 3; })), 3);
 }
 
 TEST(blocking, of_a_loop_that_crashes_nothing_is_called_any_more) {

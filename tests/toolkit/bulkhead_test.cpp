@@ -35,94 +35,78 @@ struct breaking_governor {
 };
 
 }  // namespace
-
-// L001
-TEST(bulkhead, so_many_run_so_many_wait_and_the_next_is_rejected) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      const event_record events;
-      counting_governor g(2, {.name = "door", .max_waiting = 3});
-      room r;
-      auto o = weir::op(r.visit(10ms)) | weir::bulkhead(g);
-      int rejected = 0;
-      co_await weir::with_scope([&](weir::scope& s) -> task<> {
-        for (int i = 0; i < 7; ++i) {
-          s.spawn([&]() -> task<> {
-            const auto error = co_await error_of(o());
-            if (error == nullptr) co_return;
-            EXPECT_EQ(code_of(error), errc::governor_full);
-            ++rejected;
-          });
-        }
-        co_await s.join();
+FIBER_TEST_IN_EVERY_ORDER(bulkhead, so_many_run_so_many_wait_and_the_next_is_rejected) {
+  const event_record events;
+  counting_governor g(2, {.name = "door", .max_waiting = 3});
+  room r;
+  auto o = weir::op(r.visit(10ms)) | weir::bulkhead(g);
+  int rejected = 0;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    for (int i = 0; i < 7; ++i) {
+      s.spawn([&]() -> task<> {
+        const auto error = co_await error_of(o());
+        if (error == nullptr) co_return;
+        EXPECT_EQ(code_of(error), errc::governor_full);
+        ++rejected;
       });
-      EXPECT_EQ(rejected, 2);
-      EXPECT_EQ(r.most, 2);
-      EXPECT_EQ(r.visits, 5);
-      EXPECT_EQ(events.count("rejected"), 2);
-      EXPECT_EQ(events.of("rejected").at(0).object, "door");
-      EXPECT_EQ(g.active(), 0);
-    });
+    }
+    co_await s.join();
   });
+  EXPECT_EQ(rejected, 2);
+  EXPECT_EQ(r.most, 2);
+  EXPECT_EQ(r.visits, 5);
+  EXPECT_EQ(events.count("rejected"), 2);
+  EXPECT_EQ(events.of("rejected").at(0).object, "door");
+  EXPECT_EQ(g.active(), 0);
+}
+FIBER_TEST(bulkhead, a_cancelled_waiter_frees_its_place_in_the_queue_at_once) {
+  counting_governor g(1, {.max_waiting = 1});
+  room r;
+  auto o = weir::op(r.visit(100ms)) | weir::bulkhead(g);
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto first = s.spawn(o);
+    co_await weir::sleep(1ms);
+    auto waits = s.spawn(weir::settle(weir::with_timeout(10ms, o)));
+    co_await weir::sleep(10ms);
+    co_await waits;
+    auto next = s.spawn(o);
+    co_await weir::sleep(1ms);
+    EXPECT_EQ(g.waiting(), 1);
+    EXPECT_EQ(co_await next, 2);
+    co_await first;
+  });
+  EXPECT_EQ(g.active(), 0);
+}
+FIBER_TEST(bulkhead, a_limit_that_changes_takes_effect_without_ending_anybody) {
+  counting_governor g(1);
+  room r;
+  auto o = weir::op(r.visit(100ms)) | weir::bulkhead(g);
+  const stopwatch time;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    for (int i = 0; i < 6; ++i) s.spawn(o);
+    co_await weir::sleep(10ms);
+    g.resize(3);
+    co_await weir::sleep(10ms);
+    EXPECT_EQ(r.inside, 3);
+    g.resize(1);
+    co_await weir::sleep(10ms);
+    EXPECT_EQ(r.inside, 3);  // nobody is thrown out
+    co_await s.join();
+  });
+  EXPECT_EQ(r.visits, 6);
+  EXPECT_EQ(time.ms(), 410);  // three until 110 ms, then one after the other
 }
 
-// L002
-TEST(bulkhead, a_cancelled_waiter_frees_its_place_in_the_queue_at_once) {
-  simulate([]() -> task<> {
-    counting_governor g(1, {.max_waiting = 1});
-    room r;
-    auto o = weir::op(r.visit(100ms)) | weir::bulkhead(g);
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto first = s.spawn(o);
-      co_await weir::sleep(1ms);
-      auto waits = s.spawn(weir::settle(weir::with_timeout(10ms, o)));
-      co_await weir::sleep(10ms);
-      co_await waits;
-      auto next = s.spawn(o);
-      co_await weir::sleep(1ms);
-      EXPECT_EQ(g.waiting(), 1);
-      EXPECT_EQ(co_await next, 2);
-      co_await first;
-    });
-    EXPECT_EQ(g.active(), 0);
-  });
-}
-
-// L003
-TEST(bulkhead, a_limit_that_changes_takes_effect_without_ending_anybody) {
-  simulate([]() -> task<> {
-    counting_governor g(1);
-    room r;
-    auto o = weir::op(r.visit(100ms)) | weir::bulkhead(g);
-    const stopwatch time;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      for (int i = 0; i < 6; ++i) s.spawn(o);
-      co_await weir::sleep(10ms);
-      g.resize(3);
-      co_await weir::sleep(10ms);
-      EXPECT_EQ(r.inside, 3);
-      g.resize(1);
-      co_await weir::sleep(10ms);
-      EXPECT_EQ(r.inside, 3);  // nobody is thrown out
-      co_await s.join();
-    });
-    EXPECT_EQ(r.visits, 6);
-    EXPECT_EQ(time.ms(), 410);  // three until 110 ms, then one after the other
-  });
-}
-
-TEST(bulkhead, a_number_makes_a_governor_that_everything_it_is_applied_to_shares) {
-  simulate([]() -> task<> {
-    room r;
-    const auto policy = weir::bulkhead(2);
-    auto a = weir::op(r.visit(10ms)) | policy;
-    auto b = weir::op(r.visit(10ms)) | policy;
-    co_await weir::all(a, b, a, b, a);
-    EXPECT_EQ(r.most, 2);
-    auto other = weir::op(r.visit(10ms)) | weir::bulkhead(2);
-    co_await weir::all(a, b, other, other);
-    EXPECT_EQ(r.most, 4);  // a policy of its own has a governor of its own
-  });
+FIBER_TEST(bulkhead, a_number_makes_a_governor_that_everything_it_is_applied_to_shares) {
+  room r;
+  const auto policy = weir::bulkhead(2);
+  auto a = weir::op(r.visit(10ms)) | policy;
+  auto b = weir::op(r.visit(10ms)) | policy;
+  co_await weir::all(a, b, a, b, a);
+  EXPECT_EQ(r.most, 2);
+  auto other = weir::op(r.visit(10ms)) | weir::bulkhead(2);
+  co_await weir::all(a, b, other, other);
+  EXPECT_EQ(r.most, 4);  // a policy of its own has a governor of its own
 }
 
 TEST(bulkhead, its_own_governor_passes_on_to_the_next_loop) {
@@ -133,49 +117,43 @@ TEST(bulkhead, its_own_governor_passes_on_to_the_next_loop) {
   EXPECT_EQ(r.visits, 2);
 }
 
-TEST(bulkhead, the_permit_is_back_before_the_result_is_delivered) {
-  simulate([]() -> task<> {
-    counting_governor g(1);
-    auto value = weir::op([] { return ready(1); }) | weir::bulkhead(g);
-    EXPECT_EQ(co_await value(), 1);
-    EXPECT_EQ(g.active(), 0);
-    flaky f(9);
-    auto bad = weir::op(f.operation()) | weir::bulkhead(g);
-    EXPECT_EQ(boom_of(co_await error_of(bad())), 1);
-    EXPECT_EQ(g.active(), 0);
-    auto late = weir::op([] { return after(1h, 1); }) | weir::bulkhead(g) | weir::timeout(1ms);
-    (void)co_await error_of(late());
-    EXPECT_EQ(g.active(), 0);
-  });
+FIBER_TEST(bulkhead, the_permit_is_back_before_the_result_is_delivered) {
+  counting_governor g(1);
+  auto value = weir::op([] { return ready(1); }) | weir::bulkhead(g);
+  EXPECT_EQ(co_await value(), 1);
+  EXPECT_EQ(g.active(), 0);
+  flaky f(9);
+  auto bad = weir::op(f.operation()) | weir::bulkhead(g);
+  EXPECT_EQ(boom_of(co_await error_of(bad())), 1);
+  EXPECT_EQ(g.active(), 0);
+  auto late = weir::op([] { return after(1h, 1); }) | weir::bulkhead(g) | weir::timeout(1ms);
+  (void)co_await error_of(late());
+  EXPECT_EQ(g.active(), 0);
 }
 
-TEST(bulkhead, an_error_of_the_release_is_an_error_of_the_operation) {
-  simulate([]() -> task<> {
-    breaking_governor g;
-    auto value = weir::op([] { return ready(1); }) | weir::bulkhead(g);
-    EXPECT_TRUE(holds<bang>(co_await error_of(value())));
-    flaky f(9);
-    auto both = weir::op(f.operation()) | weir::bulkhead(g);
-    try {
-      (void)co_await both();
-      ADD_FAILURE() << "no error";
-    } catch (const weir::error_group& e) {
-      EXPECT_EQ(e.errors().size(), 2u);
-      EXPECT_EQ(boom_of(e.errors().at(0)), 1);
-      EXPECT_TRUE(holds<bang>(e.errors().at(1)));
-    }
-  });
+FIBER_TEST(bulkhead, an_error_of_the_release_is_an_error_of_the_operation) {
+  breaking_governor g;
+  auto value = weir::op([] { return ready(1); }) | weir::bulkhead(g);
+  EXPECT_TRUE(holds<bang>(co_await error_of(value())));
+  flaky f(9);
+  auto both = weir::op(f.operation()) | weir::bulkhead(g);
+  try {
+    (void)co_await both();
+    ADD_FAILURE() << "no error";
+  } catch (const weir::error_group& e) {
+    EXPECT_EQ(e.errors().size(), 2u);
+    EXPECT_EQ(boom_of(e.errors().at(0)), 1);
+    EXPECT_TRUE(holds<bang>(e.errors().at(1)));
+  }
 }
 
-TEST(bulkhead, a_closed_governor_rejects) {
-  simulate([]() -> task<> {
-    const event_record events;
-    counting_governor g(1);
-    g.close();
-    auto o = weir::op([] { return ready(1); }) | weir::bulkhead(g);
-    EXPECT_EQ(code_of(co_await error_of(o())), errc::governor_closed);
-    EXPECT_EQ(events.of("rejected").at(0).object, "bulkhead");
-  });
+FIBER_TEST(bulkhead, a_closed_governor_rejects) {
+  const event_record events;
+  counting_governor g(1);
+  g.close();
+  auto o = weir::op([] { return ready(1); }) | weir::bulkhead(g);
+  EXPECT_EQ(code_of(co_await error_of(o())), errc::governor_closed);
+  EXPECT_EQ(events.of("rejected").at(0).object, "bulkhead");
 }
 
 TEST(bulkhead, a_number_that_lets_nothing_run_is_refused) {
@@ -186,56 +164,48 @@ TEST(bulkhead, a_number_that_lets_nothing_run_is_refused) {
 }
 
 // "`rate_limit(n, per)` such as `rate_limit(5, 1s)`": five at once, then five in each second.
-TEST(rate_limit, a_number_and_a_time_let_so_many_run_in_that_time) {
-  simulate([]() -> task<> {
-    const auto begun = weir::now();
-    std::vector<long> started;
-    auto o = weir::op([&]() -> task<> {
-               started.push_back((weir::now() - begun) / 1ms);
-               co_return;
-             }) |
-             weir::rate_limit(5, 1s);
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      for (int i = 0; i < 10; ++i) s.spawn(o);
-      co_await s.join();
-    });
-    EXPECT_EQ(started, (std::vector<long>{0, 0, 0, 0, 0, 200, 400, 600, 800, 1000}));
+FIBER_TEST(rate_limit, a_number_and_a_time_let_so_many_run_in_that_time) {
+  const auto begun = weir::now();
+  std::vector<long> started;
+  auto o = weir::op([&]() -> task<> {
+             started.push_back((weir::now() - begun) / 1ms);
+             co_return;
+           }) |
+           weir::rate_limit(5, 1s);
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    for (int i = 0; i < 10; ++i) s.spawn(o);
+    co_await s.join();
   });
+  EXPECT_EQ(started, (std::vector<long>{0, 0, 0, 0, 0, 200, 400, 600, 800, 1000}));
 }
 
 // "every operation it is applied to shares it", copies too.
-TEST(rate_limit, everything_that_the_policy_is_applied_to_shares_its_rate) {
-  simulate([]() -> task<> {
-    const auto begun = weir::now();
-    const auto slowly = weir::rate_limit(1, 10ms);
-    auto a = weir::op([] { return ready(1); }) | slowly;
-    auto b = weir::op([] { return ready(2); }) | slowly;
-    auto c = a;
-    (void)co_await a();
-    (void)co_await b();
-    (void)co_await c();
-    EXPECT_EQ((weir::now() - begun) / 1ms, 20);
-  });
+FIBER_TEST(rate_limit, everything_that_the_policy_is_applied_to_shares_its_rate) {
+  const auto begun = weir::now();
+  const auto slowly = weir::rate_limit(1, 10ms);
+  auto a = weir::op([] { return ready(1); }) | slowly;
+  auto b = weir::op([] { return ready(2); }) | slowly;
+  auto c = a;
+  (void)co_await a();
+  (void)co_await b();
+  (void)co_await c();
+  EXPECT_EQ((weir::now() - begun) / 1ms, 20);
 }
-
-// L004
-TEST(rate_limit, a_waiting_caller_that_is_cancelled_takes_no_permit) {
-  simulate([]() -> task<> {
-    const event_record events;
-    counting_governor g(1, {.max_waiting = 1});
-    room r;
-    auto o = weir::op(r.visit(50ms)) | weir::rate_limit(g);
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      s.spawn(o);
-      co_await weir::sleep(1ms);
-      auto waits = s.spawn(weir::settle(weir::with_timeout(10ms, o)));
-      co_await weir::sleep(1ms);
-      EXPECT_EQ(code_of(co_await error_of(o())), errc::governor_full);
-      const auto& ended = co_await waits;
-      EXPECT_TRUE(holds<weir::timeout_error>(ended.error()));
-    });
-    EXPECT_EQ(g.active() + g.waiting(), 0);
-    EXPECT_EQ(r.visits, 1);
-    EXPECT_EQ(events.of("rejected").at(0).object, "rate_limit");
+FIBER_TEST(rate_limit, a_waiting_caller_that_is_cancelled_takes_no_permit) {
+  const event_record events;
+  counting_governor g(1, {.max_waiting = 1});
+  room r;
+  auto o = weir::op(r.visit(50ms)) | weir::rate_limit(g);
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.spawn(o);
+    co_await weir::sleep(1ms);
+    auto waits = s.spawn(weir::settle(weir::with_timeout(10ms, o)));
+    co_await weir::sleep(1ms);
+    EXPECT_EQ(code_of(co_await error_of(o())), errc::governor_full);
+    const auto& ended = co_await waits;
+    EXPECT_TRUE(holds<weir::timeout_error>(ended.error()));
   });
+  EXPECT_EQ(g.active() + g.waiting(), 0);
+  EXPECT_EQ(r.visits, 1);
+  EXPECT_EQ(events.of("rejected").at(0).object, "rate_limit");
 }

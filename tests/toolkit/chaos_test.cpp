@@ -23,8 +23,6 @@ std::string faults(std::uint64_t seed, double rate, int calls = 200) {
 }
 
 }  // namespace
-
-// L008
 TEST(chaos, a_rate_of_zero_is_never_and_one_is_always) {
   EXPECT_EQ(faults(1, 0), std::string(200, '.'));
   EXPECT_EQ(faults(1, 1), std::string(200, 'x'));
@@ -32,70 +30,58 @@ TEST(chaos, a_rate_of_zero_is_never_and_one_is_always) {
   const auto hits = std::count(half.begin(), half.end(), 'x');
   EXPECT_TRUE(hits > 430 && hits < 570) << hits;
 }
-
-// L011
 TEST(chaos, a_seed_injects_at_the_same_calls_in_every_run) {
   EXPECT_EQ(faults(5, 0.3), faults(5, 0.3));
   EXPECT_NE(faults(5, 0.3), faults(6, 0.3));
 }
 
-TEST(chaos, a_fault_stands_in_for_the_operation_and_is_told) {
-  simulate([]() -> task<> {
-    const event_record events;
-    flaky f(0);
-    auto o = weir::op(f.operation()) | weir::chaos({.fault_rate = 1});
-    const auto error = co_await error_of(o());
-    EXPECT_TRUE(holds<weir::chaos_error>(error));
-    EXPECT_EQ(code_of(error), errc::chaos_fault);
-    EXPECT_EQ(f.runs, 0);
-    EXPECT_EQ(events.count("fault"), 1);
-    EXPECT_EQ(events.of("fault").at(0).object, "chaos");
-    auto retried = weir::op(f.operation()) | weir::chaos({.fault_rate = 0.5}) |
-                   weir::retry({.attempts = 60, .base = 1ms});
-    EXPECT_EQ(co_await retried(), 1);
-  });
+FIBER_TEST(chaos, a_fault_stands_in_for_the_operation_and_is_told) {
+  const event_record events;
+  flaky f(0);
+  auto o = weir::op(f.operation()) | weir::chaos({.fault_rate = 1});
+  const auto error = co_await error_of(o());
+  EXPECT_TRUE(holds<weir::chaos_error>(error));
+  EXPECT_EQ(code_of(error), errc::chaos_fault);
+  EXPECT_EQ(f.runs, 0);
+  EXPECT_EQ(events.count("fault"), 1);
+  EXPECT_EQ(events.of("fault").at(0).object, "chaos");
+  auto retried = weir::op(f.operation()) | weir::chaos({.fault_rate = 0.5}) |
+                 weir::retry({.attempts = 60, .base = 1ms});
+  EXPECT_EQ(co_await retried(), 1);
 }
-
-// L010
-TEST(chaos, latency_comes_before_the_operation_and_counts_in_limits_outside) {
-  simulate([]() -> task<> {
-    flaky f(0);
-    auto late = weir::op(f.operation()) | weir::chaos({.latency = 100ms, .latency_rate = 1});
-    const stopwatch time;
-    EXPECT_EQ(co_await late(), 1);
-    EXPECT_EQ(time.ms(), 100);
-    auto limited = late | weir::timeout(50ms);
-    EXPECT_TRUE(holds<weir::timeout_error>(co_await error_of(limited())));
-    EXPECT_EQ(time.ms(), 150);
-    EXPECT_EQ(f.runs, 1);
-    EXPECT_EQ(live_timers(), 0);
-    auto inside = weir::op(f.operation()) | weir::timeout(50ms) |
-                  weir::chaos({.latency = 100ms, .latency_rate = 1});
-    EXPECT_EQ(co_await inside(), 2);
-    auto never = weir::op(f.operation()) | weir::chaos({.latency = 100ms});
-    EXPECT_EQ(co_await never(), 3);
-    EXPECT_EQ(time.ms(), 250);
-  });
+FIBER_TEST(chaos, latency_comes_before_the_operation_and_counts_in_limits_outside) {
+  flaky f(0);
+  auto late = weir::op(f.operation()) | weir::chaos({.latency = 100ms, .latency_rate = 1});
+  const stopwatch time;
+  EXPECT_EQ(co_await late(), 1);
+  EXPECT_EQ(time.ms(), 100);
+  auto limited = late | weir::timeout(50ms);
+  EXPECT_TRUE(holds<weir::timeout_error>(co_await error_of(limited())));
+  EXPECT_EQ(time.ms(), 150);
+  EXPECT_EQ(f.runs, 1);
+  EXPECT_EQ(live_timers(), 0);
+  auto inside = weir::op(f.operation()) | weir::timeout(50ms) |
+                weir::chaos({.latency = 100ms, .latency_rate = 1});
+  EXPECT_EQ(co_await inside(), 2);
+  auto never = weir::op(f.operation()) | weir::chaos({.latency = 100ms});
+  EXPECT_EQ(co_await never(), 3);
+  EXPECT_EQ(time.ms(), 250);
 }
-
-// L009
-TEST(chaos, a_call_that_is_cancelled_meanwhile_injects_nothing) {
-  simulate([]() -> task<> {
-    const event_record events;
-    flaky f(0);
-    auto o = weir::op(f.operation()) |
-             weir::chaos({.fault_rate = 1, .latency = 100ms, .latency_rate = 1});
-    (void)co_await error_of(weir::with_timeout(10ms, o));
-    EXPECT_EQ(events.count("fault"), 0);
-    auto at_once = weir::op(f.operation()) | weir::chaos({.fault_rate = 1});
-    const auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
-      s.cancel();
-      (void)co_await at_once();
-    }));
-    EXPECT_TRUE(ended.is_cancelled());
-    EXPECT_EQ(events.count("fault"), 0);
-    EXPECT_EQ(f.runs, 0);
-  });
+FIBER_TEST(chaos, a_call_that_is_cancelled_meanwhile_injects_nothing) {
+  const event_record events;
+  flaky f(0);
+  auto o =
+      weir::op(f.operation()) | weir::chaos({.fault_rate = 1, .latency = 100ms, .latency_rate = 1});
+  (void)co_await error_of(weir::with_timeout(10ms, o));
+  EXPECT_EQ(events.count("fault"), 0);
+  auto at_once = weir::op(f.operation()) | weir::chaos({.fault_rate = 1});
+  const auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
+    s.cancel();
+    (void)co_await at_once();
+  }));
+  EXPECT_TRUE(ended.is_cancelled());
+  EXPECT_EQ(events.count("fault"), 0);
+  EXPECT_EQ(f.runs, 0);
 }
 
 TEST(chaos, bad_options_are_refused_when_it_is_made) {

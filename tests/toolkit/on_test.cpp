@@ -135,51 +135,47 @@ TEST(on, locals_of_the_caller_are_visible_over_there) {
   }));
 }
 
-TEST(on, a_loop_that_ends_cancels_and_joins_its_remote_children_and_their_callers_hear_it) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    std::optional<weir::loop_ref> there;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      std::optional<weir::child<weir::outcome<void>>> caller;
-      co_await weir::with_loop_thread([&](weir::loop_thread& t) -> task<> {
-        there = t;
-        auto remote = [&]() -> task<> { (void)co_await slow_to_stop(log, "child"); };
-        caller = s.spawn(weir::settle(weir::on(t, remote)));
-        co_await weir::sleep(10ms);
-      });
-      EXPECT_EQ(joined(log), "child stopped");
-      EXPECT_EQ(code_of((co_await *caller).error()), errc::loop_gone);
-      EXPECT_FALSE(there->alive());
-      bool ran = false;
-      auto late = [&]() -> task<> {
-        ran = true;
-        co_return;
-      };
-      EXPECT_EQ(code_of(co_await error_of(weir::on(*there, late))), errc::loop_gone);
-      EXPECT_FALSE(there->post([&] { ran = true; }));
-      EXPECT_FALSE(ran);
+FIBER_TEST_IN_EVERY_ORDER(
+    on, a_loop_that_ends_cancels_and_joins_its_remote_children_and_their_callers_hear_it) {
+  text_log log;
+  std::optional<weir::loop_ref> there;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    std::optional<weir::child<weir::outcome<void>>> caller;
+    co_await weir::with_loop_thread([&](weir::loop_thread& t) -> task<> {
+      there = t;
+      auto remote = [&]() -> task<> { (void)co_await slow_to_stop(log, "child"); };
+      caller = s.spawn(weir::settle(weir::on(t, remote)));
+      co_await weir::sleep(10ms);
     });
+    EXPECT_EQ(joined(log), "child stopped");
+    EXPECT_EQ(code_of((co_await *caller).error()), errc::loop_gone);
+    EXPECT_FALSE(there->alive());
+    bool ran = false;
+    auto late = [&]() -> task<> {
+      ran = true;
+      co_return;
+    };
+    EXPECT_EQ(code_of(co_await error_of(weir::on(*there, late))), errc::loop_gone);
+    EXPECT_FALSE(there->post([&] { ran = true; }));
+    EXPECT_FALSE(ran);
   });
 }
 
-TEST(on, callers_at_the_end_of_the_loop_get_the_value_or_loop_gone_and_nothing_else) {
-  in_every_order([]() -> task<> {
-    co_await weir::with_scope([](weir::scope& s) -> task<> {
-      std::vector<weir::child<weir::outcome<int>>> callers;
-      co_await weir::with_loop_thread([&](weir::loop_thread& t) -> task<> {
-        for (int i = 0; i < 3; ++i) callers.push_back(s.spawn(weir::settle(weir::on(t, ready(i)))));
-        co_await weir::yield();
-      });
-      for (int i = 0; i < 3; ++i) {
-        auto end = co_await callers[static_cast<std::size_t>(i)];
-        if (end.is_value()) {
-          EXPECT_EQ(end.value(), i);
-        } else {
-          EXPECT_EQ(code_of(end.error()), errc::loop_gone);
-        }
-      }
-    });
+SCOPE_TEST_IN_EVERY_ORDER(
+    on, callers_at_the_end_of_the_loop_get_the_value_or_loop_gone_and_nothing_else) {
+  std::vector<weir::child<weir::outcome<int>>> callers;
+  co_await weir::with_loop_thread([&](weir::loop_thread& t) -> task<> {
+    for (int i = 0; i < 3; ++i) callers.push_back(s.spawn(weir::settle(weir::on(t, ready(i)))));
+    co_await weir::yield();
   });
+  for (int i = 0; i < 3; ++i) {
+    auto end = co_await callers[static_cast<std::size_t>(i)];
+    if (end.is_value()) {
+      EXPECT_EQ(end.value(), i);
+    } else {
+      EXPECT_EQ(code_of(end.error()), errc::loop_gone);
+    }
+  }
 }
 
 TEST(on, of_two_remote_operations_in_a_race_the_loser_is_cancelled_and_joined) {
@@ -298,54 +294,44 @@ TEST(on, two_loops_that_wait_for_each_other_are_a_deadlock_with_both_in_the_tree
   EXPECT_EQ(code_of(thrown_by([&] { in_order(program); })), errc::deadlock);
 }
 
-TEST(loop_thread, made_on_a_loop_without_a_scope_would_deadlock) {
-  in_order([]() -> task<> {
-    EXPECT_EQ(code_of(thrown_by([] { weir::loop_thread t; })), errc::would_deadlock);
-    EXPECT_EQ(code_of(thrown_by([] { weir::runtime rt({.threads = 2}); })), errc::would_deadlock);
+FIBER_TEST(loop_thread, made_on_a_loop_without_a_scope_would_deadlock) {
+  EXPECT_EQ(code_of(thrown_by([] { weir::loop_thread t; })), errc::would_deadlock);
+  EXPECT_EQ(code_of(thrown_by([] { weir::runtime rt({.threads = 2}); })), errc::would_deadlock);
+  co_return;
+}
+
+SCOPE_TEST_IN_EVERY_ORDER(loop_thread, destroying_the_handle_changes_nothing) {
+  std::optional<weir::loop_thread> t(std::in_place, s);
+  const weir::loop_ref there = *t;
+  t.reset();
+  EXPECT_TRUE(there.alive());
+  EXPECT_EQ(co_await weir::on(there, after(1ms, 4)), 4);
+}
+
+FIBER_TEST_IN_EVERY_ORDER(loop_thread, of_a_scope_whose_body_ends_at_once_the_loop_ends_too) {
+  weir::loop_ref there;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    const weir::loop_thread t(s);
+    there = t;
     co_return;
   });
+  EXPECT_FALSE(there.alive());
 }
 
-TEST(loop_thread, destroying_the_handle_changes_nothing) {
-  in_every_order([]() -> task<> {
-    co_await weir::with_scope([](weir::scope& s) -> task<> {
-      std::optional<weir::loop_thread> t(std::in_place, s);
-      const weir::loop_ref there = *t;
-      t.reset();
-      EXPECT_TRUE(there.alive());
-      EXPECT_EQ(co_await weir::on(there, after(1ms, 4)), 4);
-    });
-  });
-}
-
-TEST(loop_thread, of_a_scope_whose_body_ends_at_once_the_loop_ends_too) {
-  in_every_order([]() -> task<> {
-    weir::loop_ref there;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      const weir::loop_thread t(s);
-      there = t;
-      co_return;
-    });
-    EXPECT_FALSE(there.alive());
-  });
-}
-
-TEST(loop_thread, with_loop_thread_gives_the_value_of_its_body_and_its_error) {
-  in_every_order([]() -> task<> {
-    weir::loop_ref there;
-    const int got =
-        co_await weir::with_loop_thread({.name = "mine"}, [&](weir::loop_thread& t) -> task<int> {
-          there = t;
-          co_return co_await weir::on(t, ready(6));
-        });
-    EXPECT_EQ(got, 6);
-    EXPECT_FALSE(there.alive());
-    auto failing = [] {
-      return weir::with_loop_thread(
-          [](weir::loop_thread& t) -> task<> { (void)co_await weir::on(t, fails_after(1ms, 8)); });
-    };
-    EXPECT_EQ(boom_of(co_await attempt(failing)), 8);
-  });
+FIBER_TEST_IN_EVERY_ORDER(loop_thread, with_loop_thread_gives_the_value_of_its_body_and_its_error) {
+  weir::loop_ref there;
+  const int got =
+      co_await weir::with_loop_thread({.name = "mine"}, [&](weir::loop_thread& t) -> task<int> {
+        there = t;
+        co_return co_await weir::on(t, ready(6));
+      });
+  EXPECT_EQ(got, 6);
+  EXPECT_FALSE(there.alive());
+  auto failing = [] {
+    return weir::with_loop_thread(
+        [](weir::loop_thread& t) -> task<> { (void)co_await weir::on(t, fails_after(1ms, 8)); });
+  };
+  EXPECT_EQ(boom_of(co_await attempt(failing)), 8);
 }
 
 TEST(runtime, any_is_the_one_with_the_fewest_unfinished_remote_children) {

@@ -94,8 +94,6 @@ TEST(policy_threads, half_open_no_more_than_its_probes_run_on_all_threads_togeth
   EXPECT_LE(most.load(), calling_threads + 2);
   EXPECT_NE(cb.state(), circuit_state::isolated);
 }
-
-// CB15
 TEST(policy_threads, resets_and_isolations_at_the_same_time_leave_a_state_that_works) {
   weir::circuit_breaker cb({.failure_ratio = 0.5, .minimum_calls = 1, .open_for = 0s});
   on_threads([&](int number) -> task<> {

@@ -151,20 +151,18 @@ TEST(pool, eight_submitters_are_released_through_a_small_pool) {
   }));
 }
 
-TEST(pool, a_cancelled_close_stops_waiting_and_the_jobs_end_with_the_scope) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    co_await pooled(1, 1, [&](weir::scope& s, weir::pool& p) -> task<> {
-      EXPECT_FALSE(p.try_submit(slow_to_stop(log, "job")));
-      auto closing = s.spawn([&] { return p.close(); });
-      co_await settled();
-      closing.cancel();
-      EXPECT_TRUE((co_await weir::settle(closing)).is_cancelled());
-      EXPECT_TRUE(p.closed());
-      EXPECT_TRUE(log.empty());
-    })();
-    EXPECT_EQ(joined(log), "job stopped");
-  });
+FIBER_TEST_IN_EVERY_ORDER(pool, a_cancelled_close_stops_waiting_and_the_jobs_end_with_the_scope) {
+  text_log log;
+  co_await pooled(1, 1, [&](weir::scope& s, weir::pool& p) -> task<> {
+    EXPECT_FALSE(p.try_submit(slow_to_stop(log, "job")));
+    auto closing = s.spawn([&] { return p.close(); });
+    co_await settled();
+    closing.cancel();
+    EXPECT_TRUE((co_await weir::settle(closing)).is_cancelled());
+    EXPECT_TRUE(p.closed());
+    EXPECT_TRUE(log.empty());
+  })();
+  EXPECT_EQ(joined(log), "job stopped");
 }
 
 TEST(pool, cancel_ends_running_jobs_with_its_reason_drops_queued_ones_and_refuses_waiting_ones) {
@@ -248,83 +246,76 @@ TEST(pool, a_job_that_does_not_listen_finishes_after_cancel_and_close_succeeds) 
   }));
 }
 
-TEST(pool, the_destructor_cancels_without_waiting_and_the_scope_joins) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    std::uint64_t dropped = 0;
-    auto watch = count_dropped(dropped);
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      const auto start = weir::now();
-      {
-        weir::pool p(s, sized(1, 3));
-        EXPECT_FALSE(p.try_submit(slow_to_stop(log, "job")));
-        co_await settled();
-        for (int i = 0; i < 3; ++i) EXPECT_FALSE(p.try_submit([&] { log.push_back("NEVER"); }));
-      }
-      EXPECT_EQ(ms_since(start), 0);
-      EXPECT_EQ(dropped, 3U);
-      co_await s.join();
-      log.push_back("body");
-    });
-    EXPECT_EQ(counted(log, "job stopped"), 1);
-    EXPECT_EQ(counted(log, "NEVER"), 0);
-    EXPECT_EQ(weir::live().loops, 1U);
-  });
-}
-
-TEST(pool, a_cancelled_scope_cancels_the_jobs_of_its_pool) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    co_await weir::with_scope([&](weir::scope& outer) -> task<> {
-      auto child = outer.spawn(pooled(1, 1, [&](weir::scope&, weir::pool& p) -> task<> {
-        EXPECT_FALSE(p.try_submit(slow_to_stop(log, "job")));
-        co_await weir::sleep(1h);
-      }));
-      co_await weir::sleep(1ms);
-      child.cancel();
-      EXPECT_TRUE((co_await weir::settle(child)).is_cancelled());
-      EXPECT_EQ(joined(log), "job stopped");
-    });
-  });
-}
-
-TEST(pool, a_job_error_that_no_close_rethrew_is_raised_at_the_end_of_the_scope) {
-  in_every_order([]() -> task<> {
-    bool body_ended = false;
-    auto fails = pooled(1, 2, [&](weir::scope&, weir::pool& p) -> task<> {
-      EXPECT_FALSE(p.try_submit([] { throw boom(6); }));
-      EXPECT_FALSE(p.try_submit([] { throw boom(7); }));
-      co_await weir::sleep(1ms);
-      body_ended = true;
-    });
-    EXPECT_EQ(boom_of(co_await attempt(fails)), 6);
-    EXPECT_TRUE(body_ended);
-    auto heard = pooled(1, 2, [&](weir::scope&, weir::pool& p) -> task<> {
-      EXPECT_FALSE(p.try_submit([] { throw boom(8); }));
-      EXPECT_EQ(boom_of(co_await attempt([&] { return p.close(); })), 8);
-    });
-    EXPECT_FALSE(co_await attempt(heard));
-    auto body_throws = pooled(1, 2, [&](weir::scope&, weir::pool& p) -> task<> {
-      EXPECT_FALSE(p.try_submit([] { throw boom(9); }));
-      co_await weir::sleep(1ms);
-      throw bang(1);
-    });
-    EXPECT_TRUE(holds<bang>(co_await attempt(body_throws)));
-  });
-}
-
-TEST(pool, the_handle_may_outlive_its_scope) {
-  in_order([]() -> task<> {
-    std::optional<weir::pool> kept;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      kept.emplace(s, sized(1, 1));
-      EXPECT_FALSE(kept->try_submit(weir::sleep(1h)));
+FIBER_TEST_IN_EVERY_ORDER(pool, the_destructor_cancels_without_waiting_and_the_scope_joins) {
+  text_log log;
+  std::uint64_t dropped = 0;
+  auto watch = count_dropped(dropped);
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    const auto start = weir::now();
+    {
+      weir::pool p(s, sized(1, 3));
+      EXPECT_FALSE(p.try_submit(slow_to_stop(log, "job")));
       co_await settled();
-    });
-    EXPECT_TRUE(kept->closed());
-    EXPECT_EQ(kept->try_submit([] {}), errc::pool_closed);
-    EXPECT_EQ(code_of(co_await attempt([&] { return kept->run([] {}); })), errc::pool_closed);
+      for (int i = 0; i < 3; ++i) EXPECT_FALSE(p.try_submit([&] { log.push_back("NEVER"); }));
+    }
+    EXPECT_EQ(ms_since(start), 0);
+    EXPECT_EQ(dropped, 3U);
+    co_await s.join();
+    log.push_back("body");
   });
+  EXPECT_EQ(counted(log, "job stopped"), 1);
+  EXPECT_EQ(counted(log, "NEVER"), 0);
+  EXPECT_EQ(weir::live().loops, 1U);
+}
+
+FIBER_TEST_IN_EVERY_ORDER(pool, a_cancelled_scope_cancels_the_jobs_of_its_pool) {
+  text_log log;
+  co_await weir::with_scope([&](weir::scope& outer) -> task<> {
+    auto child = outer.spawn(pooled(1, 1, [&](weir::scope&, weir::pool& p) -> task<> {
+      EXPECT_FALSE(p.try_submit(slow_to_stop(log, "job")));
+      co_await weir::sleep(1h);
+    }));
+    co_await weir::sleep(1ms);
+    child.cancel();
+    EXPECT_TRUE((co_await weir::settle(child)).is_cancelled());
+    EXPECT_EQ(joined(log), "job stopped");
+  });
+}
+
+FIBER_TEST_IN_EVERY_ORDER(pool,
+                          a_job_error_that_no_close_rethrew_is_raised_at_the_end_of_the_scope) {
+  bool body_ended = false;
+  auto fails = pooled(1, 2, [&](weir::scope&, weir::pool& p) -> task<> {
+    EXPECT_FALSE(p.try_submit([] { throw boom(6); }));
+    EXPECT_FALSE(p.try_submit([] { throw boom(7); }));
+    co_await weir::sleep(1ms);
+    body_ended = true;
+  });
+  EXPECT_EQ(boom_of(co_await attempt(fails)), 6);
+  EXPECT_TRUE(body_ended);
+  auto heard = pooled(1, 2, [&](weir::scope&, weir::pool& p) -> task<> {
+    EXPECT_FALSE(p.try_submit([] { throw boom(8); }));
+    EXPECT_EQ(boom_of(co_await attempt([&] { return p.close(); })), 8);
+  });
+  EXPECT_FALSE(co_await attempt(heard));
+  auto body_throws = pooled(1, 2, [&](weir::scope&, weir::pool& p) -> task<> {
+    EXPECT_FALSE(p.try_submit([] { throw boom(9); }));
+    co_await weir::sleep(1ms);
+    throw bang(1);
+  });
+  EXPECT_TRUE(holds<bang>(co_await attempt(body_throws)));
+}
+
+FIBER_TEST(pool, the_handle_may_outlive_its_scope) {
+  std::optional<weir::pool> kept;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    kept.emplace(s, sized(1, 1));
+    EXPECT_FALSE(kept->try_submit(weir::sleep(1h)));
+    co_await settled();
+  });
+  EXPECT_TRUE(kept->closed());
+  EXPECT_EQ(kept->try_submit([] {}), errc::pool_closed);
+  EXPECT_EQ(code_of(co_await attempt([&] { return kept->run([] {}); })), errc::pool_closed);
 }
 
 TEST(pool, user_code_never_runs_while_the_pool_is_locked) {
@@ -370,81 +361,74 @@ TEST(pool, the_destructor_of_a_dropped_job_may_cancel_another_queued_run) {
   }));
 }
 
-TEST(with_pool, a_body_that_returns_drains_and_gives_its_value) {
-  in_every_order([]() -> task<> {
-    int done = 0;
-    auto submit_four = [&](weir::pool& p) -> task<> {
-      for (int i = 0; i < 4; ++i)
-        co_await p.submit([&]() -> task<> {
-          co_await weir::sleep(10ms);
-          ++done;
-        });
-    };
-    auto body = [&](weir::pool& p) -> task<std::unique_ptr<int>> {
-      co_await submit_four(p);
-      co_return std::make_unique<int>(3);
-    };
-    auto got = co_await weir::with_pool(sized(1, 8), body);
-    EXPECT_EQ(*got, 3);
-    EXPECT_EQ(done, 4);
-    co_await weir::with_pool(submit_four);
-    EXPECT_EQ(done, 8);
-    auto closes = [&](weir::pool& p) -> task<> {
-      co_await submit_four(p);
-      co_await p.close();
-      EXPECT_EQ(done, 12);
-    };
-    co_await weir::with_pool(sized(2, 2), closes);
-  });
+FIBER_TEST_IN_EVERY_ORDER(with_pool, a_body_that_returns_drains_and_gives_its_value) {
+  int done = 0;
+  auto submit_four = [&](weir::pool& p) -> task<> {
+    for (int i = 0; i < 4; ++i)
+      co_await p.submit([&]() -> task<> {
+        co_await weir::sleep(10ms);
+        ++done;
+      });
+  };
+  auto body = [&](weir::pool& p) -> task<std::unique_ptr<int>> {
+    co_await submit_four(p);
+    co_return std::make_unique<int>(3);
+  };
+  auto got = co_await weir::with_pool(sized(1, 8), body);
+  EXPECT_EQ(*got, 3);
+  EXPECT_EQ(done, 4);
+  co_await weir::with_pool(submit_four);
+  EXPECT_EQ(done, 8);
+  auto closes = [&](weir::pool& p) -> task<> {
+    co_await submit_four(p);
+    co_await p.close();
+    EXPECT_EQ(done, 12);
+  };
+  co_await weir::with_pool(sized(2, 2), closes);
 }
 
-TEST(with_pool, the_first_job_error_comes_out_of_a_body_that_returns) {
-  in_every_order([]() -> task<> {
-    auto body = [](weir::pool& p) -> task<int> {
-      EXPECT_FALSE(p.try_submit(job_failing_after(20ms, 1)));
-      EXPECT_FALSE(p.try_submit(job_failing_after(10ms, 2)));
-      co_return 1;
-    };
-    auto run = [&] { return weir::with_pool(sized(2, 2), body); };
-    EXPECT_EQ(boom_of(co_await attempt(run)), 2);
-  });
+FIBER_TEST_IN_EVERY_ORDER(with_pool, the_first_job_error_comes_out_of_a_body_that_returns) {
+  auto body = [](weir::pool& p) -> task<int> {
+    EXPECT_FALSE(p.try_submit(job_failing_after(20ms, 1)));
+    EXPECT_FALSE(p.try_submit(job_failing_after(10ms, 2)));
+    co_return 1;
+  };
+  auto run = [&] { return weir::with_pool(sized(2, 2), body); };
+  EXPECT_EQ(boom_of(co_await attempt(run)), 2);
 }
 
-TEST(with_pool, a_body_that_throws_or_is_cancelled_cancels_the_jobs_and_drops_the_queued_ones) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    std::uint64_t dropped = 0;
-    auto watch = count_dropped(dropped);
-    auto fill = [&](weir::pool& p) -> task<> {
-      EXPECT_FALSE(p.try_submit(slow_to_stop(log, "job")));
-      co_await settled();
-      for (int i = 0; i < 2; ++i) EXPECT_FALSE(p.try_submit([&] { log.push_back("NEVER"); }));
-    };
-    auto throws = [&](weir::pool& p) -> task<> {
-      co_await fill(p);
-      throw boom(3);
-    };
-    auto run = [&] { return weir::with_pool(sized(1, 4), throws); };
-    EXPECT_EQ(boom_of(co_await attempt(run)), 3);
-    EXPECT_EQ(joined(log), "job stopped");
-    EXPECT_EQ(dropped, 2U);
-    auto sleeps = [&](weir::pool& p) -> task<> {
-      co_await fill(p);
-      co_await weir::sleep(1h);
-    };
-    auto limited = [&] { return weir::with_timeout(5ms, weir::with_pool(sized(1, 4), sleeps)); };
-    EXPECT_TRUE(holds<weir::timeout_error>(co_await attempt(limited)));
-    EXPECT_EQ(joined(log), "job stopped,job stopped");
-    EXPECT_EQ(dropped, 4U);
-  });
+FIBER_TEST_IN_EVERY_ORDER(
+    with_pool, a_body_that_throws_or_is_cancelled_cancels_the_jobs_and_drops_the_queued_ones) {
+  text_log log;
+  std::uint64_t dropped = 0;
+  auto watch = count_dropped(dropped);
+  auto fill = [&](weir::pool& p) -> task<> {
+    EXPECT_FALSE(p.try_submit(slow_to_stop(log, "job")));
+    co_await settled();
+    for (int i = 0; i < 2; ++i) EXPECT_FALSE(p.try_submit([&] { log.push_back("NEVER"); }));
+  };
+  auto throws = [&](weir::pool& p) -> task<> {
+    co_await fill(p);
+    throw boom(3);
+  };
+  auto run = [&] { return weir::with_pool(sized(1, 4), throws); };
+  EXPECT_EQ(boom_of(co_await attempt(run)), 3);
+  EXPECT_EQ(joined(log), "job stopped");
+  EXPECT_EQ(dropped, 2U);
+  auto sleeps = [&](weir::pool& p) -> task<> {
+    co_await fill(p);
+    co_await weir::sleep(1h);
+  };
+  auto limited = [&] { return weir::with_timeout(5ms, weir::with_pool(sized(1, 4), sleeps)); };
+  EXPECT_TRUE(holds<weir::timeout_error>(co_await attempt(limited)));
+  EXPECT_EQ(joined(log), "job stopped,job stopped");
+  EXPECT_EQ(dropped, 4U);
 }
 
-TEST(with_pool, a_body_cancelled_while_it_drains_cancels_the_jobs) {
-  in_every_order([]() -> task<> {
-    text_log log;
-    auto body = [&](weir::pool& p) -> task<> { co_await p.submit(slow_to_stop(log, "job")); };
-    auto limited = [&] { return weir::with_timeout(5ms, weir::with_pool(sized(1, 4), body)); };
-    EXPECT_TRUE(holds<weir::timeout_error>(co_await attempt(limited)));
-    EXPECT_EQ(joined(log), "job stopped");
-  });
+FIBER_TEST_IN_EVERY_ORDER(with_pool, a_body_cancelled_while_it_drains_cancels_the_jobs) {
+  text_log log;
+  auto body = [&](weir::pool& p) -> task<> { co_await p.submit(slow_to_stop(log, "job")); };
+  auto limited = [&] { return weir::with_timeout(5ms, weir::with_pool(sized(1, 4), body)); };
+  EXPECT_TRUE(holds<weir::timeout_error>(co_await attempt(limited)));
+  EXPECT_EQ(joined(log), "job stopped");
 }

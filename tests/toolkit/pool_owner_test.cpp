@@ -33,74 +33,69 @@ class stubborn {
 
 // ------------------------------------------------------------------ grace
 
-TEST(pool, is_joined_by_its_scope_although_the_grace_is_over) {
-  in_every_order([]() -> task<> {
-    co_await weir::with_scope([](weir::scope& outer) -> task<> {
-      const auto start = weir::now();
-      stubborn one;
-      stubborn two;
-      outer.spawn(one.end_at(start + 200ms));
-      outer.spawn(two.end_at(start + 400ms));
-      auto body = [&](weir::scope& s) -> task<> {
-        weir::pool p(s, sized(2, 2));
-        EXPECT_FALSE(p.try_submit([&] { return one.run(); }));
-        EXPECT_FALSE(p.try_submit([&] { return two.run(); }));
-        co_await weir::sleep(20ms);
-      };
-      co_await weir::with_scope({.grace = 50ms}, body);
-      EXPECT_TRUE(one.ended());
-      EXPECT_TRUE(two.ended());
-      EXPECT_EQ(ms_since(start), 400);
-    });
-  });
-}
-
-TEST(loop_thread, is_joined_although_an_earlier_part_of_the_cleanup_has_used_up_the_grace) {
-  in_every_order([]() -> task<> {
-    co_await weir::with_scope([](weir::scope& outer) -> task<> {
-      const auto start = weir::now();
-      stubborn in_pool;
-      stubborn on_loop;
-      outer.spawn(in_pool.end_at(start + 200ms));
-      outer.spawn(on_loop.end_at(start + 400ms));
-      weir::loop_ref there;
-      auto body = [&](weir::scope& s) -> task<> {
-        const weir::loop_thread t(s, {.name = "t"});
-        there = t;
-        outer.spawn_on(there, weir::settle([&] { return on_loop.run(); }));
-        weir::pool p(s, sized(1, 1));
-        EXPECT_FALSE(p.try_submit([&] { return in_pool.run(); }));
-        co_await weir::sleep(20ms);
-      };
-      co_await weir::with_scope({.grace = 50ms}, body);
-      EXPECT_TRUE(on_loop.ended());
-      EXPECT_FALSE(there.alive());
-      EXPECT_EQ(ms_since(start), 400);
-    });
-  });
-}
-
-TEST(pool, what_its_jobs_shield_ends_with_the_grace_of_its_scope) {
-  in_every_order([]() -> task<> {
+FIBER_TEST_IN_EVERY_ORDER(pool, is_joined_by_its_scope_although_the_grace_is_over) {
+  co_await weir::with_scope([](weir::scope& outer) -> task<> {
     const auto start = weir::now();
-    auto job = []() -> task<> { co_await weir::shield(weir::sleep(1h)); };
+    stubborn one;
+    stubborn two;
+    outer.spawn(one.end_at(start + 200ms));
+    outer.spawn(two.end_at(start + 400ms));
     auto body = [&](weir::scope& s) -> task<> {
       weir::pool p(s, sized(2, 2));
-      EXPECT_FALSE(p.try_submit(job));
-      EXPECT_FALSE(p.try_submit(job));
+      EXPECT_FALSE(p.try_submit([&] { return one.run(); }));
+      EXPECT_FALSE(p.try_submit([&] { return two.run(); }));
       co_await weir::sleep(20ms);
     };
     co_await weir::with_scope({.grace = 50ms}, body);
-    EXPECT_EQ(ms_since(start), 70);
-    auto idle = [&](weir::scope& s) -> task<> {
-      const weir::loop_thread t(s);
-      t.post([] {});
-      s.background([&, there = weir::loop_ref(t)]() -> task<> { co_await weir::on(there, job); });
+    EXPECT_TRUE(one.ended());
+    EXPECT_TRUE(two.ended());
+    EXPECT_EQ(ms_since(start), 400);
+  });
+}
+
+FIBER_TEST_IN_EVERY_ORDER(loop_thread,
+                          is_joined_although_an_earlier_part_of_the_cleanup_has_used_up_the_grace) {
+  co_await weir::with_scope([](weir::scope& outer) -> task<> {
+    const auto start = weir::now();
+    stubborn in_pool;
+    stubborn on_loop;
+    outer.spawn(in_pool.end_at(start + 200ms));
+    outer.spawn(on_loop.end_at(start + 400ms));
+    weir::loop_ref there;
+    auto body = [&](weir::scope& s) -> task<> {
+      const weir::loop_thread t(s, {.name = "t"});
+      there = t;
+      outer.spawn_on(there, weir::settle([&] { return on_loop.run(); }));
+      weir::pool p(s, sized(1, 1));
+      EXPECT_FALSE(p.try_submit([&] { return in_pool.run(); }));
       co_await weir::sleep(20ms);
     };
-    co_await weir::with_scope({.grace = 50ms}, idle);
-    EXPECT_EQ(ms_since(start), 140);
+    co_await weir::with_scope({.grace = 50ms}, body);
+    EXPECT_TRUE(on_loop.ended());
+    EXPECT_FALSE(there.alive());
+    EXPECT_EQ(ms_since(start), 400);
   });
+}
+
+FIBER_TEST_IN_EVERY_ORDER(pool, what_its_jobs_shield_ends_with_the_grace_of_its_scope) {
+  const auto start = weir::now();
+  auto job = []() -> task<> { co_await weir::shield(weir::sleep(1h)); };
+  auto body = [&](weir::scope& s) -> task<> {
+    weir::pool p(s, sized(2, 2));
+    EXPECT_FALSE(p.try_submit(job));
+    EXPECT_FALSE(p.try_submit(job));
+    co_await weir::sleep(20ms);
+  };
+  co_await weir::with_scope({.grace = 50ms}, body);
+  EXPECT_EQ(ms_since(start), 70);
+  auto idle = [&](weir::scope& s) -> task<> {
+    const weir::loop_thread t(s);
+    t.post([] {});
+    s.background([&, there = weir::loop_ref(t)]() -> task<> { co_await weir::on(there, job); });
+    co_await weir::sleep(20ms);
+  };
+  co_await weir::with_scope({.grace = 50ms}, idle);
+  EXPECT_EQ(ms_since(start), 140);
 }
 
 // ------------------------------------------------------------------ crashes
@@ -224,95 +219,82 @@ TEST(pool, a_job_for_which_a_worker_was_woken_that_crashes_is_taken_by_another) 
 
 // ------------------------------------------------------------------ handles
 
-TEST(pool, close_needs_the_handle_only_until_it_returns_its_task) {
-  in_every_order([]() -> task<> {
-    co_await weir::with_scope([](weir::scope& s) -> task<> {
-      auto p = std::make_unique<weir::pool>(s, sized(1, 1));
-      auto closing = p->close();
-      p.reset();
-      co_await std::move(closing);
-    });
-  });
+SCOPE_TEST_IN_EVERY_ORDER(pool, close_needs_the_handle_only_until_it_returns_its_task) {
+  auto p = std::make_unique<weir::pool>(s, sized(1, 1));
+  auto closing = p->close();
+  p.reset();
+  co_await std::move(closing);
 }
 
-TEST(with_pool, jobs_may_use_the_pool_that_the_body_was_given_until_they_have_ended) {
-  in_every_order([]() -> task<> {
-    std::error_code answer;
-    auto body = [&](weir::pool& p) -> task<> {
-      EXPECT_FALSE(p.try_submit([&]() -> task<> {
+FIBER_TEST_IN_EVERY_ORDER(with_pool,
+                          jobs_may_use_the_pool_that_the_body_was_given_until_they_have_ended) {
+  std::error_code answer;
+  auto body = [&](weir::pool& p) -> task<> {
+    EXPECT_FALSE(p.try_submit([&]() -> task<> {
+      co_await weir::shield(weir::sleep(10ms));
+      answer = p.try_submit([] {});
+    }));
+    co_await weir::sleep(1ms);
+    throw boom(1);
+  };
+  EXPECT_EQ(boom_of(co_await error_of(weir::with_pool(sized(1, 1), body))), 1);
+  EXPECT_EQ(answer, errc::pool_closed);
+}
+
+FIBER_TEST_IN_EVERY_ORDER(with_loop_thread, what_runs_there_may_use_the_handle_until_it_has_ended) {
+  bool same = false;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    auto body = [&](weir::loop_thread& t) -> task<> {
+      auto remote = [&]() -> task<> {
         co_await weir::shield(weir::sleep(10ms));
-        answer = p.try_submit([] {});
-      }));
-      co_await weir::sleep(1ms);
-      throw boom(1);
-    };
-    EXPECT_EQ(boom_of(co_await error_of(weir::with_pool(sized(1, 1), body))), 1);
-    EXPECT_EQ(answer, errc::pool_closed);
-  });
-}
-
-TEST(with_loop_thread, what_runs_there_may_use_the_handle_until_it_has_ended) {
-  in_every_order([]() -> task<> {
-    bool same = false;
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto body = [&](weir::loop_thread& t) -> task<> {
-        auto remote = [&]() -> task<> {
-          co_await weir::shield(weir::sleep(10ms));
-          same = t.ref() == weir::this_loop();
-        };
-        s.spawn_on(t, weir::settle(remote));
-        co_await weir::sleep(1ms);
+        same = t.ref() == weir::this_loop();
       };
-      co_await weir::with_loop_thread(body);
-    });
-    EXPECT_TRUE(same);
-  });
-}
-
-TEST(with_pool, a_body_whose_close_timed_out_has_waited_long_enough) {
-  in_every_order([]() -> task<> {
-    int done = 0;
-    const auto start = weir::now();
-    auto body = [&](weir::pool& p) -> task<> {
-      for (int i = 0; i < 3; ++i)
-        EXPECT_FALSE(p.try_submit([&]() -> task<> {
-          co_await weir::sleep(30ms);
-          ++done;
-        }));
-      EXPECT_NE(co_await error_of(weir::with_timeout(40ms, p.close())), nullptr);
+      s.spawn_on(t, weir::settle(remote));
+      co_await weir::sleep(1ms);
     };
-    co_await weir::with_pool(sized(1, 4), body);
-    EXPECT_EQ(done, 1);
-    EXPECT_EQ(ms_since(start), 40);
+    co_await weir::with_loop_thread(body);
   });
+  EXPECT_TRUE(same);
 }
 
-TEST(with_pool, an_empty_body_is_an_empty_job) {
-  in_order([]() -> task<> {
-    const std::function<task<>(weir::pool&)> none;
-    EXPECT_EQ(code_thrown_by([&] { (void)weir::with_pool(none); }), errc::empty_job);
-    const std::function<task<>(weir::loop_thread&)> nothing;
-    EXPECT_EQ(code_thrown_by([&] { (void)weir::with_loop_thread(nothing); }), errc::empty_job);
+FIBER_TEST_IN_EVERY_ORDER(with_pool, a_body_whose_close_timed_out_has_waited_long_enough) {
+  int done = 0;
+  const auto start = weir::now();
+  auto body = [&](weir::pool& p) -> task<> {
+    for (int i = 0; i < 3; ++i)
+      EXPECT_FALSE(p.try_submit([&]() -> task<> {
+        co_await weir::sleep(30ms);
+        ++done;
+      }));
+    EXPECT_NE(co_await error_of(weir::with_timeout(40ms, p.close())), nullptr);
+  };
+  co_await weir::with_pool(sized(1, 4), body);
+  EXPECT_EQ(done, 1);
+  EXPECT_EQ(ms_since(start), 40);
+}
+
+FIBER_TEST(with_pool, an_empty_body_is_an_empty_job) {
+  const std::function<task<>(weir::pool&)> none;
+  EXPECT_EQ(code_thrown_by([&] { (void)weir::with_pool(none); }), errc::empty_job);
+  const std::function<task<>(weir::loop_thread&)> nothing;
+  EXPECT_EQ(code_thrown_by([&] { (void)weir::with_loop_thread(nothing); }), errc::empty_job);
+  co_return;
+}
+
+FIBER_TEST(with_pool, its_scope_has_the_name_of_the_pool) {
+  std::string name;
+  auto body = [&](weir::pool&) -> task<> {
+    name = weir::this_scope().name();
     co_return;
-  });
-}
-
-TEST(with_pool, its_scope_has_the_name_of_the_pool) {
-  in_order([]() -> task<> {
-    std::string name;
-    auto body = [&](weir::pool&) -> task<> {
-      name = weir::this_scope().name();
-      co_return;
-    };
-    co_await weir::with_pool(sized(1, 1), body);
-    EXPECT_EQ(name, "p");
-    auto other = [&](weir::loop_thread&) -> task<> {
-      name = weir::this_scope().name();
-      co_return;
-    };
-    co_await weir::with_loop_thread({.name = "io"}, other);
-    EXPECT_EQ(name, "io");
-  });
+  };
+  co_await weir::with_pool(sized(1, 1), body);
+  EXPECT_EQ(name, "p");
+  auto other = [&](weir::loop_thread&) -> task<> {
+    name = weir::this_scope().name();
+    co_return;
+  };
+  co_await weir::with_loop_thread({.name = "io"}, other);
+  EXPECT_EQ(name, "io");
 }
 
 // What a moved-from handle would refer to does not exist.
@@ -320,29 +302,25 @@ static_assert(!std::is_move_constructible_v<weir::loop_thread>);
 
 // ------------------------------------------------------------------ what jobs leave
 
-TEST(pool, the_value_of_a_submitted_job_is_gone_when_close_returns) {
-  in_every_order([]() -> task<> {
-    auto token = std::make_shared<int>(1);
-    auto body = [&](weir::pool& p) -> task<> {
-      EXPECT_FALSE(p.try_submit([token] { return token; }));
-      EXPECT_FALSE(p.try_submit([token]() -> task<std::shared_ptr<int>> { co_return token; }));
-      co_await p.close();
-      EXPECT_EQ(token.use_count(), 1);
-    };
-    co_await weir::with_pool(sized(1, 4), body);
-  });
+FIBER_TEST_IN_EVERY_ORDER(pool, the_value_of_a_submitted_job_is_gone_when_close_returns) {
+  auto token = std::make_shared<int>(1);
+  auto body = [&](weir::pool& p) -> task<> {
+    EXPECT_FALSE(p.try_submit([token] { return token; }));
+    EXPECT_FALSE(p.try_submit([token]() -> task<std::shared_ptr<int>> { co_return token; }));
+    co_await p.close();
+    EXPECT_EQ(token.use_count(), 1);
+  };
+  co_await weir::with_pool(sized(1, 4), body);
 }
 
-TEST(pool, submit_for_looks_at_the_job_and_the_pool_before_the_time) {
-  in_every_order([]() -> task<> {
-    auto body = [](weir::pool& p) -> task<> {
-      const std::function<void()> none;
-      EXPECT_EQ(code_of(co_await error_of(p.submit_for(0ms, none))), errc::empty_job);
-      EXPECT_TRUE(holds<weir::timeout_error>(co_await error_of(p.submit_for(0ms, [] {}))));
-      co_await p.close();
-      EXPECT_EQ(code_of(co_await error_of(p.submit_for(0ms, none))), errc::empty_job);
-      EXPECT_EQ(code_of(co_await error_of(p.submit_for(0ms, [] {}))), errc::pool_closed);
-    };
-    co_await weir::with_pool(sized(1, 1), body);
-  });
+FIBER_TEST_IN_EVERY_ORDER(pool, submit_for_looks_at_the_job_and_the_pool_before_the_time) {
+  auto body = [](weir::pool& p) -> task<> {
+    const std::function<void()> none;
+    EXPECT_EQ(code_of(co_await error_of(p.submit_for(0ms, none))), errc::empty_job);
+    EXPECT_TRUE(holds<weir::timeout_error>(co_await error_of(p.submit_for(0ms, [] {}))));
+    co_await p.close();
+    EXPECT_EQ(code_of(co_await error_of(p.submit_for(0ms, none))), errc::empty_job);
+    EXPECT_EQ(code_of(co_await error_of(p.submit_for(0ms, [] {}))), errc::pool_closed);
+  };
+  co_await weir::with_pool(sized(1, 1), body);
 }

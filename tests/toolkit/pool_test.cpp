@@ -392,29 +392,28 @@ TEST(pool, a_cancelled_run_that_runs_is_cancelled_and_joined) {
   }));
 }
 
-TEST(pool, a_run_cancelled_at_any_moment_runs_at_most_once_and_not_after_its_caller) {
-  in_every_order([]() -> task<> {
-    bool caller_alive = true;
-    bool late = false;
-    int ran = 0;
-    co_await pooled(2, 1, [&](weir::scope& s, weir::pool& p) -> task<> {
-      auto job = [&]() -> task<> {
-        ++ran;
-        for (int i = 0; i < 3; ++i) {
-          late = late || !caller_alive;
-          co_await weir::yield();
-        }
-      };
-      auto child = s.spawn([&] { return p.run(job); });
-      for (int i = 0; i < 3; ++i) co_await weir::yield();
-      child.cancel();
-      (void)co_await weir::settle(child);
-      caller_alive = false;
-      co_await p.close();
-    })();
-    EXPECT_LE(ran, 1);
-    EXPECT_FALSE(late);
-  });
+FIBER_TEST_IN_EVERY_ORDER(
+    pool, a_run_cancelled_at_any_moment_runs_at_most_once_and_not_after_its_caller) {
+  bool caller_alive = true;
+  bool late = false;
+  int ran = 0;
+  co_await pooled(2, 1, [&](weir::scope& s, weir::pool& p) -> task<> {
+    auto job = [&]() -> task<> {
+      ++ran;
+      for (int i = 0; i < 3; ++i) {
+        late = late || !caller_alive;
+        co_await weir::yield();
+      }
+    };
+    auto child = s.spawn([&] { return p.run(job); });
+    for (int i = 0; i < 3; ++i) co_await weir::yield();
+    child.cancel();
+    (void)co_await weir::settle(child);
+    caller_alive = false;
+    co_await p.close();
+  })();
+  EXPECT_LE(ran, 1);
+  EXPECT_FALSE(late);
 }
 
 TEST(pool, jobs_may_submit_to_their_own_pool) {

@@ -170,17 +170,15 @@ TEST(remote, the_failed_cleanup_of_an_operation_that_failed_does_not_replace_its
   });
 }
 
-TEST(pool, the_failed_cleanup_of_a_submitted_job_is_an_error_of_the_pool) {
-  in_every_order([]() -> task<> {
-    auto body = [](weir::pool& p) -> task<> {
-      EXPECT_FALSE(p.try_submit([](weir::context& c) -> task<int> {
-        c.defer([] { throw boom(1); });
-        co_return 2;
-      }));
-      EXPECT_EQ(boom_of(co_await error_of(p.close())), 1);
-    };
-    co_await weir::with_pool({.workers = 1}, body);
-  });
+FIBER_TEST_IN_EVERY_ORDER(pool, the_failed_cleanup_of_a_submitted_job_is_an_error_of_the_pool) {
+  auto body = [](weir::pool& p) -> task<> {
+    EXPECT_FALSE(p.try_submit([](weir::context& c) -> task<int> {
+      c.defer([] { throw boom(1); });
+      co_return 2;
+    }));
+    EXPECT_EQ(boom_of(co_await error_of(p.close())), 1);
+  };
+  co_await weir::with_pool({.workers = 1}, body);
 }
 
 // ------------------------------------------------------------------ shields and grace
@@ -202,22 +200,20 @@ TEST(remote, a_shield_with_a_limit_has_it_from_the_moment_at_which_the_cancellat
   });
 }
 
-TEST(pool, cancel_leaves_shields_with_a_limit_their_time) {
-  in_every_order([]() -> task<> {
-    co_await weir::sleep(1min);
-    bool finished = false;
-    auto body = [&](weir::pool& p) -> task<> {
-      EXPECT_FALSE(p.try_submit([&]() -> task<> {
-        co_await weir::shield(10s, weir::sleep(9s));
-        finished = true;
-      }));
-      co_await weir::sleep(20ms);
-      p.cancel();
-      co_await p.close();
-      EXPECT_TRUE(finished);
-    };
-    co_await weir::with_pool({.workers = 1}, body);
-  });
+FIBER_TEST_IN_EVERY_ORDER(pool, cancel_leaves_shields_with_a_limit_their_time) {
+  co_await weir::sleep(1min);
+  bool finished = false;
+  auto body = [&](weir::pool& p) -> task<> {
+    EXPECT_FALSE(p.try_submit([&]() -> task<> {
+      co_await weir::shield(10s, weir::sleep(9s));
+      finished = true;
+    }));
+    co_await weir::sleep(20ms);
+    p.cancel();
+    co_await p.close();
+    EXPECT_TRUE(finished);
+  };
+  co_await weir::with_pool({.workers = 1}, body);
 }
 
 TEST(remote, what_a_defer_waits_for_elsewhere_ends_with_the_grace) {

@@ -35,102 +35,79 @@ class caller {
 };
 
 }  // namespace
-
-// B001, B008
-TEST(retry_budget, it_grants_its_ratio_of_the_first_attempts_and_the_reserve) {
-  simulate([]() -> task<> {
-    retry_budget ratio({.ratio = 0.2, .min_per_second = 0, .window = 10s});
-    caller by_ratio(ratio);
-    EXPECT_EQ(co_await by_ratio.calls(100), 20);
-    retry_budget both({.ratio = 0.2, .min_per_second = 1, .window = 10s});
-    caller by_both(both);
-    EXPECT_EQ(co_await by_both.calls(100), 30);
-    retry_budget third({.ratio = 0.29, .min_per_second = 0, .window = 10s});
-    caller by_third(third);
-    EXPECT_EQ(co_await by_third.calls(100), 29);  // 0.29 x 100 is a little below 29 in binary
-  });
+FIBER_TEST(retry_budget, it_grants_its_ratio_of_the_first_attempts_and_the_reserve) {
+  retry_budget ratio({.ratio = 0.2, .min_per_second = 0, .window = 10s});
+  caller by_ratio(ratio);
+  EXPECT_EQ(co_await by_ratio.calls(100), 20);
+  retry_budget both({.ratio = 0.2, .min_per_second = 1, .window = 10s});
+  caller by_both(both);
+  EXPECT_EQ(co_await by_both.calls(100), 30);
+  retry_budget third({.ratio = 0.29, .min_per_second = 0, .window = 10s});
+  caller by_third(third);
+  EXPECT_EQ(co_await by_third.calls(100), 29);  // 0.29 x 100 is a little below 29 in binary
+}
+FIBER_TEST(retry_budget, without_first_attempts_that_count_the_reserve_is_granted) {
+  retry_budget b({.ratio = 0, .min_per_second = 2, .window = 5s});
+  caller c(b);
+  EXPECT_EQ(co_await c.calls(100), 10);
+  co_await weir::sleep(5s - 1ns);
+  EXPECT_EQ(co_await c.calls(100), 0);
+  co_await weir::sleep(1ns);
+  EXPECT_EQ(co_await c.calls(100), 10);
+}
+FIBER_TEST(retry_budget, first_attempts_expire_with_the_window) {
+  retry_budget b({.ratio = 0.5, .min_per_second = 0, .window = 10s});
+  auto fine = weir::op([] { return ready(1); }) | weir::retry({.budget = &b});
+  for (int i = 0; i < 100; ++i) (void)co_await fine();
+  co_await weir::sleep(10s - 1ns);
+  caller c(b);
+  EXPECT_EQ(co_await c.calls(1), 1);
+  co_await weir::sleep(1ns);
+  EXPECT_EQ(co_await c.calls(10), 4);  // 11 first attempts are left, one retry was granted
+}
+FIBER_TEST(retry_budget, a_denial_gives_the_original_error_and_is_told_once) {
+  retry_budget none({.ratio = 0, .min_per_second = 0});
+  flaky f(100);
+  auto o = weir::op(f.operation()) | weir::retry({.attempts = 5, .budget = &none});
+  const event_record events;
+  const stopwatch time;
+  EXPECT_EQ(boom_of(co_await error_of(o())), 1);
+  EXPECT_EQ(f.runs, 1);
+  EXPECT_EQ(time.ms(), 0);
+  EXPECT_EQ(events.count("budget_denied"), 1);
+  EXPECT_EQ(events.of("budget_denied").at(0).object, "retry");
+  EXPECT_EQ(events.count("retry"), 0);
 }
 
-// B002
-TEST(retry_budget, without_first_attempts_that_count_the_reserve_is_granted) {
-  simulate([]() -> task<> {
-    retry_budget b({.ratio = 0, .min_per_second = 2, .window = 5s});
-    caller c(b);
-    EXPECT_EQ(co_await c.calls(100), 10);
-    co_await weir::sleep(5s - 1ns);
-    EXPECT_EQ(co_await c.calls(100), 0);
-    co_await weir::sleep(1ns);
-    EXPECT_EQ(co_await c.calls(100), 10);
-  });
+FIBER_TEST(retry_budget, what_is_not_tried_again_for_another_reason_is_not_charged) {
+  retry_budget b({.ratio = 0, .min_per_second = 1, .window = 1s});
+  flaky f(100);
+  auto stops =
+      weir::op(f.operation()) |
+      weir::retry({.attempts = 5, .base = 1s, .budget = &b}).when([](const std::exception_ptr&) {
+        return false;
+      });
+  auto late = weir::op(f.operation()) |
+              weir::retry({.attempts = 5, .base = 1s, .jitter = weir::jitter::none, .budget = &b}) |
+              weir::timeout(1s);
+  (void)co_await error_of(stops());
+  (void)co_await error_of(late());
+  caller c(b);
+  EXPECT_EQ(co_await c.calls(5), 1);
 }
-
-// B003
-TEST(retry_budget, first_attempts_expire_with_the_window) {
-  simulate([]() -> task<> {
-    retry_budget b({.ratio = 0.5, .min_per_second = 0, .window = 10s});
-    auto fine = weir::op([] { return ready(1); }) | weir::retry({.budget = &b});
-    for (int i = 0; i < 100; ++i) (void)co_await fine();
-    co_await weir::sleep(10s - 1ns);
-    caller c(b);
-    EXPECT_EQ(co_await c.calls(1), 1);
-    co_await weir::sleep(1ns);
-    EXPECT_EQ(co_await c.calls(10), 4);  // 11 first attempts are left, one retry was granted
-  });
-}
-
-// B005
-TEST(retry_budget, a_denial_gives_the_original_error_and_is_told_once) {
-  simulate([]() -> task<> {
-    retry_budget none({.ratio = 0, .min_per_second = 0});
-    flaky f(100);
-    auto o = weir::op(f.operation()) | weir::retry({.attempts = 5, .budget = &none});
-    const event_record events;
-    const stopwatch time;
-    EXPECT_EQ(boom_of(co_await error_of(o())), 1);
-    EXPECT_EQ(f.runs, 1);
-    EXPECT_EQ(time.ms(), 0);
-    EXPECT_EQ(events.count("budget_denied"), 1);
-    EXPECT_EQ(events.of("budget_denied").at(0).object, "retry");
-    EXPECT_EQ(events.count("retry"), 0);
-  });
-}
-
-TEST(retry_budget, what_is_not_tried_again_for_another_reason_is_not_charged) {
-  simulate([]() -> task<> {
-    retry_budget b({.ratio = 0, .min_per_second = 1, .window = 1s});
-    flaky f(100);
-    auto stops =
-        weir::op(f.operation()) |
-        weir::retry({.attempts = 5, .base = 1s, .budget = &b}).when([](const std::exception_ptr&) {
-          return false;
-        });
-    auto late =
-        weir::op(f.operation()) |
-        weir::retry({.attempts = 5, .base = 1s, .jitter = weir::jitter::none, .budget = &b}) |
-        weir::timeout(1s);
-    (void)co_await error_of(stops());
-    (void)co_await error_of(late());
-    caller c(b);
-    EXPECT_EQ(co_await c.calls(5), 1);
-  });
-}
-
-// B010
-TEST(retry_budget, it_is_shared_by_retries_and_hedges) {
-  simulate([]() -> task<> {
-    retry_budget b({.ratio = 0, .min_per_second = 2, .window = 1s});
-    caller c(b);
-    EXPECT_EQ(co_await c.calls(1), 1);
-    int runs = 0;
-    auto slow = [&]() -> task<> {
-      ++runs;
-      co_await weir::sleep(10ms);
-    };
-    auto hedged = weir::op(slow) | weir::hedge({.after = 1ms, .max = 5, .budget = &b});
-    co_await hedged();
-    EXPECT_EQ(runs, 2);
-    EXPECT_EQ(co_await c.calls(1), 0);
-  });
+FIBER_TEST(retry_budget, it_is_shared_by_retries_and_hedges) {
+  retry_budget b({.ratio = 0, .min_per_second = 2, .window = 1s});
+  caller c(b);
+  EXPECT_EQ(co_await c.calls(1), 1);
+  int runs = 0;
+  auto slow = [&]() -> task<> {
+    ++runs;
+    co_await weir::sleep(10ms);
+  };
+  auto hedged = weir::op(slow) | weir::hedge({.after = 1ms, .max = 5, .budget = &b});
+  co_await hedged();
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(co_await c.calls(1), 0);
 }
 
 // Against the definition: every grant must fit into the window that ends with it.

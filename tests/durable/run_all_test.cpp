@@ -48,7 +48,7 @@ TEST(durable_all, gives_the_first_error_and_cancels_the_rest) {
 }
 
 TEST(durable_all, is_fail_fast_for_every_mix_of_inputs) {
-  // Not as in sdk-gen (A9): a later input's error does not wait for the earlier inputs.
+  // Not as in sdk-gen: a later input's error does not wait for the earlier inputs.
   auto handler = [](int) -> task<std::string> {
     co_return co_await in_scope([](weir::scope& s) -> task<std::string> {
       s.spawn(resolve_after(300h, "slow", 1));
@@ -130,7 +130,6 @@ TEST(durable_all, mixes_journaled_waits_and_children_in_either_order_of_settling
 }
 
 TEST(durable_all, takes_the_same_future_twice) {
-  // A14
   survives(
       [](int) -> task<std::string> {
         co_return co_await in_scope([](weir::scope& s) -> task<std::string> {

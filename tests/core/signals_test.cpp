@@ -186,23 +186,15 @@ void quit_at_the_end() {
 TEST(signal_death, a_sigquit_that_no_loop_took_is_not_answered_by_a_later_run) {
   EXPECT_EXIT(quit_at_the_end(), testing::ExitedWithCode(0), "");
 }
-
-// C038
 TEST(signal_death, the_first_sigterm_cancels_the_root_and_lets_it_clean_up) {
   EXPECT_EXIT(first_signal(SIGTERM), testing::ExitedWithCode(0), "");
 }
-
-// C038
 TEST(signal_death, the_first_sigint_does_the_same) {
   EXPECT_EXIT(first_signal(SIGINT), testing::ExitedWithCode(0), "");
 }
-
-// C038
 TEST(signal_death, the_second_signal_ends_the_grace_of_all_scopes) {
   EXPECT_EXIT(second_signal(), testing::ExitedWithCode(0), "");
 }
-
-// C038
 TEST(signal_death, the_third_signal_aborts_also_a_loop_that_is_stuck) {
   EXPECT_EXIT(third_signal_with_a_stuck_loop(), testing::KilledBySignal(SIGABRT), "");
 }

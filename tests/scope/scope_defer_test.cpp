@@ -28,8 +28,6 @@ std::string story_of(const weir::outcome_view& o) {
 }
 
 }  // namespace
-
-// F001
 TEST(defer, they_run_last_in_first_out_on_value_error_and_cancellation) {
   for (body_ending how : {body_ending::value, body_ending::error, body_ending::cancelled}) {
     for_each_order([&](weir::sim::world& w) {
@@ -51,8 +49,6 @@ TEST(defer, they_run_last_in_first_out_on_value_error_and_cancellation) {
     });
   }
 }
-
-// F002
 TEST(defer, an_asynchronous_one_is_awaited_before_the_next_starts) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -74,8 +70,6 @@ TEST(defer, an_asynchronous_one_is_awaited_before_the_next_starts) {
     EXPECT_EQ(joined(log), "begin,end,plain,begin,end");
   });
 }
-
-// F003
 TEST(defer, it_is_shielded_from_the_cancellation_that_caused_it_and_from_later_ones) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -102,69 +96,53 @@ TEST(defer, it_is_shielded_from_the_cancellation_that_caused_it_and_from_later_o
     EXPECT_EQ(joined(log), "cleaned");
   });
 }
-
-// F004, X15, X16
-TEST(defer, one_that_throws_does_not_stop_the_others_nor_replace_the_error) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      text_log log, events;
-      auto sub = weir::on_event([&](const weir::event_info& e) { events.emplace_back(e.name); });
-      auto o = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
-        s.defer([&] { log.push_back("a"); });
-        s.defer([]() -> task<> {
-          co_await weir::sleep(1ms);
-          throw boom(12);
-        });
-        s.defer([&] { log.push_back("b"); });
-        s.defer([] { throw boom(11); });
-        co_await weir::sleep(1ms);
-        throw boom(1);
-      }));
-      EXPECT_EQ(joined(log), "b,a");
-      EXPECT_TRUE(o.is_error());
-      EXPECT_EQ(boom_of(o.error()), 1);
-      EXPECT_EQ(o.cleanup().size(), 2u);
-      if (o.cleanup().size() == 2) {
-        EXPECT_EQ(boom_of(o.cleanup()[0]), 11);
-        EXPECT_EQ(boom_of(o.cleanup()[1]), 12);
-      }
-      EXPECT_EQ(counted(events, "cleanup_failed"), 2);
+FIBER_TEST_IN_EVERY_ORDER(defer, one_that_throws_does_not_stop_the_others_nor_replace_the_error) {
+  text_log log, events;
+  auto sub = weir::on_event([&](const weir::event_info& e) { events.emplace_back(e.name); });
+  auto o = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
+    s.defer([&] { log.push_back("a"); });
+    s.defer([]() -> task<> {
+      co_await weir::sleep(1ms);
+      throw boom(12);
     });
-  });
+    s.defer([&] { log.push_back("b"); });
+    s.defer([] { throw boom(11); });
+    co_await weir::sleep(1ms);
+    throw boom(1);
+  }));
+  EXPECT_EQ(joined(log), "b,a");
+  EXPECT_TRUE(o.is_error());
+  EXPECT_EQ(boom_of(o.error()), 1);
+  EXPECT_EQ(o.cleanup().size(), 2u);
+  if (o.cleanup().size() == 2) {
+    EXPECT_EQ(boom_of(o.cleanup()[0]), 11);
+    EXPECT_EQ(boom_of(o.cleanup()[1]), 12);
+  }
+  EXPECT_EQ(counted(events, "cleanup_failed"), 2);
+}
+FIBER_TEST_IN_EVERY_ORDER(defer, its_error_does_not_replace_a_cancellation) {
+  auto o = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
+    s.defer([] { throw boom(2); });
+    s.cancel("stop");
+    co_await weir::checkpoint();
+  }));
+  EXPECT_TRUE(o.is_cancelled());
+  EXPECT_EQ(o.cleanup().size(), 1u);
 }
 
-// F004
-TEST(defer, its_error_does_not_replace_a_cancellation) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      auto o = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
-        s.defer([] { throw boom(2); });
-        s.cancel("stop");
-        co_await weir::checkpoint();
-      }));
-      EXPECT_TRUE(o.is_cancelled());
-      EXPECT_EQ(o.cleanup().size(), 1u);
-    });
-  });
+// On the page the error of a defer becomes the scope's error if there was none
+FIBER_TEST_IN_EVERY_ORDER(defer, its_error_becomes_the_error_of_a_scope_that_ended_with_a_value) {
+  bool other_ran = false;
+  auto error = co_await error_of(weir::with_scope([&](weir::scope& s) -> task<int> {
+    s.defer([&] { other_ran = true; });
+    s.defer([] { throw boom(3); });
+    co_return 5;
+  }));
+  EXPECT_EQ(boom_of(error), 3);
+  EXPECT_TRUE(other_ran);
 }
 
-// F004: on the page the error of a defer becomes the scope's error if there was none
-TEST(defer, its_error_becomes_the_error_of_a_scope_that_ended_with_a_value) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      bool other_ran = false;
-      auto error = co_await error_of(weir::with_scope([&](weir::scope& s) -> task<int> {
-        s.defer([&] { other_ran = true; });
-        s.defer([] { throw boom(3); });
-        co_return 5;
-      }));
-      EXPECT_EQ(boom_of(error), 3);
-      EXPECT_TRUE(other_ran);
-    });
-  });
-}
-
-// F005: on the page the event is cleanup_overdue and the error a timeout_error
+// On the page the event is cleanup_overdue and the error a timeout_error
 TEST(defer, one_beyond_the_grace_is_cancelled_and_told_as_overdue) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -192,113 +170,84 @@ TEST(defer, one_beyond_the_grace_is_cancelled_and_told_as_overdue) {
     EXPECT_EQ(joined(log), "unwound,plain");
   });
 }
-
-// F005
-TEST(defer, an_overdue_one_fails_a_scope_that_ended_with_a_value) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      auto error =
-          co_await error_of(weir::with_scope({.grace = 5ms}, [](weir::scope& s) -> task<int> {
-            s.defer([]() -> task<> { co_await weir::sleep(1h); });
-            co_return 1;
-          }));
-      EXPECT_TRUE(holds<weir::timeout_error>(error)) << what_of(error);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(defer, an_overdue_one_fails_a_scope_that_ended_with_a_value) {
+  auto error = co_await error_of(weir::with_scope({.grace = 5ms}, [](weir::scope& s) -> task<int> {
+    s.defer([]() -> task<> { co_await weir::sleep(1h); });
+    co_return 1;
+  }));
+  EXPECT_TRUE(holds<weir::timeout_error>(error)) << what_of(error);
 }
 
-TEST(defer, without_options_the_grace_is_30_seconds) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      auto t0 = weir::now();
-      auto error = co_await error_of(weir::with_scope([](weir::scope& s) -> task<> {
-        s.defer([]() -> task<> { co_await weir::sleep(1h); });
-        co_return;
-      }));
-      EXPECT_TRUE(holds<weir::timeout_error>(error));
-      EXPECT_EQ(weir::now() - t0, 30s);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(defer, without_options_the_grace_is_30_seconds) {
+  auto t0 = weir::now();
+  auto error = co_await error_of(weir::with_scope([](weir::scope& s) -> task<> {
+    s.defer([]() -> task<> { co_await weir::sleep(1h); });
+    co_return;
+  }));
+  EXPECT_TRUE(holds<weir::timeout_error>(error));
+  EXPECT_EQ(weir::now() - t0, 30s);
 }
 
-TEST(defer, the_grace_starts_with_the_first_one_and_is_shared) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      text_log log;
-      auto t0 = weir::now();
-      auto o =
-          co_await weir::settle(weir::with_scope({.grace = 100ms}, [&](weir::scope& s) -> task<> {
-            for (int i = 0; i < 3; ++i) {
-              s.defer([&]() -> task<> {
-                co_await weir::sleep(40ms);
-                log.push_back("done");
-              });
-            }
-            s.spawn(after(1h, 1));  // the time that children take does not count
-            co_return;
-          }));
-      EXPECT_EQ(joined(log), "done,done");
-      EXPECT_EQ(weir::now() - t0, 1h + 100ms);
-      EXPECT_TRUE(o.is_error());
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(defer, the_grace_starts_with_the_first_one_and_is_shared) {
+  text_log log;
+  auto t0 = weir::now();
+  auto o = co_await weir::settle(weir::with_scope({.grace = 100ms}, [&](weir::scope& s) -> task<> {
+    for (int i = 0; i < 3; ++i) {
+      s.defer([&]() -> task<> {
+        co_await weir::sleep(40ms);
+        log.push_back("done");
+      });
+    }
+    s.spawn(after(1h, 1));  // the time that children take does not count
+    co_return;
+  }));
+  EXPECT_EQ(joined(log), "done,done");
+  EXPECT_EQ(weir::now() - t0, 1h + 100ms);
+  EXPECT_TRUE(o.is_error());
 }
 
-TEST(defer, after_the_grace_the_remaining_ones_start_but_may_not_park) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      text_log log;
-      auto t0 = weir::now();
-      auto o =
-          co_await weir::settle(weir::with_scope({.grace = 100ms}, [&](weir::scope& s) -> task<> {
-            s.defer([&]() -> task<> {
-              log.push_back("first started");
-              (void)co_await ready(1);
-              log.push_back("first done");
-            });
-            s.defer([&]() -> task<> {
-              end_note ended(log, "second unwound");
-              log.push_back("second started");
-              co_await weir::sleep(1ms);
-              log.push_back("NEVER");
-            });
-            s.defer([&] { log.push_back("plain"); });
-            s.defer([]() -> task<> { co_await weir::sleep(1h); });
-            co_return;
-          }));
-      EXPECT_EQ(weir::now() - t0, 100ms);
-      EXPECT_EQ(joined(log), "plain,second started,second unwound,first started,first done");
-      EXPECT_GE(o.cleanup().size(), 1u);
-      for (const auto& error : o.cleanup()) EXPECT_TRUE(holds<weir::timeout_error>(error));
+FIBER_TEST_IN_EVERY_ORDER(defer, after_the_grace_the_remaining_ones_start_but_may_not_park) {
+  text_log log;
+  auto t0 = weir::now();
+  auto o = co_await weir::settle(weir::with_scope({.grace = 100ms}, [&](weir::scope& s) -> task<> {
+    s.defer([&]() -> task<> {
+      log.push_back("first started");
+      (void)co_await ready(1);
+      log.push_back("first done");
     });
-  });
-}
-
-// F006
-TEST(defer, a_timeout_inside_one_works_although_the_scope_is_cancelled) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      auto t0 = weir::now();
-      bool timed_out = false, in_time = false;
-      auto o = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
-        s.defer([&]() -> task<> {
-          auto late = co_await error_of(weir::with_timeout(10ms, after(1h, 1)));
-          timed_out = holds<weir::timeout_error>(late);
-          int value = co_await weir::with_timeout(10ms, after(5ms, 3));
-          in_time = value == 3;
-        });
-        s.cancel("stop");
-        co_await weir::checkpoint();
-      }));
-      EXPECT_TRUE(o.is_cancelled());
-      EXPECT_TRUE(timed_out);
-      EXPECT_TRUE(in_time);
-      EXPECT_EQ(weir::now() - t0, 15ms);
+    s.defer([&]() -> task<> {
+      end_note ended(log, "second unwound");
+      log.push_back("second started");
+      co_await weir::sleep(1ms);
+      log.push_back("NEVER");
     });
-  });
+    s.defer([&] { log.push_back("plain"); });
+    s.defer([]() -> task<> { co_await weir::sleep(1h); });
+    co_return;
+  }));
+  EXPECT_EQ(weir::now() - t0, 100ms);
+  EXPECT_EQ(joined(log), "plain,second started,second unwound,first started,first done");
+  EXPECT_GE(o.cleanup().size(), 1u);
+  for (const auto& error : o.cleanup()) EXPECT_TRUE(holds<weir::timeout_error>(error));
 }
-
-// F007, X14
+FIBER_TEST_IN_EVERY_ORDER(defer, a_timeout_inside_one_works_although_the_scope_is_cancelled) {
+  auto t0 = weir::now();
+  bool timed_out = false, in_time = false;
+  auto o = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> task<> {
+    s.defer([&]() -> task<> {
+      auto late = co_await error_of(weir::with_timeout(10ms, after(1h, 1)));
+      timed_out = holds<weir::timeout_error>(late);
+      int value = co_await weir::with_timeout(10ms, after(5ms, 3));
+      in_time = value == 3;
+    });
+    s.cancel("stop");
+    co_await weir::checkpoint();
+  }));
+  EXPECT_TRUE(o.is_cancelled());
+  EXPECT_TRUE(timed_out);
+  EXPECT_TRUE(in_time);
+  EXPECT_EQ(weir::now() - t0, 15ms);
+}
 TEST(defer, one_registered_inside_another_runs_next_and_each_runs_once) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -324,8 +273,6 @@ TEST(defer, one_registered_inside_another_runs_next_and_each_runs_once) {
     EXPECT_EQ(joined(log), "c,b,b ends,b1,b2,a");
   });
 }
-
-// F010
 TEST(defer, a_shielded_acquisition_that_is_cancelled_meanwhile_is_given_back) {
   for_each_order([](weir::sim::world& w) {
     int held = 0, acquired = 0;
@@ -351,8 +298,6 @@ TEST(defer, a_shielded_acquisition_that_is_cancelled_meanwhile_is_given_back) {
     EXPECT_EQ(held, 0);
   });
 }
-
-// F011, X13
 TEST(defer, they_run_after_every_child_is_joined_and_before_the_scope_returns) {
   for (body_ending how : {body_ending::value, body_ending::error, body_ending::cancelled}) {
     for_each_order([&](weir::sim::world& w) {
@@ -375,8 +320,6 @@ TEST(defer, they_run_after_every_child_is_joined_and_before_the_scope_returns) {
     });
   }
 }
-
-// F012
 TEST(defer, it_is_told_how_the_scope_ended) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -393,8 +336,6 @@ TEST(defer, it_is_told_how_the_scope_ended) {
     EXPECT_EQ(joined(log), "value,error 1,cancelled stop");
   });
 }
-
-// F012
 TEST(defer, the_one_of_a_context_is_told_how_its_operation_ended) {
   for_each_order([](weir::sim::world& w) {
     text_log log;

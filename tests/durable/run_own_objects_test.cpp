@@ -12,7 +12,7 @@ namespace {
 
 template <class F>
 std::string called_own(F f) {
-  return refusal(thrown_by(f), "own_objects_test.cpp:");
+  return refusal(thrown_by(f), "run_own_objects_test.cpp:");
 }
 
 template <class F>
@@ -23,7 +23,7 @@ task<std::string> awaited_own(F f) {
   } catch (...) {
     error = std::current_exception();
   }
-  co_return refusal(error, "own_objects_test.cpp:");
+  co_return refusal(error, "run_own_objects_test.cpp:");
 }
 
 /// The handler ends with the same when it is replayed after each of its first hours.

@@ -47,9 +47,9 @@ struct weir::serde<picky> {
 
 TEST(durable_undecodable, result_of_a_step_blocks_the_run_and_old_code_finishes_it) {
   expect_blocks(of_type<int>, of_type<std::string>, "done",
-                {"typed", "expected a string", "undecodable_test.cpp:", "nothing is lost"});
+                {"typed", "expected a string", "run_undecodable_test.cpp:", "nothing is lost"});
   expect_blocks(of_type<std::string>, of_type<std::vector<int>>, "done",
-                {"typed", "expected an array", "undecodable_test.cpp:"});
+                {"typed", "expected an array", "run_undecodable_test.cpp:"});
 }
 
 TEST(durable_undecodable, result_blocks_the_run_also_if_user_code_throws_what_it_likes) {
@@ -106,7 +106,7 @@ TEST(durable_undecodable, input_blocks_a_run_that_has_not_begun_and_old_code_fin
     });
   });
   expect_blocked(on, with(new_code),
-                 {"input", "expected a string", "undecodable_test.cpp:", "nothing is lost"});
+                 {"input", "expected a string", "run_undecodable_test.cpp:", "nothing is lost"});
   EXPECT_EQ(times("began"), 0);
   whole_life([&] { EXPECT_EQ(ending_of_h(on, with(old_code), 20h), "7"); });
 }
@@ -144,7 +144,7 @@ TEST(durable_undecodable, result_of_a_called_run_blocks_the_caller) {
     });
   });
   expect_blocked(on, with_child(wrong, child),
-                 {"child", "expected a string", "undecodable_test.cpp:"});
+                 {"child", "expected a string", "run_undecodable_test.cpp:"});
   EXPECT_EQ(times("caught"), 0);
   whole_life([&] { EXPECT_EQ(ending_of_h(on, with_child(right, child), 20h), "5"); });
 }
@@ -238,7 +238,7 @@ TEST(durable_undecodable, answers_to_a_run_whose_types_are_not_known_block_it) {
     co_await weir::sleep(2h);
     EXPECT_EQ(e.get("r")->state, run_state::blocked);
     EXPECT_TRUE(test_support::contains(e.get("r")->message, "signal 'x'")) << e.get("r")->message;
-    EXPECT_TRUE(test_support::contains(e.get("r")->message, "undecodable_test.cpp:"));
+    EXPECT_TRUE(test_support::contains(e.get("r")->message, "run_undecodable_test.cpp:"));
   });
 }
 

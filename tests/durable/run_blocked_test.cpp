@@ -13,7 +13,7 @@ int line_of_throw = 0;
 int line_of_wait = 0;
 int line_of_sleep = 0;
 
-std::string this_file(int line) { return "blocked_test.cpp:" + std::to_string(line); }
+std::string this_file(int line) { return "run_blocked_test.cpp:" + std::to_string(line); }
 
 /// The code that wrote the journal; it dies in "last".
 task<std::string> right_with_cleanup(int) {

@@ -78,26 +78,24 @@ TEST(put_off, a_composite_throws_where_it_is_awaited) {
 }
 
 // The wait of a generator that was paused is asked again by the next pull.
-TEST(put_off, a_paused_generator_gets_the_error_of_its_wait) {
-  in_every_order([]() -> task<> {
-    weir::queue<brittle> q(1);
-    int caught = 0;
-    auto make = [&]() -> weir::stream<int> {
-      try {
-        auto v = co_await q.next();
-        co_yield v->n;
-      } catch (const boom&) {
-        ++caught;
-      }
-    };
-    auto s = make();
-    (void)co_await error_of(weir::with_timeout(1ms, s.next()));
-    co_await q.push(brittle(1));
-    brittle::fuse = 1;
-    EXPECT_EQ(co_await pull_one(s), -1);
-    brittle::fuse = 0;
-    EXPECT_EQ(caught, 1);
-  });
+FIBER_TEST_IN_EVERY_ORDER(put_off, a_paused_generator_gets_the_error_of_its_wait) {
+  weir::queue<brittle> q(1);
+  int caught = 0;
+  auto make = [&]() -> weir::stream<int> {
+    try {
+      auto v = co_await q.next();
+      co_yield v->n;
+    } catch (const boom&) {
+      ++caught;
+    }
+  };
+  auto s = make();
+  (void)co_await error_of(weir::with_timeout(1ms, s.next()));
+  co_await q.push(brittle(1));
+  brittle::fuse = 1;
+  EXPECT_EQ(co_await pull_one(s), -1);
+  brittle::fuse = 0;
+  EXPECT_EQ(caught, 1);
 }
 
 namespace {

@@ -166,110 +166,87 @@ TEST(same_object, an_emit_and_a_next_meet_in_one_broadcast) {
 }
 
 // The place of an item that a part of the composite has is free for the other parts.
-TEST(same_object, emits_that_need_the_room_of_a_next_meet_it_in_one_broadcast) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::broadcast<int> b(1);
-      auto sub = b.subscribe();
-      auto first = co_await weir::all(sub.next(), b.emit(1), b.emit(2));
-      EXPECT_EQ(std::get<0>(first), 1);
-      auto second = co_await weir::all(b.emit(3), sub.next());
-      EXPECT_EQ(std::get<1>(second), 2);
-      auto third = co_await sub.next();
-      EXPECT_EQ(third, 3);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(same_object,
+                          emits_that_need_the_room_of_a_next_meet_it_in_one_broadcast) {
+  weir::broadcast<int> b(1);
+  auto sub = b.subscribe();
+  auto first = co_await weir::all(sub.next(), b.emit(1), b.emit(2));
+  EXPECT_EQ(std::get<0>(first), 1);
+  auto second = co_await weir::all(b.emit(3), sub.next());
+  EXPECT_EQ(std::get<1>(second), 2);
+  auto third = co_await sub.next();
+  EXPECT_EQ(third, 3);
 }
 
 // What it took and did not give comes back: the next one sees it, in its place.
-TEST(same_object, a_cancelled_next_of_a_broadcast_gives_its_item_back) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::broadcast<int> b(1);
-      auto sub = b.subscribe();
-      auto out = co_await weir::settle(
-          weir::with_timeout(1ms, weir::all(sub.next(), b.emit(1), b.emit(2), weir::sleep(1h))));
-      EXPECT_TRUE(out.is_error());
-      numbers seen;
-      b.close();
-      co_await take_all(sub, seen);
-      EXPECT_EQ(seen, (numbers{1, 2}));
-      EXPECT_EQ(sub.missed_total(), 0U);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(same_object, a_cancelled_next_of_a_broadcast_gives_its_item_back) {
+  weir::broadcast<int> b(1);
+  auto sub = b.subscribe();
+  auto out = co_await weir::settle(
+      weir::with_timeout(1ms, weir::all(sub.next(), b.emit(1), b.emit(2), weir::sleep(1h))));
+  EXPECT_TRUE(out.is_error());
+  numbers seen;
+  b.close();
+  co_await take_all(sub, seen);
+  EXPECT_EQ(seen, (numbers{1, 2}));
+  EXPECT_EQ(sub.missed_total(), 0U);
 }
 
-TEST(same_object, two_nexts_of_one_subscription_are_one_too_many) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::broadcast<int> b(2);
-      auto sub = b.subscribe();
-      auto code = co_await code_after([&] { return weir::all(sub.next(), sub.next()); });
-      EXPECT_EQ(code, weir::errc::stream_busy);
-      EXPECT_EQ(b.try_emit(1), weir::emit_result::delivered);
-      auto next = co_await sub.next();
-      EXPECT_EQ(next, 1);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(same_object, two_nexts_of_one_subscription_are_one_too_many) {
+  weir::broadcast<int> b(2);
+  auto sub = b.subscribe();
+  auto code = co_await code_after([&] { return weir::all(sub.next(), sub.next()); });
+  EXPECT_EQ(code, weir::errc::stream_busy);
+  EXPECT_EQ(b.try_emit(1), weir::emit_result::delivered);
+  auto next = co_await sub.next();
+  EXPECT_EQ(next, 1);
 }
 
 // ------------------------------------------------------------------ channel, oneshot, mutex, ...
 
-TEST(same_object, a_send_and_a_next_meet_in_one_channel) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      auto [tx, rx] = weir::channel<int>(1);
-      auto a = co_await weir::all(tx.send(1), rx.next());
-      EXPECT_EQ(std::get<1>(a), 1);
-      auto b = co_await weir::all(rx.next(), tx.send(2));
-      EXPECT_EQ(std::get<0>(b), 2);
-      auto c = co_await weir::all(tx.send(3), tx.send(4), rx.next(), rx.next());
-      EXPECT_EQ(std::get<2>(c), 3);
-      EXPECT_EQ(std::get<3>(c), 4);
-      auto d = co_await weir::all(rx.next(), rx.next(), tx.send(5), tx.send(6));
-      EXPECT_EQ(std::get<0>(d), 5);
-      EXPECT_EQ(std::get<1>(d), 6);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(same_object, a_send_and_a_next_meet_in_one_channel) {
+  auto [tx, rx] = weir::channel<int>(1);
+  auto a = co_await weir::all(tx.send(1), rx.next());
+  EXPECT_EQ(std::get<1>(a), 1);
+  auto b = co_await weir::all(rx.next(), tx.send(2));
+  EXPECT_EQ(std::get<0>(b), 2);
+  auto c = co_await weir::all(tx.send(3), tx.send(4), rx.next(), rx.next());
+  EXPECT_EQ(std::get<2>(c), 3);
+  EXPECT_EQ(std::get<3>(c), 4);
+  auto d = co_await weir::all(rx.next(), rx.next(), tx.send(5), tx.send(6));
+  EXPECT_EQ(std::get<0>(d), 5);
+  EXPECT_EQ(std::get<1>(d), 6);
 }
 
-TEST(same_object, a_receive_sees_what_another_part_sends) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::oneshot<int> o;
-      weir::event e;
-      weir::latch l(1);
-      auto act = [&]() -> task<> {
-        o.send(7);
-        e.set();
-        l.count_down();
-        co_return;
-      };
-      auto got = co_await weir::all(o.receive(), e.wait(), l.wait(), act);
-      EXPECT_EQ(std::get<0>(got), 7);
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(same_object, a_receive_sees_what_another_part_sends) {
+  weir::oneshot<int> o;
+  weir::event e;
+  weir::latch l(1);
+  auto act = [&]() -> task<> {
+    o.send(7);
+    e.set();
+    l.count_down();
+    co_return;
+  };
+  auto got = co_await weir::all(o.receive(), e.wait(), l.wait(), act);
+  EXPECT_EQ(std::get<0>(got), 7);
 }
 
-TEST(same_object, a_race_of_two_locks_takes_the_mutex_once) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::mutex m;
-      weir::counting_governor g(1);
-      {
-        auto held = co_await weir::race(m.lock(), m.lock());
-        EXPECT_TRUE(m.locked());
-        auto permit = co_await weir::race(g.acquire(), g.acquire());
-        EXPECT_EQ(g.available(), 0);
-      }
-      EXPECT_FALSE(m.locked());
-      EXPECT_EQ(g.available(), 1);
-      auto both = co_await code_after(
-          [&] { return weir::with_timeout(1ms, weir::all(m.lock(), m.lock())); });
-      EXPECT_EQ(both, weir::errc::timeout);
-      EXPECT_FALSE(m.locked());
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(same_object, a_race_of_two_locks_takes_the_mutex_once) {
+  weir::mutex m;
+  weir::counting_governor g(1);
+  {
+    auto held = co_await weir::race(m.lock(), m.lock());
+    EXPECT_TRUE(m.locked());
+    auto permit = co_await weir::race(g.acquire(), g.acquire());
+    EXPECT_EQ(g.available(), 0);
+  }
+  EXPECT_FALSE(m.locked());
+  EXPECT_EQ(g.available(), 1);
+  auto both =
+      co_await code_after([&] { return weir::with_timeout(1ms, weir::all(m.lock(), m.lock())); });
+  EXPECT_EQ(both, weir::errc::timeout);
+  EXPECT_FALSE(m.locked());
 }
 
 // The move of a value that throws when a part is asked again ends the whole with that error.
@@ -291,36 +268,33 @@ TEST(same_object, a_move_that_throws_in_a_part_ends_the_composite_with_its_error
 }
 
 // Starting a part may run a function of the user, who may do anything: what is armed later sees it.
-TEST(same_object, what_the_start_of_a_part_does_is_seen_by_those_armed_after_it) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> task<> {
-      weir::event e;
-      int_queue q(1), closed(1);
-      weir::broadcast<int> b(1), ended(1);
-      auto sub = b.subscribe();
-      auto over = ended.subscribe();
-      std::optional<weir::resumer<int>> kept;
-      auto start = [&](weir::resumer<int> r) {
-        kept = r;
-        e.set();
-        (void)q.try_push(1);
-        if (!closed.closed()) closed.close();
-        (void)b.try_emit(2);
-        ended.close();
-        return [] { return weir::cancel_result::done; };
-      };
-      auto a = co_await weir::race(weir::suspend<int>(start), e.wait());
-      EXPECT_EQ(a.index(), 1U);
-      e.reset();
-      auto first = q.try_next();
-      EXPECT_EQ(first, 1);
-      auto c = co_await weir::race(weir::suspend<int>(start), q.next());
-      EXPECT_EQ(std::get<1>(c), 1);
-      auto d = co_await weir::race(weir::suspend<int>(start), sub.next());
-      EXPECT_EQ(std::get<1>(d), 2);
-      auto f = co_await weir::race(weir::suspend<int>(start), over.next());
-      EXPECT_EQ(std::get<1>(f), std::nullopt);
-      kept.reset();
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(same_object,
+                          what_the_start_of_a_part_does_is_seen_by_those_armed_after_it) {
+  weir::event e;
+  int_queue q(1), closed(1);
+  weir::broadcast<int> b(1), ended(1);
+  auto sub = b.subscribe();
+  auto over = ended.subscribe();
+  std::optional<weir::resumer<int>> kept;
+  auto start = [&](weir::resumer<int> r) {
+    kept = r;
+    e.set();
+    (void)q.try_push(1);
+    if (!closed.closed()) closed.close();
+    (void)b.try_emit(2);
+    ended.close();
+    return [] { return weir::cancel_result::done; };
+  };
+  auto a = co_await weir::race(weir::suspend<int>(start), e.wait());
+  EXPECT_EQ(a.index(), 1U);
+  e.reset();
+  auto first = q.try_next();
+  EXPECT_EQ(first, 1);
+  auto c = co_await weir::race(weir::suspend<int>(start), q.next());
+  EXPECT_EQ(std::get<1>(c), 1);
+  auto d = co_await weir::race(weir::suspend<int>(start), sub.next());
+  EXPECT_EQ(std::get<1>(d), 2);
+  auto f = co_await weir::race(weir::suspend<int>(start), over.next());
+  EXPECT_EQ(std::get<1>(f), std::nullopt);
+  kept.reset();
 }

@@ -41,7 +41,7 @@ std::string trace_in(const std::string& text) {
 
 TEST(for_each_order, an_expectation_that_fails_in_some_order_is_reported_once_and_shrunk) {
   auto message = failure_of([] { for_each_order(expect_that_nothing_is_lost); });
-  EXPECT_TRUE(contains(message, "for_each_order_test.cpp:")) << message;
+  EXPECT_TRUE(contains(message, "sim_for_each_order_test.cpp:")) << message;
   EXPECT_TRUE(contains(message, "Expected equality of these values")) << message;
   EXPECT_TRUE(contains(message, "WEIR_TEST_TRACE=")) << message;
   EXPECT_EQ(sim::trace::parse(trace_in(message)).preemptions(), 1u) << message;

@@ -34,7 +34,6 @@ TEST(durable_handler, takes_nothing_or_its_root_scope_or_both) {
 }
 
 TEST(durable_handler, calls_tasks_in_tasks_a_hundred_deep) {
-  // A8
   struct nest {
     static task<int> down(int n) {
       if (n == 0) co_return co_await give("bottom", 1);
@@ -83,7 +82,7 @@ TEST(durable_child, two_run_beside_each_other_and_the_second_may_end_first) {
 }
 
 TEST(durable_child, that_nobody_awaits_is_joined_at_the_end_of_the_handler) {
-  // on-main-exit: the root scope joins ordinary children (A18 as the page decides).
+  // on-main-exit: the root scope joins ordinary children.
   survives(
       [](weir::scope& s, int) -> task<std::string> {
         s.spawn(give_after(5h, "child", 0));
@@ -113,7 +112,7 @@ TEST(durable_child, of_the_root_scope_may_outlive_the_body_by_days_and_lives) {
 }
 
 TEST(durable_child, whose_failure_nobody_sees_fails_the_run) {
-  // A20 as weir decides: raised at the end of its scope.
+  // Raised at the end of its scope.
   survives(
       [](weir::scope& s, int) -> task<std::string> {
         s.spawn(fail_after(2h, "broken"));
@@ -157,7 +156,6 @@ TEST(durable_child, a_background_one_ends_with_the_handler) {
 }
 
 TEST(durable_child, begins_in_the_order_of_spawning_after_its_parent_gave_up_its_turn) {
-  // A4
   survives(
       [](int) -> task<std::string> {
         std::string order;
@@ -242,7 +240,6 @@ TEST(durable_child, one_that_throws_in_an_isolating_scope_leaves_its_siblings_al
 }
 
 TEST(durable_child, awaiting_one_that_has_ended_does_not_give_up_the_turn_for_the_journal) {
-  // A7
   survives(
       [](int) -> task<std::string> {
         co_return co_await in_scope([](weir::scope& s) -> task<std::string> {

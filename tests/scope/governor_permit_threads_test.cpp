@@ -6,8 +6,6 @@
 
 using namespace test_support;
 using weir::task;
-
-// G23
 TEST(permit, released_on_another_thread_wakes_a_waiter_at_home) {
   weir::run([]() -> task<> {
     weir::counting_governor g(1);

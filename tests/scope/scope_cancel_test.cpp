@@ -64,29 +64,21 @@ weir::task<bool> goes_on_when_cancelled(awaited what) {
 }
 
 }  // namespace
-
-// C001
-TEST(cancel, the_first_reason_of_a_scope_wins_and_is_kept) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      auto ended = co_await weir::settle(weir::with_scope([](weir::scope& s) -> weir::task<> {
-        EXPECT_FALSE(s.cancel_requested());
-        EXPECT_EQ(s.reason(), nullptr);
-        s.cancel("first");
-        s.cancel();
-        s.cancel(weir::cancel_reason(cancel_kind::custom, "third"));
-        EXPECT_TRUE(s.cancel_requested());
-        EXPECT_TRUE(s.reason() != nullptr && s.reason()->kind == cancel_kind::user);
-        EXPECT_EQ(message_of(*s.reason()), "first");
-        co_await weir::checkpoint();
-      }));
-      EXPECT_TRUE(ended.is_cancelled());
-      EXPECT_EQ(message_of(ended.reason()), "first");
-    });
-  });
+FIBER_TEST_IN_EVERY_ORDER(cancel, the_first_reason_of_a_scope_wins_and_is_kept) {
+  auto ended = co_await weir::settle(weir::with_scope([](weir::scope& s) -> weir::task<> {
+    EXPECT_FALSE(s.cancel_requested());
+    EXPECT_EQ(s.reason(), nullptr);
+    s.cancel("first");
+    s.cancel();
+    s.cancel(weir::cancel_reason(cancel_kind::custom, "third"));
+    EXPECT_TRUE(s.cancel_requested());
+    EXPECT_TRUE(s.reason() != nullptr && s.reason()->kind == cancel_kind::user);
+    EXPECT_EQ(message_of(*s.reason()), "first");
+    co_await weir::checkpoint();
+  }));
+  EXPECT_TRUE(ended.is_cancelled());
+  EXPECT_EQ(message_of(ended.reason()), "first");
 }
-
-// C001
 TEST(cancel, the_first_reason_of_a_child_wins) {
   for_each_order([](weir::sim::world& w) {
     std::optional<weir::future<void>> stopped;
@@ -105,19 +97,16 @@ TEST(cancel, the_first_reason_of_a_child_wins) {
   });
 }
 
-// C002: every kind of await that begins after the cancellation unwinds, also a ready one.
-TEST(cancel, every_await_that_begins_after_the_cancellation_unwinds_the_fiber) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      for (awaited what : every_await) {
-        const bool went_on = co_await goes_on_when_cancelled(what);
-        EXPECT_FALSE(went_on) << "await number " << static_cast<int>(what);
-      }
-    });
-  });
+// Every kind of await that begins after the cancellation unwinds, also a ready one.
+FIBER_TEST_IN_EVERY_ORDER(cancel,
+                          every_await_that_begins_after_the_cancellation_unwinds_the_fiber) {
+  for (awaited what : every_await) {
+    const bool went_on = co_await goes_on_when_cancelled(what);
+    EXPECT_FALSE(went_on) << "await number " << static_cast<int>(what);
+  }
 }
 
-// C002: level-triggered, so a shielded part does not use the cancellation up.
+// Level-triggered, so a shielded part does not use the cancellation up.
 TEST(cancel, the_await_after_each_shielded_part_unwinds) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -137,7 +126,7 @@ TEST(cancel, the_await_after_each_shielded_part_unwinds) {
   });
 }
 
-// C003. The page unwinds at the next await, which is the one that would enter the scope; the line
+// The page unwinds at the next await, which is the one that would enter the scope; the line
 // lets the body run up to its first await. Both run no line behind that await.
 TEST(cancel, a_fiber_cancelled_before_it_enters_a_scope_gets_no_further_than_the_first_await) {
   for_each_order([](weir::sim::world& w) {
@@ -157,30 +146,25 @@ TEST(cancel, a_fiber_cancelled_before_it_enters_a_scope_gets_no_further_than_the
     EXPECT_EQ(joined(log), "before");
   });
 }
-
-// C004
-TEST(cancel, a_scope_cancelled_by_its_own_cancel_throws_and_the_code_after_it_runs) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      std::string message;
-      try {
-        co_await weir::with_scope([](weir::scope& s) -> weir::task<int> {
-          s.cancel("enough");
-          co_await weir::sleep(1h);
-          co_return 1;
-        });
-      } catch (const weir::cancelled_error& e) {
-        message = message_of(e.reason());
-      }
-      EXPECT_EQ(message, "enough");
-      EXPECT_FALSE(weir::this_context().cancel_requested());
-      const int value = co_await after(1ms, 5);
-      EXPECT_EQ(value, 5);
+FIBER_TEST_IN_EVERY_ORDER(cancel,
+                          a_scope_cancelled_by_its_own_cancel_throws_and_the_code_after_it_runs) {
+  std::string message;
+  try {
+    co_await weir::with_scope([](weir::scope& s) -> weir::task<int> {
+      s.cancel("enough");
+      co_await weir::sleep(1h);
+      co_return 1;
     });
-  });
+  } catch (const weir::cancelled_error& e) {
+    message = message_of(e.reason());
+  }
+  EXPECT_EQ(message, "enough");
+  EXPECT_FALSE(weir::this_context().cancel_requested());
+  const int value = co_await after(1ms, 5);
+  EXPECT_EQ(value, 5);
 }
 
-// C004, C005 (the page has no cancelled_caught; the value is what is observed)
+// The value is what is observed.
 TEST(cancel, a_body_that_finished_keeps_its_value_when_the_scope_is_cancelled) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -205,8 +189,6 @@ TEST(cancel, a_body_that_finished_keeps_its_value_when_the_scope_is_cancelled) {
     EXPECT_EQ(joined(log), "child");
   });
 }
-
-// C006
 TEST(cancel, an_inner_cancel_leaves_outer_code_alone_and_an_outer_one_reaches_all_inner_scopes) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -242,33 +224,26 @@ TEST(cancel, an_inner_cancel_leaves_outer_code_alone_and_an_outer_one_reaches_al
     EXPECT_EQ(joined(log), "deep child,deepest child,inner child,outer body");
   });
 }
-
-// C009
-TEST(cancel, a_timeout_fires_inside_a_shield_though_the_outer_cancellation_does_not_reach_it) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      const auto start = weir::now();
-      bool timed_out = false;
-      auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        s.spawn([&]() -> weir::task<> {
-          co_await weir::sleep(5ms);
-          s.cancel();
-        });
-        try {
-          co_await weir::shield(weir::with_timeout(20ms, sleep_for(1h)));
-        } catch (const weir::timeout_error&) {
-          timed_out = true;
-        }
-        co_await weir::checkpoint();
-      }));
-      EXPECT_TRUE(ended.is_cancelled());
-      EXPECT_TRUE(timed_out);
-      EXPECT_EQ(weir::now() - start, 20ms);
+FIBER_TEST_IN_EVERY_ORDER(
+    cancel, a_timeout_fires_inside_a_shield_though_the_outer_cancellation_does_not_reach_it) {
+  const auto start = weir::now();
+  bool timed_out = false;
+  auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    s.spawn([&]() -> weir::task<> {
+      co_await weir::sleep(5ms);
+      s.cancel();
     });
-  });
+    try {
+      co_await weir::shield(weir::with_timeout(20ms, sleep_for(1h)));
+    } catch (const weir::timeout_error&) {
+      timed_out = true;
+    }
+    co_await weir::checkpoint();
+  }));
+  EXPECT_TRUE(ended.is_cancelled());
+  EXPECT_TRUE(timed_out);
+  EXPECT_EQ(weir::now() - start, 20ms);
 }
-
-// C011
 TEST(cancel, a_wait_that_cannot_be_cancelled_delivers_its_result_and_the_next_await_unwinds) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -303,57 +278,45 @@ TEST(cancel, a_wait_that_cannot_be_cancelled_delivers_its_result_and_the_next_aw
   });
 }
 
-// C013: whichever comes first, the value is either delivered or still in its future.
-TEST(cancel, a_value_and_a_cancellation_in_one_instant_never_lose_the_value) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      int delivered = 0;
-      bool went_on = false;
-      const int sum = co_await weir::with_scope([&](weir::scope& s) -> weir::task<int> {
-        auto source = s.spawn([]() -> weir::task<std::unique_ptr<int>> {
-          co_await weir::sleep(10ms);
-          co_return std::make_unique<int>(9);
-        });
-        auto taker = s.spawn([&]() -> weir::task<> {
-          auto taken = co_await source.take();
-          delivered = *taken;
-          co_await weir::checkpoint();
-          went_on = true;
-        });
-        co_await weir::sleep(10ms);
-        taker.cancel();
-        co_await s.idle();
-        EXPECT_FALSE(went_on && delivered == 0);
-        if (delivered != 0) co_return delivered;
-        auto left = co_await source.take();
-        co_return *left;
-      });
-      EXPECT_EQ(sum, 9);
+// Whichever comes first, the value is either delivered or still in its future.
+FIBER_TEST_IN_EVERY_ORDER(cancel, a_value_and_a_cancellation_in_one_instant_never_lose_the_value) {
+  int delivered = 0;
+  bool went_on = false;
+  const int sum = co_await weir::with_scope([&](weir::scope& s) -> weir::task<int> {
+    auto source = s.spawn([]() -> weir::task<std::unique_ptr<int>> {
+      co_await weir::sleep(10ms);
+      co_return std::make_unique<int>(9);
     });
-  });
-}
-
-// C014
-TEST(cancel, cancelling_one_child_leaves_siblings_and_scope_alone) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      const int value = co_await weir::with_scope([](weir::scope& s) -> weir::task<int> {
-        auto stopped = s.spawn(sleep_for(1h));
-        auto sibling = s.spawn(after(10ms, 4));
-        co_await weir::sleep(5ms);
-        stopped.cancel();
-        const int result = co_await sibling;
-        EXPECT_TRUE(stopped.done() && stopped.peek()->is_cancelled());
-        EXPECT_EQ(stopped.peek()->reason().kind, cancel_kind::user);
-        EXPECT_FALSE(s.cancel_requested());
-        co_return result;
-      });
-      EXPECT_EQ(value, 4);
+    auto taker = s.spawn([&]() -> weir::task<> {
+      auto taken = co_await source.take();
+      delivered = *taken;
+      co_await weir::checkpoint();
+      went_on = true;
     });
+    co_await weir::sleep(10ms);
+    taker.cancel();
+    co_await s.idle();
+    EXPECT_FALSE(went_on && delivered == 0);
+    if (delivered != 0) co_return delivered;
+    auto left = co_await source.take();
+    co_return *left;
   });
+  EXPECT_EQ(sum, 9);
 }
-
-// C023
+FIBER_TEST_IN_EVERY_ORDER(cancel, cancelling_one_child_leaves_siblings_and_scope_alone) {
+  const int value = co_await weir::with_scope([](weir::scope& s) -> weir::task<int> {
+    auto stopped = s.spawn(sleep_for(1h));
+    auto sibling = s.spawn(after(10ms, 4));
+    co_await weir::sleep(5ms);
+    stopped.cancel();
+    const int result = co_await sibling;
+    EXPECT_TRUE(stopped.done() && stopped.peek()->is_cancelled());
+    EXPECT_EQ(stopped.peek()->reason().kind, cancel_kind::user);
+    EXPECT_FALSE(s.cancel_requested());
+    co_return result;
+  });
+  EXPECT_EQ(value, 4);
+}
 TEST(cancel, no_catch_block_sees_a_cancellation_and_frames_go_innermost_first) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -371,52 +334,40 @@ TEST(cancel, no_catch_block_sees_a_cancellation_and_frames_go_innermost_first) {
     EXPECT_EQ(joined(log), "leaf second,leaf first,middle try,middle,outermost");
   });
 }
-
-// C025
-TEST(cancel, a_timeout_is_an_error_also_for_code_that_was_unwound_by_it) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      std::optional<cancel_kind> seen;
-      auto op = [&]() -> weir::task<> {
-        auto look = weir::scope_exit([&] {
-          if (weir::unwinding() != nullptr) seen = weir::unwinding()->kind;
-        });
-        co_await weir::sleep(1h);
-      };
-      auto ended = co_await weir::settle(weir::with_timeout(10ms, op));
-      EXPECT_TRUE(ended.is_error() && holds<weir::timeout_error>(ended.error()));
-      EXPECT_FALSE(ended.is_cancelled());
-      EXPECT_TRUE(seen == cancel_kind::timeout);
+FIBER_TEST_IN_EVERY_ORDER(cancel, a_timeout_is_an_error_also_for_code_that_was_unwound_by_it) {
+  std::optional<cancel_kind> seen;
+  auto op = [&]() -> weir::task<> {
+    auto look = weir::scope_exit([&] {
+      if (weir::unwinding() != nullptr) seen = weir::unwinding()->kind;
     });
-  });
+    co_await weir::sleep(1h);
+  };
+  auto ended = co_await weir::settle(weir::with_timeout(10ms, op));
+  EXPECT_TRUE(ended.is_error() && holds<weir::timeout_error>(ended.error()));
+  EXPECT_FALSE(ended.is_cancelled());
+  EXPECT_TRUE(seen == cancel_kind::timeout);
 }
-
-// C028, C029, R4b
-TEST(cancel, ten_thousand_sleepers_are_gone_in_the_instant_of_the_cancellation) {
-  weir::sim::run({.seed = 1}, []() -> weir::task<> {
-    const auto start = weir::now();
-    const long timers = live_timers();
-    int gone = 0;
-    auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
-      for (int i = 0; i < 10'000; ++i) {
-        s.spawn([&]() -> weir::task<> {
-          auto count = weir::scope_exit([&] { ++gone; });
-          co_await weir::sleep(1h);
-        });
-      }
-      co_await weir::sleep(10ms);
-      EXPECT_EQ(live_timers(), timers + 10'000);
-      s.cancel();
-      co_await weir::sleep(2h);
-    }));
-    EXPECT_TRUE(ended.is_cancelled());
-    EXPECT_EQ(gone, 10'000);
-    EXPECT_EQ(live_timers(), timers);
-    EXPECT_EQ(weir::now() - start, 10ms);
-  });
+FIBER_TEST(cancel, ten_thousand_sleepers_are_gone_in_the_instant_of_the_cancellation) {
+  const auto start = weir::now();
+  const long timers = live_timers();
+  int gone = 0;
+  auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    for (int i = 0; i < 10'000; ++i) {
+      s.spawn([&]() -> weir::task<> {
+        auto count = weir::scope_exit([&] { ++gone; });
+        co_await weir::sleep(1h);
+      });
+    }
+    co_await weir::sleep(10ms);
+    EXPECT_EQ(live_timers(), timers + 10'000);
+    s.cancel();
+    co_await weir::sleep(2h);
+  }));
+  EXPECT_TRUE(ended.is_cancelled());
+  EXPECT_EQ(gone, 10'000);
+  EXPECT_EQ(live_timers(), timers);
+  EXPECT_EQ(weir::now() - start, 10ms);
 }
-
-// C030, C039
 TEST(cancel, a_child_that_cancels_its_own_scope_runs_on_to_its_next_await) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -441,8 +392,6 @@ TEST(cancel, a_child_that_cancels_its_own_scope_runs_on_to_its_next_await) {
     EXPECT_EQ(joined(log), "still here,frame");
   });
 }
-
-// C031
 TEST(cancel, a_child_cancelled_before_its_first_turn_never_runs) {
   for_each_order([](weir::sim::world& w) {
     bool ran = false;
@@ -464,26 +413,21 @@ TEST(cancel, a_child_cancelled_before_its_first_turn_never_runs) {
     EXPECT_FALSE(ran);
   });
 }
-
-// C033
-TEST(cancel, an_arm_that_cannot_be_cancelled_holds_back_the_result_of_its_race) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      const auto start = weir::now();
-      std::optional<weir::resumer<void>> slot;
-      co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        s.spawn([&]() -> weir::task<> {
-          co_await weir::sleep(50ms);
-          slot->complete();
-        });
-        auto stubborn = [&]() -> weir::task<int> {
-          co_await park_uncancellable(slot);
-          co_return 2;
-        };
-        const int winner = co_await weir::race(after(10ms, 1), stubborn);
-        EXPECT_EQ(winner, 1);
-        EXPECT_EQ(weir::now() - start, 50ms);
-      });
+FIBER_TEST_IN_EVERY_ORDER(cancel,
+                          an_arm_that_cannot_be_cancelled_holds_back_the_result_of_its_race) {
+  const auto start = weir::now();
+  std::optional<weir::resumer<void>> slot;
+  co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    s.spawn([&]() -> weir::task<> {
+      co_await weir::sleep(50ms);
+      slot->complete();
     });
+    auto stubborn = [&]() -> weir::task<int> {
+      co_await park_uncancellable(slot);
+      co_return 2;
+    };
+    const int winner = co_await weir::race(after(10ms, 1), stubborn);
+    EXPECT_EQ(winner, 1);
+    EXPECT_EQ(weir::now() - start, 50ms);
   });
 }

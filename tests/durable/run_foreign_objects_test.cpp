@@ -11,7 +11,7 @@ namespace {
 
 template <class F>
 std::string called_foreign(F f) {
-  return refusal(thrown_by(f), "foreign_objects_test.cpp:");
+  return refusal(thrown_by(f), "run_foreign_objects_test.cpp:");
 }
 
 template <class F>
@@ -22,7 +22,7 @@ task<std::string> awaited_foreign(F f) {
   } catch (...) {
     error = std::current_exception();
   }
-  co_return refusal(error, "foreign_objects_test.cpp:");
+  co_return refusal(error, "run_foreign_objects_test.cpp:");
 }
 
 std::string all_refused(std::size_t n) { return joined(text_log(n, "refused")); }

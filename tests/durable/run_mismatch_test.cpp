@@ -43,7 +43,7 @@ TEST(durable_mismatch, a_renamed_step_blocks_the_run_and_both_names_and_the_line
         co_await weir::step("renamed", [] { note("x"); });
         co_return "wrong";
       },
-      {"two", "renamed", "mismatch_test.cpp:"});
+      {"two", "renamed", "run_mismatch_test.cpp:"});
 }
 
 TEST(durable_mismatch, missing_commands_block_the_run) {

@@ -77,8 +77,6 @@ weir::task<std::error_code> code_of_awaiting(Make make) {
 }
 
 }  // namespace
-
-// S003
 TEST(misuse, a_run_inside_a_running_loop_is_refused_and_the_outer_loop_goes_on) {
   bool ran = false;
   bool went_on = false;
@@ -204,31 +202,25 @@ TEST(misuse, spawning_on_a_scope_of_another_loop_names_both_loops) {
   EXPECT_TRUE(contains(what, "other-loop")) << what;
 }
 
-TEST(misuse, a_result_is_taken_once) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      co_await weir::with_scope([](weir::scope& s) -> weir::task<> {
-        weir::future<std::string> result = s.spawn([]() -> weir::task<std::string> {
-          co_await weir::yield();
-          co_return std::string(100, 'x');
-        });
-        weir::future<std::string> copy = result;
-        weir::future<std::string> moved = result;
-        const std::string text = co_await result.take();
-        EXPECT_EQ(text, std::string(100, 'x'));
-        const auto code = make_error_code(weir::errc::already_taken);
-        auto take = [&]() -> weir::task<std::string> { co_return co_await result.take(); };
-        const auto second_take = co_await code_of_awaiting(take);
-        EXPECT_EQ(second_take, code);
-        auto look = [&]() -> weir::task<> { (void)co_await copy; };
-        const auto second_look = co_await code_of_awaiting(look);
-        EXPECT_EQ(second_look, code);
-        auto move = [&]() -> weir::task<> { (void)co_await std::move(moved); };
-        const auto second_move = co_await code_of_awaiting(move);
-        EXPECT_EQ(second_move, code);
-      });
-    });
+SCOPE_TEST_IN_EVERY_ORDER(misuse, a_result_is_taken_once) {
+  weir::future<std::string> result = s.spawn([]() -> weir::task<std::string> {
+    co_await weir::yield();
+    co_return std::string(100, 'x');
   });
+  weir::future<std::string> copy = result;
+  weir::future<std::string> moved = result;
+  const std::string text = co_await result.take();
+  EXPECT_EQ(text, std::string(100, 'x'));
+  const auto code = make_error_code(weir::errc::already_taken);
+  auto take = [&]() -> weir::task<std::string> { co_return co_await result.take(); };
+  const auto second_take = co_await code_of_awaiting(take);
+  EXPECT_EQ(second_take, code);
+  auto look = [&]() -> weir::task<> { (void)co_await copy; };
+  const auto second_look = co_await code_of_awaiting(look);
+  EXPECT_EQ(second_look, code);
+  auto move = [&]() -> weir::task<> { (void)co_await std::move(moved); };
+  const auto second_move = co_await code_of_awaiting(move);
+  EXPECT_EQ(second_move, code);
 }
 
 TEST(misuse, two_takers_that_wait_at_once_get_one_value_and_one_error) {
@@ -328,8 +320,6 @@ TEST(misuse, options_are_trivially_destructible_aggregates) {
   EXPECT_TRUE(std::is_trivially_destructible_v<weir::spawn_options>);
   EXPECT_TRUE(std::is_trivially_destructible_v<weir::sim::options>);
 }
-
-// R4a
 TEST(misuse, fibers_that_wait_for_each_other_are_a_deadlock_that_names_them) {
   std::string what;
   std::error_code code;

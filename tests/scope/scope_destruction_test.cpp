@@ -275,7 +275,7 @@ std::size_t errors_of_events() {
 
 }  // namespace
 
-// E021: after handling, nobody but the handler holds the error. One that was suppressed was not
+// After handling, nobody but the handler holds the error. One that was suppressed was not
 // delivered to anybody: its event has it, and nothing else.
 TEST(destruction, an_error_is_gone_when_its_handler_has_ended) {
   for_each_order([](weir::sim::world& w) {

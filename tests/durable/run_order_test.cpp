@@ -38,7 +38,7 @@ TEST(durable_order, siblings_run_to_their_ends_before_the_parent_goes_on) {
 }
 
 TEST(durable_order, one_completion_is_drained_before_the_next_is_seen) {
-  // A5: both timers are overdue on recovery, yet what follows the first comes before the second.
+  // Both timers are overdue on recovery, yet what follows the first comes before the second.
   survives(
       [](int) -> task<std::string> {
         std::string order;

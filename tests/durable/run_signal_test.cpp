@@ -195,12 +195,10 @@ TEST(durable_promise, belongs_to_its_run) {
   });
 }
 
-TEST(durable_promise, signals_and_promises_are_for_runs_only) {
-  sim::run({.seed = 1}, []() -> task<> {
-    const auto error = co_await test_support::attempt(
-        []() -> task<int> { co_return co_await weir::signal<int>("s").wait(); });
-    EXPECT_EQ(test_support::code_of(error), errc::not_durable);
-    const auto other = test_support::thrown_by([] { return weir::promise<int>("p").peek(); });
-    EXPECT_EQ(test_support::code_of(other), errc::not_durable);
-  });
+FIBER_TEST(durable_promise, signals_and_promises_are_for_runs_only) {
+  const auto error = co_await test_support::attempt(
+      []() -> task<int> { co_return co_await weir::signal<int>("s").wait(); });
+  EXPECT_EQ(test_support::code_of(error), errc::not_durable);
+  const auto other = test_support::thrown_by([] { return weir::promise<int>("p").peek(); });
+  EXPECT_EQ(test_support::code_of(other), errc::not_durable);
 }

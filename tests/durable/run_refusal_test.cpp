@@ -17,7 +17,7 @@ task<std::string> refusal_in_run(F f) {
   if (error == nullptr) co_return "allowed";
   if (test_support::code_of(error) != errc::not_journaled)
     co_return "other: " + test_support::what_of(error);
-  const bool named = test_support::contains(test_support::what_of(error), "refusal_test.cpp:");
+  const bool named = test_support::contains(test_support::what_of(error), "run_refusal_test.cpp:");
   co_return named ? "refused" : "unnamed: " + test_support::what_of(error);
 }
 
@@ -236,7 +236,7 @@ TEST(durable_refusal, the_engine_and_other_loops_are_refused_with_the_line_of_th
     co_await weir::yield();
     lines wrong;
     auto expect = [&](int line, const std::exception_ptr& error) {
-      const std::string place = "refusal_test.cpp:" + std::to_string(line) + " ";
+      const std::string place = "run_refusal_test.cpp:" + std::to_string(line) + " ";
       if (test_support::code_of(error) != errc::not_journaled ||
           !test_support::contains(test_support::what_of(error), place))
         wrong.push_back(place + "in " + test_support::what_of(error));
@@ -285,7 +285,7 @@ TEST(durable_refusal, calls_of_the_engine_that_were_made_outside_name_the_await)
     const int line = __LINE__ + 1;
     const auto error =
         co_await test_support::attempt([&]() -> task<> { (void)co_await std::move(*made); });
-    const std::string place = "refusal_test.cpp:" + std::to_string(line) + " ";
+    const std::string place = "run_refusal_test.cpp:" + std::to_string(line) + " ";
     co_return test_support::contains(test_support::what_of(error), place)
         ? ""
         : test_support::what_of(error);
@@ -331,7 +331,7 @@ TEST(durable_refusal, that_nobody_catches_fails_the_run) {
     const auto error = co_await test_support::attempt([&] { return run.result(); });
     EXPECT_EQ(test_support::code_of(error), errc::not_journaled);
     EXPECT_EQ(e.get("r")->state, run_state::failed);
-    EXPECT_TRUE(test_support::contains(e.get("r")->message, "refusal_test.cpp:"));
+    EXPECT_TRUE(test_support::contains(e.get("r")->message, "run_refusal_test.cpp:"));
   });
 }
 
@@ -356,7 +356,6 @@ task<std::string> stuck(int) {
 }  // namespace
 
 TEST(durable_deadlock, of_fibers_that_wait_for_each_other_fails_the_run_and_names_them) {
-  // A6
   const stage on;
   session_of(on, stuck, [](durable::engine& e) -> task<> {
     auto run = co_await e.start<std::string>("h", {.id = "r"}, 1);

@@ -74,7 +74,6 @@ TEST(durable_cancel, ends_the_run_for_everyone_who_asks_and_asks_later) {
 }
 
 TEST(durable_cancel, reaches_children_and_local_waits) {
-  // A21 as weir decides.
   const stage on;
   auto handler = [](int) -> task<std::string> {
     weir::oneshot<int> never;

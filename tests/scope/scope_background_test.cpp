@@ -20,8 +20,6 @@ weir::task<> service(text_log& log, std::string name) {
 }
 
 }  // namespace
-
-// S028, S029
 TEST(background, services_and_defers_are_one_stack_popped_after_body_and_children) {
   for (auto how : {body_ending::value, body_ending::error, body_ending::cancelled}) {
     for_each_order([&](weir::sim::world& w) {
@@ -55,8 +53,6 @@ TEST(background, services_and_defers_are_one_stack_popped_after_body_and_childre
     });
   }
 }
-
-// S028
 TEST(background, a_service_is_cancelled_only_when_body_and_children_are_done) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -137,18 +133,14 @@ TEST(background, the_failure_of_a_service_counts_like_that_of_any_child) {
   });
 }
 
-TEST(background, a_service_that_ends_by_itself_changes_nothing) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      const int sum = co_await weir::with_scope([](weir::scope& s) -> weir::task<int> {
-        auto quick = s.background(after(5ms, 3));
-        auto child = s.spawn(after(10ms, 4));
-        const int first = co_await quick;
-        co_return first + co_await child;
-      });
-      EXPECT_EQ(sum, 7);
-    });
+FIBER_TEST_IN_EVERY_ORDER(background, a_service_that_ends_by_itself_changes_nothing) {
+  const int sum = co_await weir::with_scope([](weir::scope& s) -> weir::task<int> {
+    auto quick = s.background(after(5ms, 3));
+    auto child = s.spawn(after(10ms, 4));
+    const int first = co_await quick;
+    co_return first + co_await child;
   });
+  EXPECT_EQ(sum, 7);
 }
 
 TEST(background, join_does_not_wait_for_services_and_closes_the_scope_before_they_are_popped) {
@@ -212,32 +204,25 @@ TEST(background, a_child_may_register_a_service_and_a_defer_which_are_popped_lik
     EXPECT_EQ(joined(log), "child,defer 2,service,defer 1");
   });
 }
-
-// S014
-TEST(start, the_caller_goes_on_with_the_value_when_the_child_says_that_it_is_up) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      const auto start = weir::now();
-      bool child_finished = false;
-      co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        const int port = co_await s.start([&](weir::started<int>& up) -> weir::task<> {
-          co_await weir::sleep(10ms);
-          up(8080);
-          co_await weir::sleep(10ms);
-          child_finished = true;
-        });
-        EXPECT_EQ(port, 8080);
-        EXPECT_EQ(weir::now() - start, 10ms);
-        EXPECT_FALSE(child_finished);
-        EXPECT_EQ(s.size(), 1u);
-      });
-      EXPECT_TRUE(child_finished);
-      EXPECT_EQ(weir::now() - start, 20ms);
+FIBER_TEST_IN_EVERY_ORDER(start,
+                          the_caller_goes_on_with_the_value_when_the_child_says_that_it_is_up) {
+  const auto start = weir::now();
+  bool child_finished = false;
+  co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    const int port = co_await s.start([&](weir::started<int>& up) -> weir::task<> {
+      co_await weir::sleep(10ms);
+      up(8080);
+      co_await weir::sleep(10ms);
+      child_finished = true;
     });
+    EXPECT_EQ(port, 8080);
+    EXPECT_EQ(weir::now() - start, 10ms);
+    EXPECT_FALSE(child_finished);
+    EXPECT_EQ(s.size(), 1u);
   });
+  EXPECT_TRUE(child_finished);
+  EXPECT_EQ(weir::now() - start, 20ms);
 }
-
-// S014
 TEST(start, a_child_may_be_up_without_a_value) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -255,92 +240,69 @@ TEST(start, a_child_may_be_up_without_a_value) {
   });
 }
 
-// S014: after it is up the child is an ordinary one, so its failure fails the scope.
-TEST(start, a_child_that_fails_after_it_was_up_fails_the_scope) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      int value = 0;
-      auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        value = co_await s.start([](weir::started<int>& up) -> weir::task<> {
-          up(5);
-          co_await weir::sleep(5ms);
-          throw boom(2);
-        });
-        co_await weir::sleep(1h);
-      }));
-      EXPECT_EQ(value, 5);
-      EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 2);
+// After it is up the child is an ordinary one, so its failure fails the scope.
+FIBER_TEST_IN_EVERY_ORDER(start, a_child_that_fails_after_it_was_up_fails_the_scope) {
+  int value = 0;
+  auto ended = co_await weir::settle(weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    value = co_await s.start([](weir::started<int>& up) -> weir::task<> {
+      up(5);
+      co_await weir::sleep(5ms);
+      throw boom(2);
     });
-  });
+    co_await weir::sleep(1h);
+  }));
+  EXPECT_EQ(value, 5);
+  EXPECT_EQ(ended.is_error() ? boom_of(ended.error()) : 0, 2);
 }
-
-// S015
-TEST(start, a_child_that_fails_before_it_is_up_gives_its_error_to_the_caller_only) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      bool sibling_finished = false;
-      int caught = 0;
-      co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        s.spawn([&]() -> weir::task<> {
-          co_await weir::sleep(50ms);
-          sibling_finished = true;
-        });
-        try {
-          co_await s.start([](weir::started<int>&) -> weir::task<> {
-            co_await weir::sleep(1ms);
-            throw boom(7);
-          });
-        } catch (const boom& e) {
-          caught = e.n;
-        }
-        EXPECT_FALSE(s.cancel_requested());
-        co_await s.join();
+FIBER_TEST_IN_EVERY_ORDER(start,
+                          a_child_that_fails_before_it_is_up_gives_its_error_to_the_caller_only) {
+  bool sibling_finished = false;
+  int caught = 0;
+  co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    s.spawn([&]() -> weir::task<> {
+      co_await weir::sleep(50ms);
+      sibling_finished = true;
+    });
+    try {
+      co_await s.start([](weir::started<int>&) -> weir::task<> {
+        co_await weir::sleep(1ms);
+        throw boom(7);
       });
-      EXPECT_EQ(caught, 7);
-      EXPECT_TRUE(sibling_finished);
-    });
+    } catch (const boom& e) {
+      caught = e.n;
+    }
+    EXPECT_FALSE(s.cancel_requested());
+    co_await s.join();
   });
+  EXPECT_EQ(caught, 7);
+  EXPECT_TRUE(sibling_finished);
 }
-
-// S016
-TEST(start, a_child_that_ends_without_being_up_is_never_started) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      std::error_code code;
-      const int value = co_await weir::with_scope([&](weir::scope& s) -> weir::task<int> {
-        try {
-          co_await s.start([](weir::started<int>&) -> weir::task<> { co_await weir::sleep(1ms); });
-        } catch (const weir::error& e) {
-          code = e.code();
-        }
-        co_return co_await s.spawn(after(1ms, 4));
-      });
-      EXPECT_EQ(code, weir::errc::never_started);
-      EXPECT_EQ(value, 4);
-    });
+FIBER_TEST_IN_EVERY_ORDER(start, a_child_that_ends_without_being_up_is_never_started) {
+  std::error_code code;
+  const int value = co_await weir::with_scope([&](weir::scope& s) -> weir::task<int> {
+    try {
+      co_await s.start([](weir::started<int>&) -> weir::task<> { co_await weir::sleep(1ms); });
+    } catch (const weir::error& e) {
+      code = e.code();
+    }
+    co_return co_await s.spawn(after(1ms, 4));
   });
+  EXPECT_EQ(code, weir::errc::never_started);
+  EXPECT_EQ(value, 4);
 }
-
-// S017
-TEST(start, a_child_that_is_up_twice_gets_already_started) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      std::error_code code;
-      co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        const int value = co_await s.start([&](weir::started<int>& up) -> weir::task<> {
-          up(1);
-          code = code_thrown_by([&] { up(2); });
-          co_return;
-        });
-        EXPECT_EQ(value, 1);
-        co_await s.join();
-      });
-      EXPECT_EQ(code, weir::errc::already_started);
+FIBER_TEST_IN_EVERY_ORDER(start, a_child_that_is_up_twice_gets_already_started) {
+  std::error_code code;
+  co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    const int value = co_await s.start([&](weir::started<int>& up) -> weir::task<> {
+      up(1);
+      code = code_thrown_by([&] { up(2); });
+      co_return;
     });
+    EXPECT_EQ(value, 1);
+    co_await s.join();
   });
+  EXPECT_EQ(code, weir::errc::already_started);
 }
-
-// S019
 TEST(start, cancelling_the_caller_cancels_the_child_that_is_not_up_yet_and_nothing_else) {
   for_each_order([](weir::sim::world& w) {
     text_log log;
@@ -368,30 +330,24 @@ TEST(start, cancelling_the_caller_cancels_the_child_that_is_not_up_yet_and_nothi
   });
 }
 
-// S014, S019: once the child is up it belongs to the scope, and the caller's end is its own affair.
-TEST(start, cancelling_the_caller_later_leaves_the_started_child_alone) {
-  for_each_order([](weir::sim::world& w) {
-    w.run([]() -> weir::task<> {
-      bool child_finished = false;
-      co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
-        auto caller = s.spawn([&]() -> weir::task<> {
-          co_await s.start([&](weir::started<>& up) -> weir::task<> {
-            up();
-            co_await weir::sleep(20ms);
-            child_finished = true;
-          });
-          co_await weir::sleep(1h);
-        });
-        co_await weir::sleep(5ms);
-        caller.cancel();
-        co_await s.join();
+// Once the child is up it belongs to the scope, and the caller's end is its own affair.
+FIBER_TEST_IN_EVERY_ORDER(start, cancelling_the_caller_later_leaves_the_started_child_alone) {
+  bool child_finished = false;
+  co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    auto caller = s.spawn([&]() -> weir::task<> {
+      co_await s.start([&](weir::started<>& up) -> weir::task<> {
+        up();
+        co_await weir::sleep(20ms);
+        child_finished = true;
       });
-      EXPECT_TRUE(child_finished);
+      co_await weir::sleep(1h);
     });
+    co_await weir::sleep(5ms);
+    caller.cancel();
+    co_await s.join();
   });
+  EXPECT_TRUE(child_finished);
 }
-
-// S008
 TEST(start, on_a_cancelled_scope_the_child_never_starts) {
   for_each_order([](weir::sim::world& w) {
     bool ran = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // B: race.test, any.test, won-flag.test over a journal. The order of the completions in the journal
-// decides, so a replay takes the branch that was taken (A5, A40).
+// decides, so a replay takes the branch that was taken.
 #include "durable/support/sources.hpp"
 
 using namespace durable_test;
@@ -58,7 +58,7 @@ TEST(durable_race, of_what_has_ended_gives_the_lowest_at_once) {
 }
 
 TEST(durable_race, of_children_observes_and_the_losers_go_on) {
-  // A10, and A8 of the architecture: given futures, combinators only observe.
+  // Given futures, combinators only observe.
   survives(
       [](int) -> task<std::string> {
         co_return co_await in_scope([](weir::scope& s) -> task<std::string> {

@@ -280,38 +280,36 @@ TEST(item_destructor, uses_the_broadcast_that_it_falls_out_of) {
 }
 
 // An item that leaves the ring subscribes: what it sees has neither gap nor duplicate.
-TEST(item_destructor, subscribes_to_the_broadcast_in_the_middle_of_an_emit) {
-  in_order([]() -> task<> {
-    std::function<void()> act;
-    std::vector<hostile_sub> late;
+FIBER_TEST(item_destructor, subscribes_to_the_broadcast_in_the_middle_of_an_emit) {
+  std::function<void()> act;
+  std::vector<hostile_sub> late;
+  {
+    hostile_broadcast b(2);
+    act = [&] {
+      if (late.empty())
+        late.push_back(b.subscribe({.overflow = weir::overflow::drop_oldest, .replay = 2}));
+    };
+    (void)b.try_emit(hostile(1));
+    late.reserve(2);
+    std::function<void()> once;
     {
-      hostile_broadcast b(2);
-      act = [&] {
-        if (late.empty())
-          late.push_back(b.subscribe({.overflow = weir::overflow::drop_oldest, .replay = 2}));
-      };
-      (void)b.try_emit(hostile(1));
-      late.reserve(2);
-      std::function<void()> once;
-      {
-        const hostile first(2, &once);
-        (void)b.try_emit(first);
-      }
-      once = act;
-      (void)b.try_emit(hostile(3));
-      (void)b.try_emit(hostile(4));  // 2 falls out
-      once = nullptr;
-      EXPECT_EQ(late.size(), 1U);
-      if (late.empty()) co_return;
-      numbers seen;
-      for (int i = 0; i < 2; ++i) {
-        auto next = co_await late.front().next();
-        seen.push_back(next->n);
-      }
-      EXPECT_EQ(seen, (numbers{3, 4}));
-      late.clear();
+      const hostile first(2, &once);
+      (void)b.try_emit(first);
     }
-  });
+    once = act;
+    (void)b.try_emit(hostile(3));
+    (void)b.try_emit(hostile(4));  // 2 falls out
+    once = nullptr;
+    EXPECT_EQ(late.size(), 1U);
+    if (late.empty()) co_return;
+    numbers seen;
+    for (int i = 0; i < 2; ++i) {
+      auto next = co_await late.front().next();
+      seen.push_back(next->n);
+    }
+    EXPECT_EQ(seen, (numbers{3, 4}));
+    late.clear();
+  }
 }
 
 TEST(item_destructor, uses_replay_and_state) {
