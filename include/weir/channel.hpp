@@ -208,7 +208,7 @@ std::pair<sender<T>, receiver<T>> detail::make_channel(std::int64_t capacity,
 /// order; waiting senders are served first come, first served.
 ///
 /// Costs: the buffer is allocated at once. A send or a receive is a few atomic operations; a
-/// message between loops is sent only when the other side sleeps. In a durable run, outside of
+/// message between loops is sent only when the other side waits. In a durable run, outside of
 /// steps: errc::not_journaled.
 template <class T>
 std::pair<sender<T>, receiver<T>> channel(std::int64_t capacity, channel_options options = {}) {
