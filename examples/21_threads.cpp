@@ -67,7 +67,7 @@ task<> functions_that_block() {
   say("sum " + std::to_string(sum));
 }
 
-// A loop that ends cancels its remote children; their callers get errc::loop_gone.
+// If a loop ends, so do its remote children; their callers get errc::loop_gone.
 task<> loop_gone(weir::sim::world& w) {
   auto ask = weir::on(w.loop("server"), look_up("flood"));
   auto body = [&](weir::scope& s) -> task<> {
