@@ -114,7 +114,7 @@ class answer_due {
   bool due_ = false;
 };
 
-/// Why the parts of a pull are asked to stand down.
+/// Why the parts of a pull are withdrawn.
 enum class pull_end : std::uint8_t {
   result,    // the pull has a result; they may stay in flight
   paused,    // the same, and the pull does not wait until they are
@@ -125,7 +125,7 @@ enum class pull_end : std::uint8_t {
 class composite : public wait {
  public:
   virtual void arm_completed(arm_link& arm) noexcept = 0;
-  /// Called by the parts of a pull while they stand down.
+  /// Called by the parts of a pull while they are withdrawn.
   virtual pull_end why_ending() const noexcept { return pull_end::result; }
 
  protected:
