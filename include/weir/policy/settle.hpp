@@ -13,8 +13,8 @@
 
 namespace weir {
 
-/// Returns how `op` ended as a value; does not throw the error of `op`. If the *caller* is
-/// cancelled, `op` is cancelled and joined and the caller unwinds.
+/// Returns how `op` ended as a value; never throws, unless moving that value does. If the *caller*
+/// is cancelled, `op` is cancelled and joined and the caller unwinds.
 template <detail::operation Op>
 task<outcome<detail::result_t<Op>>> settle(Op&& op) {
   using plain = detail::held_t<Op>;
