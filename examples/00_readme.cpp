@@ -15,7 +15,7 @@ weir::task<> program() {
     auto left = s.spawn(slow(40, 20ms));
     auto right = s.spawn(slow(2, 10ms));
     co_return co_await left + co_await right;
-  };  // with_scope goes on when the body and both children are finished, on every path
+  };  // with_scope continues when the body and both children have ended, on every path
   std::printf("in time: %d\n", co_await weir::with_timeout(10s, weir::with_scope(both)));
   try {
     co_await weir::with_timeout(1ms, weir::with_scope(both));

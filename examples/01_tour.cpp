@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A tour of weir: what owning, stopping and watching concurrent work looks like. Run it by
-// `./dev run 01_tour`; each chapter is one function and prints what it shows.
+// A tour of weir: how to own, stop and watch concurrent work. Run it with `./dev run 01_tour`; each
+// chapter is one function and prints what it shows.
 //
 // The tour runs on virtual time (`weir::sim::run`), so its hours take microseconds and it prints
 // the same text on every machine. On real time the last line of the file would be
@@ -30,8 +30,8 @@ void say(const std::string& what) {
   std::printf("  [%6lld ms] %s\n", static_cast<long long>(ms.count()), what.c_str());
 }
 
-/// Descriptions and dumps name functions, which every compiler spells in its own way, and show the
-/// library's own frames. The tour leaves out both, because its output is compared by a test.
+/// Descriptions and dumps name functions, which each compiler spells differently, and show the
+/// library's own frames. The tour omits both, because a test compares its output.
 void show(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -107,7 +107,7 @@ task<> fail_after(weir::duration delay, const char* what) {
 }
 
 // One child fails: the other is cancelled and joined, and the error leaves the scope unchanged. The
-// future outlives the scope and remembers who asked, when, and because of what.
+// future outlives the scope and keeps the reason: who cancelled, when, and why.
 task<> a_failing_child_cancels_its_sibling() {
   chapter("3. A failing child cancels its sibling, and says why");
   weir::future<void> download;
@@ -161,7 +161,7 @@ task<> print_page(weir::counting_governor& printer) {
 }
 
 // A race over waits starts no fiber and allocates nothing. The loser is withdrawn in the instant in
-// which the winner completes, so a permit is delivered or still in its governor; never lost.
+// which the winner completes, so a permit is delivered or still in its governor, not lost.
 task<> a_race_loses_nothing() {
   chapter("5. A race over waits loses nothing");
   weir::counting_governor printer(1, {.name = "printer"});
@@ -194,7 +194,7 @@ task<int> parse_port(const char* path) {
   co_return std::stoi(text);
 }
 
-// An error collects the awaits that it passes through, whatever its type, and only when thrown.
+// An error of any type collects the awaits that it passes through, when it is thrown.
 task<> an_error_knows_its_way() {
   chapter("6. An error knows which awaits it came through");
   try {
@@ -218,7 +218,7 @@ task<> handle_request(weir::counting_governor& database) {
   co_await weir::with_timeout(2h, query(database));
 }
 
-// The tree of everything that runs, at any time and from any thread: who owns it, what it waits
+// The tree of everything that runs, at any time and from any thread: its owner, what it waits
 // for, and on which line.
 task<> a_live_tree_can_be_printed() {
   chapter("7. The live tree can be printed at any time");

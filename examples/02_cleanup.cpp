@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Letting go of things, on every way out: guards, defers, services, `finally` and shields.
+// Cleanup on every way out: guards, defers, services, `finally` and shields.
 
 #include <cstdio>
 #include <stdexcept>
@@ -33,11 +33,11 @@ task<> guards() {
   }
 }
 
-// A defer runs when its scope ends, after the children, and may await; it is told how it ended.
+// A defer runs when its scope ends, after the children; it may await, and gets how the scope ended.
 task<> upload(bool fails) {
   auto body = [&](weir::scope& s) -> task<> {
     s.defer([](const weir::outcome_view& how) -> task<> {
-      co_await weir::sleep(10ms);  // tells the server, although the scope is cancelled or failed
+      co_await weir::sleep(10ms);  // notifies the server, even if the scope was cancelled or failed
       say(how.is_value() ? "told the server: done" : "told the server: aborted");
     });
     co_await weir::sleep(1ms);
@@ -46,7 +46,7 @@ task<> upload(bool fails) {
   co_await weir::with_scope(body);
 }
 
-// An operation that is handed a context may defer to its own end instead.
+// An operation that takes a context may defer to its own end instead.
 task<> with_temporary_file() {
   auto work = [](weir::context& self) -> task<> {
     self.defer([] { say("temporary file removed"); });
@@ -73,8 +73,8 @@ task<> ship() {
   say("shipped");
 }
 
-// Once the money is taken the goods are shipped, whatever is cancelled meanwhile. The cancellation
-// takes effect at the first await after the shield.
+// Once the money is taken the goods are shipped, even if the fiber is cancelled meanwhile. The
+// cancellation takes effect at the first await after the shield.
 task<> order() {
   co_await weir::shield(ship());
   co_await weir::sleep(1h);
@@ -87,7 +87,7 @@ task<> collect_metrics() {
 }
 
 // A service is cancelled when everything else in its scope has ended. `start` waits until a child
-// says that it is up, and gives what it said.
+// reports that it is up, and returns the value that it reported.
 task<> services() {
   auto body = [](weir::scope& s) -> task<> {
     s.background(collect_metrics(), {.name = "metrics"});

@@ -54,7 +54,7 @@ task<> all_and_race() {
   say(std::get<0>(outcomes).value() + (std::get<1>(outcomes).is_error() ? ", one error" : ""));
 }
 
-// Over waits the index of the variant tells which came first; the other is withdrawn, not lost.
+// Over waits the index of the variant says which was first; the other is withdrawn, not lost.
 task<> permit_or_patience(weir::counting_governor& seats) {
   auto first = co_await weir::race(seats.acquire(), weir::sleep(10ms));
   if (auto* seat = std::get_if<weir::permit>(&first)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The edges: callbacks of other libraries, other threads, and std::stop_token.
+// Interoperation: callbacks of other libraries, other threads, and std::stop_token.
 
 #include <cstdio>
 #include <functional>
@@ -16,7 +16,7 @@ namespace {
 
 void say(const std::string& what) { std::printf("  %s\n", what.c_str()); }
 
-/// Stands for a library with callbacks: calls back on a thread of its own, unless it is stopped.
+/// Stands for a library with callbacks: calls back on its own thread, unless it is stopped.
 class foreign_timer {
  public:
   void start(std::chrono::milliseconds delay, std::function<void(int)> done) {
@@ -31,7 +31,7 @@ class foreign_timer {
       done(42);
     });
   }
-  /// When it returns, the callback was called or never will be: true in the second case.
+  /// When it returns, the callback was called (false) or will not be called (true).
   bool stop() {
     thread_.request_stop();
     thread_.join();

@@ -46,7 +46,7 @@ task<> joining() {
   co_await weir::with_scope(body);
 }
 
-// `isolate`: a failure stays in its future, unless nobody ever looks at it.
+// `isolate`: a failure stays in its future, unless that is not awaited.
 task<> isolated_failures() {
   auto body = [](weir::scope& s) -> task<> {
     auto broken = s.spawn(fetch("broken", 1ms));
@@ -77,7 +77,7 @@ task<> all_errors() {
   }
 }
 
-// How something ended, as a value: nothing is thrown, and a cancellation is visible.
+// How an operation ended, as a value: nothing is thrown, and a cancellation is visible.
 task<> outcomes() {
   auto cancels_itself = [](weir::scope& s) -> task<int> {
     s.cancel("changed my mind");
@@ -107,7 +107,7 @@ task<> who() {
   co_return;
 }
 
-// Found along the tree of scopes: by whatever is called, and by children.
+// Looked up along the tree of scopes: by called functions and by children.
 task<> locals() {
   co_await who();
   co_await weir::with_local(tenant, "alice", who());

@@ -18,7 +18,7 @@ task<int> guess(int value) {
   co_return value;
 }
 
-// Whatever is dropped, late or suppressed becomes an event, even if nobody asked.
+// What is dropped, late or suppressed becomes an event, even without an observer.
 task<> events() {
   const auto subscription = weir::on_event([](const weir::event_info& event) {
     say(std::string(event.name) + " '" + std::string(event.object) + "'");
@@ -58,7 +58,7 @@ void seeds() {
   say(varied ? "100 seeds: more than one order" : "always the same order?");
 }
 
-// A real loop on a clock that is moved by hand.
+// A real loop on a clock that the test advances.
 void hand_driven_clock() {
   weir::test_clock clock;
   clock.advance(1h);
@@ -68,7 +68,7 @@ void hand_driven_clock() {
   });
 }
 
-// Nothing can ever wake this program: the verdict names who waits for what.
+// Nothing can wake this program: the error says which fiber waits for what.
 void deadlock() {
   try {
     weir::sim::run({}, []() -> task<> {

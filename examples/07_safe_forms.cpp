@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The forms that docs/compilers.md recommends, because g++-12 gets others wrong.
+// The forms that docs/compilers.md recommends, because g++-12 miscompiles others.
 
 #include <cstdint>
 #include <cstdio>
@@ -17,7 +17,7 @@ namespace {
 
 void say(const std::string& what) { std::printf("  %s\n", what.c_str()); }
 
-// A closure that owns something is made in a statement of its own.
+// A closure that owns something is made in a separate statement.
 task<> named_closure(std::string greeting) {
   auto body = [greeting](weir::scope& s) -> task<> {
     auto child = s.spawn([greeting]() -> task<> {

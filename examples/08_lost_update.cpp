@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A lost update over an await: found by exploring, shrunk, repeated, and gone once it is repaired.
+// A lost update across an await: found by `explore`, shrunk, replayed, and fixed.
 
 #include <cstdio>
 #include <string>
@@ -12,8 +12,8 @@ namespace {
 
 void say(const std::string& what) { std::printf("  %s\n", what.c_str()); }
 
-/// Stands for a call that is nearly always answered at once: from a cache, or into a buffer. In the
-/// order of production it keeps the turn; under the adversary every await may give it up.
+/// Stands for a call that nearly always completes at once: from a cache, or into a buffer. In
+/// production order it keeps the turn; under the adversary every await may give it up.
 auto quick_call() { return weir::checkpoint(); }
 
 using depositor = task<> (*)(int& balance, int amount);
@@ -24,13 +24,13 @@ task<> deposit(int& balance, int amount) {
   balance = before + amount;  // what was read before the await
 }
 
-// The repair: nothing that was read before an await is written after it.
+// The fix: nothing that was read before an await is written after it.
 task<> repaired_deposit(int& balance, int amount) {
   co_await quick_call();
   balance += amount;
 }
 
-// The amount of the salary is looked up first, so the two deposits hardly ever meet.
+// The amount of the salary is looked up first, so the two deposits rarely overlap.
 task<> deposit_salary(depositor how, int& balance) {
   co_await quick_call();
   co_await how(balance, 1000);
@@ -58,7 +58,7 @@ weir::sim::report search() {
   return report;
 }
 
-// A trace is one line of text; whoever keeps it can repeat the run.
+// A trace is one line of text, with which the run can be repeated.
 void repeat(const std::string& text) {
   const auto trace = weir::sim::trace::parse(text);
   try {

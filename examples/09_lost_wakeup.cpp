@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A lost wake-up: a channel written by hand that looks, awaits something else, and only then
-// registers. If a value is sent in between, nobody ever wakes the receiver.
+// A lost wake-up: a channel written by hand that checks for a value, awaits something else, and
+// then registers the receiver. If a value is sent in between, nothing wakes the receiver.
 
 #include <cstdio>
 #include <deque>
@@ -15,7 +15,7 @@ namespace {
 
 void say(const std::string& what) { std::printf("  %s\n", what.c_str()); }
 
-/// Stands for a call that is nearly always answered at once.
+/// Stands for a call that nearly always completes at once.
 auto quick_call() { return weir::checkpoint(); }
 
 /// Hands values to one receiver.
@@ -23,7 +23,7 @@ class channel {
  public:
   void send(int value) {
     values_.push_back(value);
-    receiver_.complete();  // does nothing if nobody has registered
+    receiver_.complete();  // does nothing without a registered receiver
   }
 
   task<int> receive() {
@@ -34,7 +34,7 @@ class channel {
     co_return take();
   }
 
-  // The repair: to look and to register is one step, without an await in between.
+  // The fix: checking and registering are one step, without an await in between.
   task<int> receive_repaired() {
     co_await weir::suspend<void>([this](weir::resumer<void> r) {
       receiver_ = std::move(r);

@@ -31,7 +31,7 @@ task<> transfer_as_it_comes(account& from, account& to, int amount) {
   to.balance += amount;
 }
 
-// The repair: whoever needs both locks takes them in one order, whichever way the money goes.
+// The fix: both locks are taken in one order, independent of the direction of the transfer.
 task<> transfer_in_order(account& from, account& to, int amount) {
   const bool swap = to.lock.name() < from.lock.name();
   account& earlier = swap ? to : from;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A crash: what was written and not synced is gone. A world has several loops on one thread, and a
-// disk in memory that knows the difference.
+// A crash: what was written and not synced is lost. A world has several loops on one thread, and a
+// disk in memory that keeps track of what was synced.
 
 #include <array>
 #include <cstddef>
@@ -68,7 +68,7 @@ void crash_after(steps how) {
   w.run([&] { return save_then_crash(w, how); });
 }
 
-// Now the crash may come at any time, and tear what was not synced; both are choices of the run.
+// Now the crash may happen at any time, and tear what was not synced; both are choices of the run.
 task<> crash_while_saving(weir::sim::world& w, steps how) {
   w.disk().set({.torn = 0.5});
   post_all(w.loop("server"), w.disk(), how);

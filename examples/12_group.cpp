@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A group: related jobs; the first error stops the others, and comes out when all have ended.
+// A group: related jobs; the first error cancels the others and is thrown when all have ended.
 
 #include <cstdio>
 #include <stdexcept>
@@ -32,7 +32,7 @@ task<> all_is_well() {
   });
 }
 
-// The body is never cancelled by a job: it hears of the error when it waits.
+// A failing job does not cancel the body: `wait` throws the error.
 task<> first_error() {
   co_await weir::with_group([](weir::group& g) -> task<> {
     g.go(copy("a", 1ms));
@@ -46,7 +46,7 @@ task<> first_error() {
   });
 }
 
-// A body that throws stops the jobs too, and is joined with them.
+// A body that throws cancels the jobs too, and they are joined before the error leaves.
 task<> body_throws() {
   try {
     co_await weir::with_group([](weir::group& g) -> task<> {

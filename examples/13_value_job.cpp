@@ -32,7 +32,7 @@ task<> value() {
   });
 }
 
-// The handle cancels its job; whoever takes the result is told so.
+// The handle cancels its job; taking the result then throws cancelled_error.
 task<> cancelled() {
   co_await weir::with_scope([](weir::scope& s) -> task<> {
     auto job = s.spawn(translate("good bye"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Periodic work: a clean-up that runs until it is cancelled, or until its handle stops it.
+// Periodic work: a cleanup that runs until it is cancelled, or until its handle stops it.
 
 #include <cstdio>
 #include <string>
@@ -22,7 +22,7 @@ struct cache {
   }
 };
 
-// `every` never ends by itself: it is cancelled with whatever it runs in.
+// `every` does not end by itself: it is cancelled with the fiber that it runs in.
 task<> until_cancelled() {
   cache sessions;
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Time limits: what happened is what is reported, and nothing is left running.
+// Time limits: the report is exact, and nothing is left running.
 
 #include <cstdio>
 #include <string>
@@ -26,7 +26,7 @@ task<> in_time() {
   say(text);
 }
 
-// The operation is unwound before the error is thrown: it does not go on behind your back.
+// The operation is unwound before the error is thrown: it does not continue in the background.
 task<> too_late() {
   try {
     co_await weir::with_timeout(100ms, reply(1h));
@@ -35,7 +35,7 @@ task<> too_late() {
   }
 }
 
-// The nearest of several limits counts, and it is the one that is reported.
+// The nearest of several limits applies and is reported.
 task<> nested() {
   try {
     co_await weir::with_timeout(50ms, weir::with_timeout(100ms, reply(1h)));
@@ -44,7 +44,7 @@ task<> nested() {
   }
 }
 
-// A value at the very last moment, and one that cancellation could not stop, are not thrown away.
+// A value at the last moment, and one that cancellation could not stop, are delivered.
 task<> just_in_time() {
   const std::string last = co_await weir::with_timeout(100ms, reply(100ms));
   say(last + " at the last moment");

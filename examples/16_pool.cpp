@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A pool: a fixed number of threads, and a bounded backlog that slows down whoever fills it.
+// A pool: a fixed number of threads, and a bounded backlog that slows down its producers.
 
 #include <cstdio>
 #include <stdexcept>
@@ -24,20 +24,20 @@ task<> resize(int picture) {
 }
 
 // Two run, two wait in the queue. The fifth is not accepted until the first has ended: a producer
-// that submits is never further ahead than the pool's limit.
+// is at most the pool's limit ahead.
 task<> back_pressure() {
   auto produce = [](weir::pool& p) -> task<> {
     for (int picture = 1; picture <= 6; ++picture) {
       co_await p.submit([picture] { return resize(picture); });
       say("picture " + std::to_string(picture) + " is accepted");
     }
-    co_await p.close();  // no new jobs; the accepted ones are finished
+    co_await p.close();  // no new jobs; the accepted ones run to their end
     say("the pool is drained");
   };
   co_await weir::with_pool({.name = "pictures", .workers = 2, .queue_size = 2}, produce);
 }
 
-// Whoever must not wait asks, and decides what to do without room.
+// `try_submit` does not wait: the caller decides what to do without room.
 task<> shed_load() {
   auto produce = [](weir::pool& p) -> task<> {
     for (int picture = 1; picture <= 3; ++picture) {
@@ -53,10 +53,10 @@ task<> shed_load() {
   co_await weir::with_pool({.name = "small", .workers = 1, .queue_size = 1}, produce);
 }
 
-// `run` waits for the job and has its value or its error, which then is no error of the pool.
+// `run` waits for the job and returns its value or throws its error, which the pool then ignores.
 task<> results() {
   auto body = [](weir::pool& p) -> task<> {
-    const int sum = co_await p.run([] { return 40 + 2; });  // a plain function will do
+    const int sum = co_await p.run([] { return 40 + 2; });  // a plain function works, too
     say("the sum is " + std::to_string(sum));
     try {
       co_await p.run([]() -> task<> {
@@ -70,7 +70,7 @@ task<> results() {
   co_await weir::with_pool({.name = "sums", .workers = 2}, body);
 }
 
-// Not fail-fast: the error of one job stops no other; the first one comes out at the end.
+// Not fail-fast: the error of one job stops no other; the first one is thrown at the end.
 task<> errors() {
   auto body = [](weir::pool& p) -> task<> {
     co_await p.submit([] { throw std::runtime_error("job 1 failed"); });

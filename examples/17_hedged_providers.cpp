@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Several providers of one thing: a second one is asked when the first is slow, and there is
-// something to say when none of them answers.
+// Several providers of the same data: a second one is asked when the first is slow, and a fallback
+// answers when none of them does.
 
 #include <cstdio>
 #include <stdexcept>

@@ -53,7 +53,7 @@ task<> all_or_nothing() {
   }
 }
 
-// The limit belongs to the policy: everything that goes through it shares the four places.
+// The limit belongs to the policy: all operations under it share the four places.
 task<> each_for_itself() {
   service shop;
   int priced = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A consumer that is started again when it fails, more slowly each time, until it fails too often.
+// A consumer that is restarted when it fails, with growing pauses, until it fails too often.
 
 #include <cstdio>
 #include <stdexcept>
@@ -30,7 +30,7 @@ struct broker {
   }
 };
 
-/// One life of the consumer. What it holds is released before the next one begins.
+/// One life of the consumer. What it holds is released before the next life begins.
 task<> consume(broker& from, int until) {
   say("connected");
   auto end = weir::scope_exit([] { say("disconnected"); });

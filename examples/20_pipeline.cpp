@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A pipeline of several steps, each with its own policies, made of operations and applied to many
-// orders. The order of policies matters: left to right is from the innermost to the outermost.
+// A pipeline of several steps, each an operation with its own policies, applied to many orders. The
+// order of policies matters: left to right is from the innermost to the outermost.
 
 #include <cstdio>
 #include <exception>
@@ -22,7 +22,7 @@ struct order {
   std::string label;
 };
 
-/// Three services, each bad in its own way.
+/// Three services, each failing in a different way.
 struct services {
   int catalogue_calls = 0;
   bool printer_works = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Several threads: operations on another loop, functions that block, and the end of a loop. Here
-// they run in a simulation, where every thread is a simulated loop; with weir::run they are real.
+// Several threads: operations on another loop, blocking functions, and the end of a loop. Here they
+// run in a simulation, where every thread is a simulated loop; with weir::run they are real.
 
 #include <cstdio>
 #include <stdexcept>
@@ -26,7 +26,7 @@ task<std::string> look_up(std::string word) {
   throw std::runtime_error("no such word");
 }
 
-// Value, error, cancellation and deadline go from one loop to the other as in one.
+// Value, error, cancellation and deadline cross loops as they do inside one.
 task<> on_another_loop() {
   co_await weir::with_loop_thread({.name = "dictionary"}, [](weir::loop_thread& t) -> task<> {
     const std::string meaning = co_await weir::on(t, look_up("weir"));
@@ -44,7 +44,7 @@ task<> on_another_loop() {
   });
 }
 
-// One loop per core; children go where the fewest are.
+// One loop per core; a child goes to the loop with the fewest.
 task<> several() {
   co_await weir::with_scope([](weir::scope& s) -> task<> {
     weir::runtime rt(s, {.name = "cpu", .threads = 2});
@@ -61,13 +61,13 @@ task<> functions_that_block() {
   int read = 0;
   co_await weir::blocking([&] { read = read_from_disk(); });
   say("read " + std::to_string(read));
-  // This one owns what it uses, so a caller that is cancelled need not wait for it.
+  // This one owns what it uses, so a cancelled caller does not have to wait for it.
   const int sum =
       co_await weir::blocking(weir::may_abandon, [](int a, int b) { return a + b; }, 40, 2);
   say("sum " + std::to_string(sum));
 }
 
-// A loop that ends takes its remote children with it; their callers are told.
+// If a loop ends, so do its remote children; their callers get errc::loop_gone.
 task<> loop_gone(weir::sim::world& w) {
   auto ask = weir::on(w.loop("server"), look_up("flood"));
   auto body = [&](weir::scope& s) -> task<> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls to a service that allows so many in a second: a few at once, the rest at its rate; a limit
-// on those in flight as well; and a share for each kind of customer.
+// Calls to a service with a rate limit: a burst first, the rest at the rate; a limit on calls in
+// flight as well; and a share for each kind of customer.
 
 #include <cstdio>
 #include <string>
@@ -31,7 +31,7 @@ struct service {
   }
 };
 
-// Three at once, because nobody has asked before; then ten in a second.
+// Three at once, because the bucket is full at first; then ten per second.
 task<> at_a_rate() {
   service s;
   weir::rate_governor rate({.name = "service", .per_second = 10, .burst = 3});
@@ -41,7 +41,7 @@ task<> at_a_rate() {
   say("the last answer is " + std::to_string(answers.back()));
 }
 
-// The same rate, and at most two in flight: a permit of both.
+// The same rate, and at most two in flight: one permit of both governors.
 task<> at_a_rate_and_not_too_many() {
   service s;
   weir::counting_governor in_flight(2);
@@ -52,7 +52,7 @@ task<> at_a_rate_and_not_too_many() {
   co_await weir::parallel_map(questions, ask, weir::unbounded);
 }
 
-// Whoever would have to wait for more than 250 ms gives up, and has spent nothing.
+// A caller that would wait for more than 250 ms gives up, and has used no permit.
 task<> impatient() {
   weir::rate_governor rate({.per_second = 10, .burst = 1});
   auto question = [&]() -> task<> {
@@ -69,8 +69,8 @@ task<> impatient() {
   });
 }
 
-// Six can be served at once. Paying customers have a right to four of them; what they leave is free
-// for the others, and what comes back goes to them first.
+// Six can be served at once. Paying customers are entitled to four of them; the others may borrow
+// what is unused, and a released permit goes first to a part below its share.
 task<> shares() {
   weir::partitioned_governor seats(6, {{"paying", 60}, {"free", 30}});
   auto visit = [&](const char* kind) -> task<> {

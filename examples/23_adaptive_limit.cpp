@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A limit that finds itself: how many calls a server can work on is not known, and changes. The
-// clients measure how long their calls take. While that stays the same, more are let through; when
-// it rises, because calls wait inside the server, fewer are.
+// A limit that adapts: the capacity of a server is unknown, and changes. The clients measure how
+// long their calls take. While that stays the same, the limit grows; when it rises, because calls
+// wait inside the server, the limit shrinks.
 
 #include <cstdio>
 #include <string>
@@ -13,7 +13,7 @@ using weir::task;
 
 namespace {
 
-/// Works on so many calls at once as it has cores, for 10 ms each; the others wait in it.
+/// Works on as many calls at once as it has cores, for 10 ms each; the others wait.
 class server {
  public:
   explicit server(int cores) : cores_(cores, {.name = "cores"}) {}
@@ -40,7 +40,7 @@ void plot(const weir::adaptive_governor& g, const server& s) {
   std::string bar(limit, '#');
   const auto cores = static_cast<std::size_t>(s.cores());
   bar.resize(bar.size() > cores ? bar.size() : cores + 1, ' ');
-  bar[cores] = '|';  // what the server can do
+  bar[cores] = '|';  // the capacity of the server
   bar.erase(bar.find_last_not_of(' ') + 1);
   std::printf("%5.1f s %4d %4d  %s\n",
               static_cast<double>(weir::now().time_since_epoch() / 1ms) / 1000,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A job queue: any number of producers and of workers on one loop. The queue is bounded, so whoever
-// produces faster than the workers work has to wait; closing it ends the workers, after the last
+// A job queue: any number of producers and workers on one loop. The queue is bounded, so producers
+// that are faster than the workers have to wait; closing it ends the workers, after the last
 // job.
 
 #include <cstdio>
@@ -55,7 +55,7 @@ task<> back_pressure() {
   });
 }
 
-// Who must not wait asks whether there is room. A refused job still belongs to the caller.
+// `try_push` does not wait: it fails if there is no room, and the job still belongs to the caller.
 task<> shed_load() {
   weir::queue<job> jobs(2, {.name = "jobs"});
   for (int number = 1; number <= 3; ++number) {
@@ -65,7 +65,7 @@ task<> shed_load() {
   co_await weir::yield();
 }
 
-// A worker that is stopped while it waits for a job takes none with it.
+// A worker that is cancelled while it waits for a job loses none.
 task<> a_worker_leaves() {
   weir::queue<job> jobs(2, {.name = "jobs"});
   co_await weir::with_scope([&](weir::scope& s) -> task<> {
@@ -79,7 +79,7 @@ task<> a_worker_leaves() {
   });
 }
 
-// The same without a line about workers: the queue as a stream, three jobs at once.
+// The same without explicit workers: the queue as a stream, three jobs at once.
 task<> as_a_stream() {
   weir::queue<job> jobs(weir::unbounded, {.name = "jobs"});
   for (int number = 1; number <= 6; ++number) {

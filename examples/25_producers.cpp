@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Producers on other threads, one consumer: a channel. Senders are copied to whoever produces; the
-// channel ends when the last one is gone. First real threads without loops, then loops that wait
-// for room.
+// Producers on other threads, one consumer: a channel. Each producer gets a copy of the sender; the
+// channel ends when the last copy is destroyed. First real threads without loops, then loops that
+// wait for room.
 
 #include <array>
 #include <cstddef>
@@ -28,12 +28,12 @@ struct measurement {
 constexpr std::size_t threads = 3;
 constexpr int each = 10'000;
 
-// A thread without a loop waits for room. Once the receiver is gone, that throws.
+// A thread without a loop blocks until there is room. Once the receiver is gone, that throws.
 void measure(weir::sender<measurement> out, std::size_t thread) {
   for (int number = 0; number < each; ++number) out.send_blocking({thread, number});
-}  // `out` is gone here, and with the last sender the channel ends
+}  // `out` is destroyed here, and with the last sender the channel ends
 
-// In which order the threads take turns is open. That those of one thread come in order is not.
+// The order between threads is not specified; the values of one thread arrive in order.
 task<> from_threads() {
   std::vector<std::jthread> producers;
   auto [out, in] = weir::channel<measurement>(64, {.name = "measurements"});
@@ -78,7 +78,7 @@ task<> send_until_closed(weir::sender<std::string> out) {
   }
 }
 
-// When the consumer has seen enough and drops its end, the producers hear of it.
+// When the consumer drops its end, the sends of the producers fail.
 task<> consumer_leaves() {
   auto [out, in] = weir::channel<std::string>(1);
   co_await weir::with_scope([&](weir::scope& s) -> task<> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One sensor, three readers of different speed. The sensor cannot be slowed down, so each reader
-// says what shall happen when it is too slow; none of them disturbs another.
+// chooses an overflow policy; none of them affects another.
 
 #include <cstdio>
 #include <string>
@@ -18,16 +18,16 @@ void say(const std::string& what) {
               what.c_str());
 }
 
-// A value each 10 ms. Nobody asked for `overflow::wait`, so nothing is ever refused.
+// A value every 10 ms. No reader uses `overflow::wait`, so no value is refused.
 task<> sensor(weir::broadcast<int>& values) {
   for (int value = 1; value <= 12; ++value) {
     co_await weir::sleep(10ms);
     values.try_emit(value);
   }
-  values.close();  // everybody still gets what is buffered
+  values.close();  // readers still get what is buffered
 }
 
-// Takes its time for each value, and reports which ones it never saw.
+// Needs some time for each value, and reports which ones it missed.
 task<> reader(std::string who, weir::subscription<int> values, weir::duration pause) {
   for (;;) {
     auto value = co_await values.next();
@@ -46,9 +46,9 @@ task<> program() {
   co_await weir::with_scope([&](weir::scope& s) -> task<> {
     // As fast as the sensor.
     s.spawn(reader("display", values.subscribe({.overflow = overflow::drop_oldest}), 0ms));
-    // Too slow, and wants what is recent: the oldest of its three values makes room.
+    // Too slow, and wants recent values: the oldest of its three values is dropped.
     s.spawn(reader("logger", values.subscribe({.overflow = overflow::drop_oldest}), 35ms));
-    // Even slower, and wants nothing but the latest value.
+    // Even slower, and wants the latest value alone.
     s.spawn(reader("web page", values.subscribe({.overflow = overflow::conflate}), 55ms));
     co_await sensor(values);
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An audit log: what happens is told by a hot source, which goes on whether somebody listens or
-// not. The log must have everything: it makes the source wait when it is behind, and it is
-// consumed to completion when the source ends. A dashboard beside it may miss records.
+// An audit log: records come from a hot source, which continues with or without subscribers. The
+// log must have every record: it makes the source wait when it is behind, and it is consumed to
+// completion when the source ends. A dashboard beside it may miss records.
 
 #include <cstdio>
 #include <string>
@@ -30,10 +30,10 @@ task<> write(record r) {
   say("logged " + std::to_string(r.number) + ", " + r.what);
 }
 
-// Who uses a subscription owns it, so it lives as long as it is used.
+// The function that uses a subscription owns it, so it lives as long as it is used.
 task<> drain(weir::subscription<record> from) { co_await (from.stream() | weir::for_each(write)); }
 
-// Looks at the latest record now and then.
+// Reads the latest record from time to time.
 task<> show(weir::subscription<record> from) {
   for (;;) {
     auto latest = co_await from.next();
@@ -44,7 +44,7 @@ task<> show(weir::subscription<record> from) {
   }
 }
 
-// A cold description of the source: nothing happens before somebody pulls.
+// A cold description of the source: nothing happens before the first pull.
 weir::stream<record> actions() {
   const char* const all[] = {"login", "read", "read", "write", "logout"};
   int number = 0;
@@ -67,8 +67,8 @@ task<> to_completion() {
   });
 }
 
-// The same by hand: who emits closes the broadcast, and the log is drained before the scope ends,
-// although the service has stopped long before.
+// The same by hand: the emitter closes the broadcast, and the log is drained before the scope ends,
+// long after the service has stopped.
 task<> after_the_end() {
   weir::broadcast<record> records(8);
   co_await weir::with_scope([&](weir::scope& s) -> task<> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A crawler: follows the links of a (made up) site, three pages at once, ten requests in a second.
+// A crawler: follows the links of a (made up) site, three pages at once, ten requests per second.
 // The pages to be visited are a queue, the queue is a stream, and fetching is a stage of it.
 
 #include <cstdio>
@@ -61,7 +61,7 @@ class crawler {
   }
 
  private:
-  // A page that cannot be had shall not end the crawl, so its error becomes part of the result.
+  // A page that cannot be fetched must not end the crawl, so its error becomes part of the result.
   task<page> fetch_or_note(std::string url) {
     std::string error;
     try {
@@ -79,7 +79,7 @@ class crawler {
   void arrived(const page& p) {
     say("got " + p.url + (p.error.empty() ? "" : ": " + p.error));
     for (const auto& link : p.links) visit(link);
-    if (--open_ == 0) frontier_.close();  // nothing to visit and nothing on its way
+    if (--open_ == 0) frontier_.close();  // nothing to visit and nothing in flight
   }
 
   site& site_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Statistics over windows: a sensor that reports irregularly, summed up once in a second and
+// Statistics over windows: a sensor that reports irregularly, summed up once per second and
 // plotted, with a moving mean over the last three windows.
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using weir::task;
 
 namespace {
 
-/// Milliseconds that requests took: a slow wave, and a peak that comes now and then.
+/// Milliseconds that requests took: a slow wave, and an occasional peak.
 weir::stream<double> latencies() {
   for (int i = 0;; ++i) {
     co_await weir::sleep(40ms + 15ms * (i % 5));

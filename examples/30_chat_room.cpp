@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A chat room: everybody who is in it sees what is said. Who comes late first sees the last two
-// messages; who leaves is unsubscribed at once; who does not listen is put out of the room.
+// A chat room: every member sees every message. A late member first sees the last two messages; a
+// member that leaves is unsubscribed at once; one that does not read is disconnected.
 
 #include <cstdio>
 #include <string>
@@ -24,7 +24,7 @@ class room {
     std::printf("%s: %s\n", from.c_str(), text.c_str());
     messages_.try_emit({std::move(from), std::move(text)});
   }
-  /// The room keeps four messages; a member who is further behind is cut off.
+  /// The room keeps four messages; a member that is further behind is disconnected.
   weir::subscription<message> enter() {
     return messages_.subscribe({.overflow = weir::overflow::disconnect, .replay = 2});
   }
@@ -35,7 +35,7 @@ class room {
   weir::broadcast<message> messages_{4};
 };
 
-// Being in the room is having a subscription: on every way out of this function it is given up.
+// A member holds a subscription, which ends on every way out of this function.
 task<> listen(std::string who, room& r, weir::duration reads_for) {
   auto hears = r.enter();
   try {

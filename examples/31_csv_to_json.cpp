@@ -27,7 +27,7 @@ row split(const std::string& line) {
 
 bool has_data(const std::string& line) { return !line.empty() && line[0] != '#'; }
 
-/// A module's boundary: who uses it need not know what the stream is made of.
+/// A module's boundary: its users do not see what the stream is made of.
 weir::any_stream<row> rows(std::istream& in) {
   return weir::lines(in) | weir::filter(has_data) | weir::map(split);
 }
@@ -74,7 +74,7 @@ task<> program() {
   }
 }
 
-// A stream that never waits is a range as well.
+// A stream that does not wait can be used as a range.
 void sum() {
   std::puts("a sum, without a loop");
   std::istringstream in("Lisbon,545000\nGraz,292000\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // An agent: any class whose member functions are called by message, one at a time. Its members need
-// no lock, because nobody else ever touches them.
+// no lock, because no other code accesses them.
 
 #include <cstdio>
 #include <stdexcept>
@@ -40,11 +40,11 @@ class counter {
   int count_;
 };
 
-// The agent belongs to the scope, and what comes back is a reference: copied and sent around at
-// will, from any thread.
+// The agent belongs to the scope; `spawn_agent` returns a reference, which can be copied and used
+// on any thread.
 task<> cast_and_call(weir::scope& s) {
   auto c = weir::spawn_agent<counter>(s, {.name = "counter"}, 5);
-  c.cast(&counter::add, 3);                        // sent, and forgotten
+  c.cast(&counter::add, 3);                        // sent without waiting
   const int now = co_await c.call(&counter::get);  // sent, and waited for
   say("the count is " + std::to_string(now));      // messages are handled in order: 5 + 3
   co_await c.stop();                               // handles what is queued, then ends
@@ -60,7 +60,7 @@ task<> one_at_a_time(weir::scope& s) {
   co_await slow;
 }
 
-// A call that nobody waits for any more is taken out of the mailbox: it is never handled.
+// A call whose caller has left is removed from the mailbox and not handled.
 task<> patience(weir::scope& s) {
   auto c = weir::spawn_agent<counter>(s, {.name = "counter"});
   c.cast(&counter::add_slowly, 1);
@@ -73,7 +73,7 @@ task<> patience(weir::scope& s) {
   say("the count is " + std::to_string(then) + ", skipped: " + std::to_string(c.info().skipped));
 }
 
-// The error of a handler is the caller's. The agent lives on.
+// The error of a handler goes to the caller. The agent continues.
 task<> errors(weir::scope& s) {
   auto c = weir::spawn_agent<counter>(s, {.name = "counter"}, 12);
   try {
@@ -84,7 +84,7 @@ task<> errors(weir::scope& s) {
   const int third = co_await c.call(&counter::divide, 3);
   say("a third is " + std::to_string(third));
   co_await c.stop();
-  // Every call has one answer, also when there is nobody left to give it.
+  // Every call has one answer, also when the agent has ended.
   try {
     co_await c.call(&counter::get);
   } catch (const weir::agent_error& e) {

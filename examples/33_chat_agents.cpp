@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A chat room that survives its own crash. The room and its members are agents, a task pumps what
-// comes from outside into the room, and a supervisor keeps them together: who is in the room is
-// known to the room alone, so when it crashes everybody is started again (one_for_all) and enters
-// the new one.
+// A chat room that survives its own crash. The room and its members are agents, a task forwards
+// messages from outside to the room, and a supervisor restarts them: the list of members is known
+// to the room alone, so when it crashes all children are restarted (one_for_all) and the members
+// enter the new room.
 
 #include <cstdio>
 #include <stdexcept>
@@ -42,9 +42,9 @@ class room {
   room() { std::puts("  the room is open"); }
   ~room() { std::puts("  the room is gone"); }
   void enter(weir::agent_ref<member> who) { members_.push_back(std::move(who)); }
-  // Fan-out: a cast for each. None of them is waited for, so a slow member slows down nobody.
+  // Fan-out: a cast for each. Casts do not wait, so a slow member does not slow down the others.
   void tell(const message& said) {
-    // Nobody catches this: it ends the room, and its supervisor hears of it.
+    // This is not caught: it crashes the room, and the supervisor is notified.
     if (said.text.empty()) throw std::invalid_argument("a message without text");
     for (auto& one : members_) one.cast(&member::hear, said);
   }
@@ -65,13 +65,13 @@ task<> evening() {
   weir::supervisor sup({.name = "chat",
                         .strategy = weir::strategy::one_for_all,
                         .auto_shutdown = weir::auto_shutdown::any_significant});
-  // They are started in this order and stopped in reverse. A reference is valid at once, and goes
-  // on to be when its agent is started again.
+  // They are started in this order and stopped in reverse. A reference is valid at once, and stays
+  // valid when its agent is restarted.
   auto lobby = sup.add<room>({.name = "room"});
   for (const char* name : {"ann", "ben", "cleo"}) {
     sup.add<member>({.name = name}, std::string(name), lobby);
   }
-  // The pump ends when the wire is closed, and then so does the whole evening.
+  // The task ends when the wire is closed, and then the supervisor ends.
   auto pump = [&]() -> task<> {
     auto tell = [&](message said) { lobby.cast(&room::tell, std::move(said)); };
     co_await (wire.stream() | weir::for_each(tell));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A pipeline of agents: ingest, parse, validate, sink. Each stage is told where its input comes
-// from and subscribes there. When one crashes, the stages behind it are subscribed to something
-// that is no more, and those before it are not concerned: that is rest_for_one.
+// A pipeline of agents: ingest, parse, validate, sink. Each stage gets a reference to its source
+// and subscribes there. When one crashes, the stages behind it have lost their subscription, and
+// those before it are not affected: that is rest_for_one.
 
 #include <cstdio>
 #include <optional>
@@ -21,8 +21,8 @@ void say(const std::string& what) {
               what.c_str());
 }
 
-/// What every stage has: somebody who reads what it gives, once there is one, and a life that it
-/// writes down.
+/// What every stage has: a subscriber for its output, once there is one, and a log of its
+/// lives.
 template <class Next, class T>
 class stage {
  public:
@@ -78,8 +78,8 @@ class validate : public stage<sink, reading> {
   }
 };
 
-/// Keeps what belongs together until it is complete. Half of it must not outlive the validate that
-/// it came from.
+/// Collects the two halves of a pair until it is complete. Half a pair must not outlive the
+/// `validate` that it came from.
 class sink : public stage<sink, reading> {
  public:
   explicit sink(weir::agent_ref<validate> from) : stage("sink") {

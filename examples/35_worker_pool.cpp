@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Workers that know nothing of each other: one_for_one. When one crashes it alone is started again,
-// and the others do not even hear of it. Crashing too often is not a hiccup: then the supervisor
-// gives up, and says why.
+// Independent workers: one_for_one. When one crashes it alone is restarted, and the others are not
+// affected. If crashes are too frequent, the supervisor gives up, and its error says
+// why.
 
 #include <cstdio>
 #include <stdexcept>
@@ -41,8 +41,8 @@ class worker {
 /// Gives the jobs to the workers in turn.
 class dispatcher {
  public:
-  // `keep`: what a worker has not begun yet is done by its next life. The message that it died of
-  // is not among it.
+  // `keep`: messages that a worker has not begun are handled by its next life. The message that
+  // crashed it is not kept.
   dispatcher(weir::supervisor& sup, int workers) {
     for (int i = 1; i <= workers; ++i) {
       const std::string name = "worker " + std::to_string(i);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One agent for each session, made when its first request comes and put to rest when none has come
-// for a while. The next request wakes it up again, where it left off. A million users of whom a
-// thousand are there at a time need a thousand agents.
+// One agent for each session, made at its first request and stopped when it has been idle for a
+// while. The next request makes it again, with the stored state. A million users of whom a thousand
+// are active at a time need a thousand agents.
 
 #include <cstdio>
 #include <map>
@@ -23,7 +23,7 @@ void say(const std::string& what) {
 }
 
 using cart = std::vector<std::string>;
-/// What is left of a session that rests. A database, in earnest.
+/// The stored state of idle sessions. A real server would use a database.
 using cart_store = std::map<std::string, cart>;
 
 class session {
@@ -32,7 +32,7 @@ class session {
       : user_(std::move(user)), store_(store), cart_((*store)[user_]) {
     say(user_ + "'s session begins with " + std::to_string(cart_.size()));
   }
-  // Whatever ends it, rest or the end of the server, what it has goes back into the store.
+  // However it ends, by idling or with the server, its state goes back into the store.
   ~session() {
     say(user_ + "'s session rests with " + std::to_string(cart_.size()));
     (*store_)[user_] = std::move(cart_);
@@ -45,13 +45,13 @@ class session {
   }
 
  private:
-  // Each request puts the end off. A timer sends a message like any other: it is handled between
-  // two requests, never during one, and it ends with the agent.
+  // Each request postpones the end. A timer sends an ordinary message: it is handled between two
+  // requests, not during one, and the timer ends with the agent.
   void stay_awake() {
     rest_later_.cancel();
     rest_later_ = weir::self<session>().cast_after(idle_time, &session::rest);
   }
-  void rest() { weir::self<session>().stop(); }  // asked for here, done when this has returned
+  void rest() { weir::self<session>().stop(); }  // done when this handler has returned
 
   std::string user_;
   cart_store* store_;
@@ -69,13 +69,13 @@ class server {
     for (;;) {
       auto who = find_or_start(user);
       if (co_await was_put(who, user, item)) co_return;
-      co_await who.join();  // it may still be on its way out
+      co_await who.join();  // it may still be stopping
       known_.erase(user);
     }
   }
 
  private:
-  // `temporary`: one that ends, in whatever way, is forgotten, and its name is free again.
+  // `temporary`: a child that ends, in whatever way, is removed, and its name is free again.
   weir::agent_ref<session> find_or_start(const std::string& user) {
     const auto known = known_.find(user);
     if (known != known_.end()) return known->second;
@@ -85,8 +85,8 @@ class server {
     return fresh;
   }
 
-  // A session may come to rest while a request is on its way. Then the request has not been
-  // handled, for sure, and can be sent to the next one.
+  // A session may stop while a request is on its way. Then the request was certainly not handled
+  // and can be sent to the next one.
   task<bool> was_put(weir::agent_ref<session> who, std::string user, std::string item) {
     try {
       const std::size_t items = co_await who.call(&session::put, item);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A checkout that survives the death of its process: what its steps returned is in a journal, and
-// whoever opens the journal next goes on behind the last one. The process is a loop of a simulated
-// world here, which is crashed, with everything that its disk had not synced.
+// A checkout that survives a crash of its process: the results of its steps are in a journal, and
+// the process that opens the journal next continues after the last one. Here the process is a loop
+// of a simulated world, which is crashed and loses everything that its disk had not synced.
 
 #include <cstdio>
 #include <string>
@@ -25,14 +25,14 @@ void say(const std::string& what) {
   std::printf("  %2d h: %s\n", static_cast<int>(hours), what.c_str());
 }
 
-// Everything that touches the world outside is in a step. What is between steps is done again by
-// each process, and comes to the same: the results of steps are read from the journal.
+// Everything with an external effect is in a step. The code between steps runs again in each
+// process, with the same outcome: the results of steps are read from the journal.
 task<std::string> checkout(order o) {
   const int paid = co_await weir::step("charge", [&] {
     say("charge " + std::to_string(o.cents));
     return o.cents;
   });
-  co_await weir::sleep(24h);  // until then, whichever process there is
+  co_await weir::sleep(24h);  // until then, in whichever process
   co_return co_await weir::step("ship", [&] {
     say("ship " + o.id);
     return o.id + " for " + std::to_string(paid);
@@ -43,7 +43,7 @@ task<> process(weir::disk& disk) {
   auto body = [](weir::durable::engine& e) -> task<> {
     e.add("checkout", checkout);
     say("a process opens the journal");
-    co_await e.open();  // goes on with what was not finished
+    co_await e.open();  // resumes unfinished runs
     const order o{"o-17", 900};
     // The same id is the same run: the second process attaches to it.
     auto run = co_await e.start<std::string>("checkout", {.id = o.id}, o);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A run that waits for a person: an awakeable is a question with an id, which is handed out and
-// answered later, or never. What was done before is undone by a defer unless the answer is yes.
+// A run that waits for a person: an awakeable is an external promise with an id, which is given out
+// and resolved later, or not at all. A defer undoes what was done before, unless the answer is yes.
 
 #include <cstdio>
 #include <string>

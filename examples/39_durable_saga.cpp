@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A saga: a run that calls other runs, and undoes what they did if the whole cannot be had. A
-// cancellation goes down to the run that is called, and everybody cleans up.
+// A saga: a run that calls other runs, and undoes what they did if one of them fails. A
+// cancellation is passed on to the called run, and both clean up.
 
 #include <cstdio>
 #include <string>
@@ -31,7 +31,7 @@ task<std::string> book_hotel(weir::scope& s, std::string town) {
   s.defer([town](weir::outcome_view end) -> task<> {
     if (end.is_cancelled()) co_await weir::step("free", [&] { say("no hotel in " + town); });
   });
-  co_await weir::sleep(2h);  // the hotel takes its time
+  co_await weir::sleep(2h);  // the hotel is slow
   if (town == "Paris") throw weir::terminal_error("no room in Paris");
   co_return "room in " + town;
 }
@@ -40,7 +40,7 @@ task<> ask_for_a_review(std::string town) {
   co_await weir::step("mail", [&] { say("how was " + town + "?"); });
 }
 
-// What a defer uses is declared outside of the scope: it runs when the locals of the body are gone.
+// What a defer uses is declared outside of the scope: the body's locals are destroyed before it.
 task<std::string> trip(std::string town) {
   std::string seat;
   bool booked = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One order. Read it as if processes never died: that is the point.
+// One order, written as if processes did not crash.
 #include <csignal>
 #include <exception>
 
@@ -11,7 +11,7 @@ namespace shop {
 
 namespace {
 
-/// A person decides: yes, no, or nothing at all while the customer waits.
+/// A person decides: yes, no, or no answer while the customer waits.
 weir::task<bool> approval(back_office& office, const order& o) {
   auto answer = weir::awakeable<bool>("approval");
   // The question is a step, so it is asked once. Its id is the same after a crash, so an answer
@@ -43,7 +43,7 @@ std::string message_of(const std::exception_ptr& error) {
 std::string ending(const weir::outcome_view& end, const receipt& r) {
   if (end.is_value()) return r.shipped ? "shipped" : "refused";
   if (end.is_error()) return "failed " + message_of(end.error());
-  // The reason came down through scopes; the front of the chain is who asked for it, and why.
+  // The reason was passed down through scopes; the front of the chain is its origin.
   const weir::cancel_reason origin = end.reason().chain().front();
   return "cancelled " + std::string(to_string(origin.kind)) + ": " + origin.message;
 }
@@ -78,8 +78,8 @@ weir::task<receipt> checkout(back_office& office, order o) {
 
     if (o.cents > approval_above_cents && !co_await approval(office, o)) co_return;
     co_await weir::sleep(o.packing);
-    // From here on there is no way back: a cancellation that comes now must not refund a parcel
-    // that has left.
+    // Point of no return: a cancellation from here on must not refund a parcel that has
+    // left.
     auto hand_over = [&]() -> weir::task<> {
       co_await weir::step("ship", [&] { office.ship(o); });
       r.shipped = true;
@@ -109,7 +109,7 @@ void back_office::close(const order& o, const std::string& how) { did("close", o
 
 void back_office::capture(const order& o, const authorization& a) {
   did("capture", o, std::to_string(o.cents) + " by " + a.provider);
-  // The worst moment: the money has moved, and the journal does not know it yet.
+  // The worst moment to crash: the money has moved, and the journal has no record of it.
   if (++payments_made == with.dies_at_payment) ::kill(::getpid(), SIGKILL);
 }
 

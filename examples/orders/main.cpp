@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A shop that takes orders, and does not notice that its process is killed in the middle of them.
+// A shop that takes orders and completes them although its process is killed in between.
 //
 //   orders            plays about 15 seconds: orders, a SIGKILL, a second process, the verdict
-//   orders --serve    keeps running until Ctrl-C; kill -9 it and start it again: it goes on
+//   orders --serve    keeps running until Ctrl-C; kill -9 it and start it again: it continues
 //   orders --fast     the scenario in a second, without anything that depends on the machine
 //   orders --dir <d>  where the journal and the ledger are
 #include <cerrno>
@@ -36,7 +36,7 @@ struct arguments {
   fs::path dir;
 };
 
-/// The summary shall not appear twice, so what is buffered is written before the process forks.
+/// The summary must not appear twice, so what is buffered is written before the process forks.
 pid_t fork_flushed() {
   std::fflush(nullptr);
   const pid_t child = ::fork();
@@ -44,7 +44,7 @@ pid_t fork_flushed() {
   return child;
 }
 
-/// What a process of the shop does; gives its exit code.
+/// What a process of the shop does; returns its exit code.
 int live(const settings& s) {
   try {
     shop::back_office office(s);
@@ -87,12 +87,12 @@ class progress {
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
-/// Runs one process of the shop to its end, whatever that is; gives its wait status, -1 if it had
-/// to be stopped.
+/// Runs one process of the shop to its end; returns its wait status, -1 if it had to be
+/// stopped.
 int watch_life(const settings& s, progress& line) {
   const pid_t child = fork_flushed();
   if (child == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it does not outlive who watches it
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it does not outlive its parent
     std::exit(live(s));
   }
   const auto limit = std::chrono::steady_clock::now() + 50s;
@@ -136,7 +136,7 @@ int play(settings s, bool fast) {
 int serve(settings s) {
   s.orders = 0;
   s.pace = 700ms;
-  // Each process is another life; the number only has to differ.
+  // Each process is a new life; the numbers must differ.
   s.life = static_cast<int>(::getpid());
   std::printf("journal: %s\nCtrl-C closes the shop; kill -9 %d and start it again: it goes on\n",
               shop::journal_of(s.dir).c_str(), s.life);
@@ -168,7 +168,7 @@ arguments parse(int argc, char** argv) {
   return a;
 }
 
-/// A directory of its own for each scenario; always the same for a shop that goes on.
+/// A new directory for each scenario; the same one for a shop that continues.
 fs::path choose_dir(const arguments& a) {
   if (!a.dir.empty() || a.serve) {
     const fs::path dir =
@@ -194,7 +194,7 @@ int run(const arguments& a) {
   s.hurry = a.fast ? 10 : 1;
   s.dies_at_payment = a.fast ? 6 : 26;
   const int code = play(s, a.fast);
-  // What went well quickly is of no use to anybody; everything else stays, to be looked at.
+  // The files of a successful quick run are removed; others are kept for inspection.
   if (code == 0 && a.fast && a.dir.empty()) fs::remove_all(s.dir);
   return code;
 }

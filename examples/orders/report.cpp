@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether every order was finished exactly once: nothing here is assumed, everything is counted.
+// Whether every order was completed exactly once: everything is counted, nothing is assumed.
 #include "report.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ using durable_info = weir::durable::run_info;
 /// What steps do, in contrast to what clerks and customers do.
 bool is_effect(const std::string& what) { return what != "submit" && what != "answer"; }
 
-/// The runs that the journal knows. No handler is offered, so none of them can go on here: one that
-/// is not finished is listed as blocked.
+/// The runs in the journal. No handler is added, so none of them can continue here: an unfinished
+/// run is listed as blocked.
 weir::task<std::vector<durable_info>> list_runs(const settings& s) {
   const std::string journal = journal_of(s.dir).string();
   auto body = [](weir::durable::engine& e) -> weir::task<std::vector<durable_info>> {
@@ -33,7 +33,7 @@ std::string after_first_word(const std::string& text) {
   return space == std::string::npos ? std::string() : text.substr(space + 1);
 }
 
-/// A worker that starts for the second time in one process was started again.
+/// A worker that starts for the second time in one process was restarted.
 int count_restarts(const std::vector<entry>& ledger) {
   std::set<int> lives;
   int starts = 0;
@@ -108,8 +108,8 @@ class examined_order {
       problem("the money is wrong: captured, but neither shipped nor refunded");
   }
 
-  /// Only a crash repeats a step, and only the one that was in flight: everything before it was in
-  /// the journal.
+  /// A crash repeats the step that was in flight, and no other: everything before it was in the
+  /// journal.
   void check_repetitions() {
     for (auto line = lines_.begin(); line != lines_.end(); ++line) {
       if (!line->again || !is_effect(line->what)) continue;

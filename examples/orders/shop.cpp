@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Who works in the shop: a clerk who takes orders, a desk that approves them, and two who write
-// down what happens. A supervisor starts them again when they fail; what they must not forget is in
-// the ledger and in the journal, not in their memory.
+// The agents of the shop: a clerk that takes orders, a desk that approves them, and two that log
+// what happens. A supervisor restarts them when they fail; what they must not lose is in the ledger
+// and in the journal, not in their memory.
 #include <cstdio>
 #include <fstream>
 #include <stdexcept>
@@ -19,15 +19,15 @@ namespace durable = weir::durable;
 approval_desk::approval_desk(back_office* office, durable::engine* e)
     : office_(*office), engine_(*e) {
   office_.book.enter("start", "desk");
-  // Of what an earlier life was asked, it has to find out itself.
+  // Requests to an earlier life are read from the ledger.
   for (const entry& line : read_ledger(office_.book.file()))
     if (line.what == "ask" && !line.again && !office_.book.has("answer", line.order) &&
         !office_.book.has("close", line.order))
       review({line.order, line.detail});
 }
 
-// The next request is looked at while this one is thought about, so the answer is a message to
-// itself. It dies with this life of the desk; the next one asks the ledger again.
+// The desk handles the next request while this one is pending, so the answer is a message to
+// itself. It is lost with this life of the desk; the next one reads the ledger again.
 void approval_desk::review(approval_request request) {
   const story s = story_of(number_of(request.order));
   if (s == story::unanswered) return;
@@ -36,7 +36,7 @@ void approval_desk::review(approval_request request) {
 }
 
 weir::task<> approval_desk::decide(approval_request request, story s) {
-  if (!office_.book.has("stumble", "desk")) {  // once, for the supervisor to have something to do
+  if (!office_.book.has("stumble", "desk")) {  // once, to show a restart
     office_.book.enter("stumble", "desk");
     throw std::runtime_error("the desk has lost its glasses");
   }
@@ -80,14 +80,14 @@ weir::task<> take_orders(back_office& office, durable::engine& e) {
   for (const auto& run : runs) (void)co_await weir::settle(run.result());
 }
 
-/// Tells what becomes of runs to everybody who listens.
+/// Publishes the events of runs to all subscribers.
 weir::task<> tell_news(back_office& office, durable::engine& e) {
   auto changes = e.events();
   while (auto change = co_await changes.next())
     (void)office.events.try_emit({change->id, std::string(to_string(change->state))});
 }
 
-/// A listener that is too slow misses the oldest news, and says so.
+/// A subscriber that is too slow misses the oldest events, and reports it.
 weir::task<> write_audit_log(back_office& office) {
   auto listening = office.events.subscribe({.overflow = weir::overflow::drop_oldest});
   std::ofstream out(office.with.dir / "audit.log", std::ios::app);
@@ -97,7 +97,7 @@ weir::task<> write_audit_log(back_office& office) {
   }
 }
 
-/// A second listener, for whoever watches a shop that runs for ever.
+/// A second subscriber, for the user who watches a shop that keeps running.
 weir::task<> show_on_screen(back_office& office) {
   auto listening = office.events.subscribe({.overflow = weir::overflow::drop_oldest});
   while (auto item = co_await listening.next()) {
@@ -116,7 +116,7 @@ weir::task<> work(back_office& office, durable::engine& e) {
   // When the clerk has nothing left to do, the shop closes.
   staff.add_task({.name = "clerk", .restart = weir::restart::transient, .significant = true},
                  [&] { return take_orders(office, e); });
-  co_await e.open();  // from here on, unfinished orders go on
+  co_await e.open();  // from here on, unfinished orders continue
   co_await staff.run();
 }
 

@@ -132,7 +132,7 @@ class agent_ref {
   /// future completes with this life and never fails; a handler that awaits its own agent's future
   /// gets errc::call_cycle. A supervisor restarts a permanent child.
   future<void> stop() const { return reach()->stop(); }
-  /// Waits for permanent termination. Never throws.
+  /// Waits for permanent termination; never throws, however the agent ended.
   [[nodiscard]] auto join() const { return detail::pending<detail::join_agent_wait>({reach()}); }
   /// Waits for permanent termination and returns how it ended; may be called after it ended.
   [[nodiscard]] auto monitor() const { return detail::pending<detail::monitor_wait>({reach()}); }

@@ -207,9 +207,9 @@ std::pair<sender<T>, receiver<T>> detail::make_channel(std::int64_t capacity,
 /// most `capacity` values, 1 or more (else errc::invalid_argument). Values of one sender arrive in
 /// order; waiting senders are served first come, first served.
 ///
-/// Costs: the ring is allocated at once. A send or a receive is a few atomic operations; a message
-/// between loops is sent only when the other side sleeps. In a durable run, outside of steps:
-/// errc::not_journaled.
+/// Costs: the buffer is allocated at once. A send or a receive is a few atomic operations; a
+/// message between loops is sent only when the other side waits. In a durable run, outside of
+/// steps: errc::not_journaled.
 template <class T>
 std::pair<sender<T>, receiver<T>> channel(std::int64_t capacity, channel_options options = {}) {
   static_assert(std::is_object_v<T> && std::is_move_constructible_v<T>,

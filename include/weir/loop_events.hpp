@@ -37,7 +37,7 @@ struct event_record {
 
 struct event_log {
   std::vector<event_record> events;  ///< oldest first
-  std::uint64_t dropped = 0;         ///< older events that the ring has overwritten
+  std::uint64_t dropped = 0;         ///< older events that were overwritten
 };
 
 /// The last events of the current loop. Outside a fiber: errc::no_current_fiber. In a durable run,

@@ -10,8 +10,9 @@ namespace weir {
 
 /// Counters of this process over all loops, including loops that have ended.
 ///
-/// Threads: any. Costs: counting writes to memory of the thread and never waits; reading adds up
-/// the counts of all threads. A recent count may become visible a moment later.
+/// Threads: any. Costs: counting writes to memory of the thread, without a lock after its first
+/// count; reading adds up the counts of all threads. A recent count may become visible a moment
+/// later.
 class process_stats {
  public:
   /// How many events of the name `what` had this `object`; a `trace` counts `value`, `error` and

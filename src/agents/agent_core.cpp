@@ -155,7 +155,7 @@ std::exception_ptr agent_core::problem(errc code) const {
       text = " was restarted before it could answer; ask again if the call may be repeated";
       break;
     case errc::agent_crashed:
-      text = " has crashed; whoever owns it has the error";
+      text = " has crashed; its owner has the error";
       break;
     case errc::mailbox_full:
       text = " has a full mailbox; wait and send again, or raise the capacity";

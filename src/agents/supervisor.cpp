@@ -186,7 +186,7 @@ void supervisor_core::added(slot& s) {
 
 void supervisor_core::check_nesting(const supervisor_core& inner) const {
   if (inner.mode_ != mode::passive)
-    raise(errc::already_running, inner.text() + " has run by itself; add one that has not");
+    raise(errc::already_running, inner.text() + " has been run; add one that has not");
   for (const supervisor_core* at = this; at != nullptr; at = at->parent_) {
     if (at == &inner)
       raise(errc::invalid_argument,

@@ -157,7 +157,8 @@ void counting_governor::require_capacity(std::int64_t capacity) const {
 
 void counting_governor::refuse_weight(std::int64_t weight) const {
   detail::raise(errc::invalid_argument, detail::text_of(self()) + ": a weight of " +
-                                            std::to_string(weight) + " is not positive");
+                                            std::to_string(weight) +
+                                            " is not positive; ask for 1 or more");
 }
 
 std::optional<permit> counting_governor::try_acquire(std::int64_t weight) {

@@ -62,7 +62,7 @@ bool door::post(message& m) noexcept {
 void door::wake() noexcept {
   if (simulated_) return rang_.store(true, std::memory_order_release);
   const std::uint64_t one = 1;
-  // Fails if the counter is full (then the bell rings already) or in a forked child without a bell.
+  // Fails if the counter is full (then a wake-up is pending) or in a forked child without a bell.
   [[maybe_unused]] const auto written = ::write(bell_->number(), &one, sizeof one);
 }
 

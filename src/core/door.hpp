@@ -28,7 +28,7 @@ class counter {
 };
 
 /// An eventfd that wakes a sleeping loop. A forked child gets its own under the same number, so it
-/// neither rings nor consumes the wake-ups of its parent.
+/// neither sends nor consumes the wake-ups of its parent.
 class bell final : public fork_watch {
  public:
   explicit bell(const std::string& loop_name);
@@ -43,7 +43,7 @@ class bell final : public fork_watch {
   int number_ = -1;
 };
 
-/// How other threads reach a loop: they hold the door, never the loop. Outlives the loop.
+/// How other threads reach a loop: they hold its door instead of the loop. Outlives the loop.
 class door {
  public:
   door(std::string name, std::uint32_t serial, bool simulated, const void* clock = nullptr);
@@ -55,9 +55,9 @@ class door {
   bool post(message& m) noexcept;
   /// Any thread, and signal handlers: wakes a sleeping loop.
   void wake() noexcept;
-  /// Simulated loops only: whether it rang since the last call.
+  /// For simulated loops: whether `wake` was called since the last call.
   bool rang() noexcept { return rang_.exchange(false, std::memory_order_acq_rel); }
-  /// The loop's thread: sleeps until something is posted, it rings, or `nanoseconds` have passed
+  /// The loop's thread: sleeps until a message or a `wake` comes, or `nanoseconds` have passed
   /// (negative: without limit).
   void sleep(std::int64_t nanoseconds) noexcept;
 

@@ -63,7 +63,7 @@ class environment {
   virtual std::uint64_t random() = 0;
   /// Percentage of the last ten seconds in which some work waited for a core; empty if unknown.
   virtual std::optional<double> cpu_pressure() { return std::nullopt; }
-  /// Nothing is ready: waits for a message, a ring or `until`. Virtual time advances the clock
+  /// Nothing is ready: waits for a message, a wake-up or `until`. Virtual time advances the clock
   /// instead.
   virtual void park(loop& here, std::optional<time_point> until) = 0;
   /// Called between turns, before timers fire.

@@ -14,7 +14,7 @@ namespace weir::detail {
 
 /// The most recent events of a loop, and its observers.
 ///
-/// Bounded: the ring keeps `capacity` events and counts the dropped ones; long object names are
+/// Bounded: keeps `capacity` events and counts the dropped ones; long object names are
 /// truncated. Emitting allocates only to keep errors.
 class event_recorder {
  public:
@@ -40,7 +40,7 @@ class event_recorder {
   static constexpr std::size_t capacity = 1024;
 
  private:
-  // Trivial, so that constructing the ring does not touch the cells.
+  // Trivial, so that constructing a recorder does not touch the cells.
   struct cell {
     const char* name;
     std::size_t name_size;

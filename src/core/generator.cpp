@@ -139,7 +139,7 @@ void generator_base::notify() noexcept {
 
 namespace {
 
-/// Generators nested too deeply to stand down by nested calls; a loop handles them.
+/// Generators nested too deeply to be withdrawn by nested calls; a loop handles them.
 struct standing_down {
   int depth = 0;
   std::vector<std::pair<generator_base*, pull_end>> later;

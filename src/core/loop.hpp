@@ -204,8 +204,8 @@ class loop {
     events_->emit(host_ == nullptr ? now() : host_->now(), name, object, number, scope, error,
                   true);
   }
-  /// The error belongs to another loop: observers see it, the ring does not keep it, so that the
-  /// destination loop holds the last reference.
+  /// The error belongs to another loop: observers see it, the recorder does not keep it, so that
+  /// the destination loop holds the last reference.
   void emit_passing(std::string_view name, std::string_view object, std::uint64_t number,
                     const std::exception_ptr& error) noexcept {
     events_->emit(now(), name, object, number, 0, error, false);

@@ -230,7 +230,7 @@ void event_observer::attach() {
 void event_observer::detach() noexcept {
   loop* here = loop::here();
   if (here != nullptr && here->serial() == home_) return here->events().remove(*this);
-  // If the loop has ended, there is no ring to leave.
+  // If the loop has ended, there is no recorder to leave.
   if (door_table::find_serial(home_) != nullptr)
     fatal("the subscription of on_event destroyed on another thread while its loop runs");
 }

@@ -48,7 +48,7 @@ void require_no_loop_to_block(const std::string& what) {
 struct served_loop::end_message final : message {
   explicit end_message(bool without_grace) noexcept : force(without_grace) {}
   void deliver(loop& here) noexcept override {
-    here.cancel_everything("the loop was told to end", force);
+    here.cancel_everything("the loop was asked to end", force);
     delete this;
   }
   void refuse() noexcept override { delete this; }

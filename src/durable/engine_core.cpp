@@ -33,10 +33,11 @@ engine_setup::engine_setup(const durable::engine_options& options)
       max_live(options.max_live),
       report_blocked(options.report_blocked) {
   require_option(!path.empty(), "path is empty; give the directory of the journal");
-  require_option(max_resume > 0, "max_resume is not positive");
-  require_option(max_live > 0, "max_live is not positive");
-  require_option(retention >= duration::zero(), "retention is negative");
-  require_option(segment_bytes >= 64 * 1024, "segment_bytes is less than 64 KiB");
+  require_option(max_resume > 0, "max_resume is not positive; give 1 or more");
+  require_option(max_live > 0, "max_live is not positive; give 1 or more");
+  require_option(retention >= duration::zero(), "retention is negative; give 0 or more");
+  require_option(segment_bytes >= 64 * 1024,
+                 "segment_bytes is less than 64 KiB; give that or more");
   require_option(options.encryption_key.empty(),
                  "encryption_key is not supported yet; leave it empty");
 }
@@ -66,8 +67,8 @@ engine_core::~engine_core() {
 void engine_core::add_handler(std::string_view name, std::shared_ptr<const handler_base> handler,
                               int version) {
   require_here("add");
-  require_option(!name.empty(), "add: the name of a handler is empty");
-  require_option(version >= 1, "add: the version of a handler is less than 1");
+  require_option(!name.empty(), "add: the name of a handler is empty; give it one");
+  require_option(version >= 1, "add: the version of a handler is less than 1; give 1 or more");
   auto& versions = handlers_[std::string(name)];
   if (!versions.emplace(static_cast<std::uint32_t>(version), std::move(handler)).second)
     raise(errc::invalid_argument, "durable engine: there is a handler '" + std::string(name) +

@@ -101,9 +101,10 @@ bool engine_core::lacks_room() const noexcept {
 
 void engine_core::require_room() const {
   if (!lacks_room()) return;
-  raise(errc::journal_full, "no space for the journal '" + setup_.path +
-                                "': runs that have begun go on, new ones are refused until there "
-                                "is room; free some on its disk");
+  raise(errc::journal_full,
+        "no space for the journal '" + setup_.path +
+            "': runs that have begun continue, new ones are refused until there "
+            "is room; free some on its disk");
 }
 
 // Retries a batch that had no room; otherwise commits a batch, even an empty one, to prepare the

@@ -57,8 +57,7 @@ void make_journal_directory(const journal_files& files) {
   } catch (const std::system_error& e) {
     if (e.code() == std::errc::no_such_file_or_directory)
       raise(errc::invalid_argument, "journal '" + files.directory +
-                                        "': the directory that it shall be in does not exist; "
-                                        "make it first");
+                                        "': its parent directory does not exist; make it first");
     if (e.code() != std::errc::file_exists && e.code() != std::errc::not_a_directory) throw;
     raise(errc::invalid_argument, "journal '" + files.directory +
                                       "' is a file, or below one; give the path of a directory");
@@ -219,7 +218,7 @@ blob_name journal::state::write_payload(std::string_view payload) {
                         "a payload of " + std::to_string(payload.size()) +
                             " bytes could not be written to the journal '" + files_.directory +
                             "': " + e.what() +
-                            "; nothing of it was recorded, see to the disk and "
+                            "; nothing of it was recorded, check the disk and "
                             "try again");
   }
 }

@@ -30,7 +30,7 @@ error journal_error(const std::string& directory, const std::exception_ptr& caus
       return {errc::journal_full,
               name + " has no space: " + e.what() + "; free some on its disk and open it again"};
     return {errc::journal_failed,
-            name + " failed: " + e.what() + "; see to its disk and open it again"};
+            name + " failed: " + e.what() + "; check its disk and open it again"};
   } catch (...) {
     return {errc::journal_failed, name + " failed for an unknown reason; open it again"};
   }

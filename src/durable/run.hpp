@@ -198,7 +198,7 @@ inline constexpr const char* old_code =
 ///    is issued. `hurried` is appended during a replay, too, if the journal does not say after how
 ///    many turns a restless run got a completion.
 /// 4. Effects outside the process (the start of a step, a result) wait until `depends` is durable:
-///    the last record of what the run was told, or when.
+///    the last record that decides how the run continues (`steers`).
 class durable_run final : public run_seam {
  public:
   enum class progress { parked, more, ended, blocked };

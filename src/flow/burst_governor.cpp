@@ -14,8 +14,7 @@ burst_governor::burst_governor(const burst_options& options)
   require(steady_ >= 1, "steady is below 1, so that nothing would ever run; give 1 or more");
   require(burst_ >= steady_, "burst is below steady; give as much or more");
   require(burst_ <= 0xffffffff, "burst is above 4294967295; give less");
-  require(burst_for_ > duration::zero(),
-          "burst_for is not positive; say how long a burst may last");
+  require(burst_for_ > duration::zero(), "burst_for is not positive; give the length of a burst");
   set_limit(burst_);
 }
 

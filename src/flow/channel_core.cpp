@@ -148,9 +148,9 @@ void raise_send_closed(const channel_core* channel) {
 
 void require_no_loop(const char* what, const char* instead) {
   if (loop::here() == nullptr) return;
-  raise(errc::would_deadlock,
-        std::string(what) + " on the thread of loop '" + loop::here()->own_door().name() +
-            "' would keep everything else on it from running; use " + instead);
+  raise(errc::would_deadlock, std::string(what) + " on the thread of loop '" +
+                                  loop::here()->own_door().name() +
+                                  "' would block everything else on it; use " + instead);
 }
 
 // On timeout it leaves the list. If it was unlinked concurrently, the answer is on its way.

@@ -34,7 +34,7 @@ struct doorbell::shared final : message {
   door_ref home;                 // written before `waiting` is set
   std::shared_ptr<shared> self;  // set while the message is in flight
   // Used on the home loop only.
-  bool due = false;  // a ring or its message is expected
+  bool due = false;  // a wake-up or its message is expected
   arm_link link;
 };
 

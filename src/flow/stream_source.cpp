@@ -18,8 +18,8 @@ void describe_never_stream(dump_line& line) { line.add("a stream without items")
 
 interval_stage::interval_stage(duration every) : every_(every) {
   if (every <= duration::zero())
-    raise(errc::invalid_argument,
-          "interval: a length of " + std::to_string(every.count()) + " ns is not positive");
+    raise(errc::invalid_argument, "interval: a length of " + std::to_string(every.count()) +
+                                      " ns is not positive; give more than 0");
 }
 
 // When late, yields the latest elapsed tick and skips the earlier ones.
@@ -85,7 +85,8 @@ void emit_throttled(std::uint64_t dropped) noexcept {
 duration require_positive(duration length, const char* what) {
   if (length <= duration::zero())
     raise(errc::invalid_argument, std::string(what) + ": a length of " +
-                                      std::to_string(length.count()) + " ns is not positive");
+                                      std::to_string(length.count()) +
+                                      " ns is not positive; give more than 0");
   return length;
 }
 

@@ -130,7 +130,7 @@ run_result explorer::checked(run_result first, std::int64_t i, const adversary& 
            ? " differ from choice " + std::to_string(same + 1) + " on"
            : " make the same choices and go on differently") +
       "; something outside the simulation (an address, a real clock, a thread, a static variable) "
-      "has an influence on the program";
+      "influences the program";
   first.tree.clear();
   return first;
 }
@@ -208,8 +208,8 @@ void explorer::failed(run_result r, std::int64_t run) {
       best.tree = seen.tree;
     } else {
       best.message.append(
-          "\n(the run could not be repeated exactly: something outside the simulation has an "
-          "influence on the program)");
+          "\n(the run could not be repeated exactly: something outside the simulation "
+          "influences the program)");
     }
     r = std::move(best);
   }

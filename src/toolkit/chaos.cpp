@@ -17,7 +17,8 @@ namespace detail {
 void check_options(const chaos_options& options) {
   const auto is_rate = [](double r) { return r >= 0 && r <= 1; };
   require_option(is_rate(options.fault_rate), "chaos", "fault_rate is not in 0..1");
-  require_option(options.latency >= duration::zero(), "chaos", "latency is negative");
+  require_option(options.latency >= duration::zero(), "chaos",
+                 "latency is negative; give 0 or more");
   require_option(is_rate(options.latency_rate), "chaos", "latency_rate is not in 0..1");
 }
 

@@ -106,10 +106,10 @@ breaker_core::breaker_core(const circuit_breaker_options& options)
     require_option(good, "circuit_breaker", what);
   };
   require(is_ratio(options.failure_ratio), "failure_ratio is not above 0 and at most 1");
-  require(options.minimum_calls >= 1, "minimum_calls is not positive");
-  require(options.window > duration::zero(), "window is not positive");
+  require(options.minimum_calls >= 1, "minimum_calls is not positive; give 1 or more");
+  require(options.window > duration::zero(), "window is not positive; give it a length");
   require(options.open_for >= duration::zero(), "open_for is negative; give 0 or more");
-  require(options.probes >= 1, "probes is not positive");
+  require(options.probes >= 1, "probes is not positive; give 1 or more");
   require(is_ratio(options.slow_ratio), "slow_ratio is not above 0 and at most 1");
   require(options.slow_call >= duration::zero(), "slow_call is negative; give 0 or more");
 }

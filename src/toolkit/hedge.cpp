@@ -51,7 +51,7 @@ class hedge_samples {
   std::size_t needed_;
   std::size_t kept_;
   std::size_t oldest_ = 0;
-  std::vector<duration> arrived_;  // a ring once it is full
+  std::vector<duration> arrived_;  // circular once it is full
   std::vector<duration> sorted_;
   made_in_run made_;
   std::uint32_t home_ = 0;

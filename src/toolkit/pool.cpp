@@ -36,7 +36,7 @@ task<> close_pool(std::shared_ptr<pool_core> core) {
   if (core->is_own_worker())
     raise(errc::would_deadlock, name + ": close called by one of its own jobs, which it waits for");
   if (!core->claim_close())
-    raise(errc::already_waited, name + ": close or wait was called before; it is for once");
+    raise(errc::already_waited, name + ": close or wait was called before; a pool is closed once");
   core->close();
   auto drained = core;
   co_await pending<drain_wait>(std::move(drained));

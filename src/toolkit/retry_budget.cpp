@@ -60,7 +60,7 @@ retry_budget::retry_budget(retry_budget_options options) {
   detail::require_option(options.min_per_second >= 0 && std::isfinite(options.min_per_second),
                          "retry_budget", "min_per_second is not a number from 0 on");
   detail::require_option(options.window > duration::zero(), "retry_budget",
-                         "window is not positive");
+                         "window is not positive; give it a length");
   core_ = std::make_shared<detail::budget_core>(options);
 }
 

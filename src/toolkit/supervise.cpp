@@ -40,8 +40,10 @@ delay_rules rules_of(const backoff& b) { return {b.base, b.factor, b.ceiling, b.
 }  // namespace
 
 void check_options(const supervise_options& options) {
-  require_option(options.max_restarts >= 0, "supervise", "max_restarts is negative");
-  require_option(options.within > duration::zero(), "supervise", "within is not positive");
+  require_option(options.max_restarts >= 0, "supervise",
+                 "max_restarts is negative; give 0 or more, or unbounded");
+  require_option(options.within > duration::zero(), "supervise",
+                 "within is not positive; give the window a length");
   rules_of(options.backoff).check("supervise: backoff");
   require_option(options.backoff.reset_after >= duration::zero(), "supervise: backoff",
                  "reset_after is negative; give 0 or more");

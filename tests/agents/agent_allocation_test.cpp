@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What agents ask for: nothing per message once they are warm, and little per idle agent. Counted
-// and not timed.
+// Allocations of agents: none per message once they are warm, and few per idle agent. Counted, not
+// timed.
 #include <malloc.h>
 
 #include "agent_support.hpp"

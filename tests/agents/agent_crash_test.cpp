@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Agents and callers on loops that die without a word.
+// Agents and callers on loops that crash.
 #include "agent_support.hpp"
 
 using namespace weir_test;

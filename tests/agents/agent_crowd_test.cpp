@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Crowds of senders on several simulated loops that come and go: what they were told agrees with
-// what was handled, in order per sender and within the capacity.
+// Many short-lived senders on several simulated loops: the results that they got agree with what
+// was handled, in order per sender and within the capacity.
 #include <algorithm>
 #include <map>
 

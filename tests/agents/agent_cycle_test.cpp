@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls that would wait for themselves fail at once and say through whom; calls that only look so
-// are answered; and what no chain can show is a deadlock with names.
+// Call cycles fail at once and name the agents of the cycle; calls that only look like a cycle are
+// answered; what no chain can show is a deadlock with names.
 #include <functional>
 
 #include "agent_support.hpp"

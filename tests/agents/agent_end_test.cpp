@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How agents end: stop, the end of their scope with and without enough grace, cancellation; and who
-// hears of it: join, monitor, info.
+// How agents end: stop, the end of their scope with and without enough grace, cancellation; and how
+// that is observed: join, monitor, info.
 #include "agent_support.hpp"
 
 using namespace weir_test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Errors of agents: in calls, casts and constructors, who is told, and what becomes of the rest.
+// Errors of agents: in calls, casts and constructors, who gets them, and what happens to the rest.
 #include "agent_support.hpp"
 
 using namespace weir_test;

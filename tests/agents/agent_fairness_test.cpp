@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Agents among other fibers: a full mailbox starves nobody, and a handler that takes long can be
-// seen. Counted and not timed.
+// Agents among other fibers: a full mailbox does not starve them, and a slow handler is visible in
+// the dump. Counted, not timed.
 #include "agent_support.hpp"
 
 using namespace weir_test;

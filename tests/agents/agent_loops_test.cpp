@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Agents, their callers and their owners on different simulated loops: where things run, what
-// travels, and that every call has one answer while loops end or crash.
+// Agents, their callers and their owners on different simulated loops: where handlers run, what is
+// passed between loops, and that every call has one answer while loops end or crash.
 #include <algorithm>
 #include <map>
 

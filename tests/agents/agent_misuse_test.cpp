@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Agents used wrongly, or where one would not expect them: null handlers, names that cannot be
-// registered, messages from destructors and from dead worlds.
+// Agents used wrongly or in unusual places: null handlers, names that cannot be registered,
+// messages from destructors and from dead worlds.
 #include "agent_support.hpp"
 
 using namespace weir_test;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of agents share: agents that count or write down what they are told, calls whose
-// end is wanted as a code, and events of this loop.
+// Shared by the tests of agents: agents that count or record their messages, calls that return
+// their error code, and events of this loop.
 #pragma once
 
 #include <memory>

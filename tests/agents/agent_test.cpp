@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Messages of agents: their order, that handlers never overlap, and what arguments and results may
-// be. Ends and errors have files of their own.
+// Messages of agents: their order, that handlers do not overlap, and what arguments and results may
+// be. Ends and errors have separate files.
 #include <type_traits>
 
 #include "agent_support.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A thousand agents under supervisors that crash, stop and are stopped all the time, on virtual
+// A thousand agents under supervisors that keep crashing, stopping and being stopped, on virtual
 // time: nothing is lost, nothing happens twice, and at the end nothing is left.
 #include "torture_program.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The torture test with real threads. How much happens is not asserted, only that it is right.
+// The torture test with real threads. It asserts correctness, not how much happens.
 #include "torture_program.hpp"
 
 #include "support/sanitizers.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The line before a full mailbox, and what is in the inbox of the agent's loop meanwhile.
+// Senders that wait for room in a full mailbox, with messages in the inbox of the agent's loop.
 #include "support/test_support.hpp"
 
 using namespace test_support;

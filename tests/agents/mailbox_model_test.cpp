@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Mailboxes against a simple model: random sequences of casts, sends, calls and cancellations, each
-// compared when everybody has done what can be done; and crowds whose turns an adversary chooses.
+// compared when nothing is ready any more; and many senders whose turns an adversary chooses.
 #include <deque>
 #include <map>
 #include <random>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Full mailboxes: every policy with casts, sends and calls, who waits in which order, and what can
-// never be blocked by them.
+// Full mailboxes: every overflow policy with casts, sends and calls, the order of waiting senders,
+// and what a full mailbox does not block.
 #include "agent_support.hpp"
 
 using namespace weir_test;

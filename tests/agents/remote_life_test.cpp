@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Agents on another loop: what is said to them before their life has begun over there.
+// Agents on another loop: messages and requests before their life has begun there.
 #include "support/test_support.hpp"
 
 using namespace test_support;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// supervisor: asking for its children, and starting, stopping and forgetting them by hand.
+// supervisor: listing its children, and starting, stopping and deleting them by hand.
 #include <memory>
 
 #include "support/allocations.hpp"

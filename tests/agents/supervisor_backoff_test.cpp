@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// supervisor: how long it waits before it starts a child again.
+// supervisor: the backoff before it restarts a child.
 #include <algorithm>
 
 #include "supervisor_support.hpp"

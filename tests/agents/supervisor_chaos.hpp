@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Several fibers on several loops do whatever they like to a tree of supervisors at the same time.
+// Several fibers on several loops apply random operations to a tree of supervisors concurrently.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// supervisor: whatever is done to a tree on several loops, in orders that an adversary chooses: no
-// life overlaps another, every request is answered, and in the end nobody is left.
+// supervisor: random operations on a tree on several loops, in orders that an adversary chooses: no
+// life overlaps another, every request is answered, and in the end no child is left.
 #include "supervisor_chaos.hpp"
 
 using namespace supervisor_test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// supervisor: what would wait for itself or comes at the wrong time or place is refused at once.
+// supervisor: calls that would wait for themselves, or at the wrong time or place, are refused.
 #include <functional>
 
 #include "supervisor_support.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// supervisor: who is restarted when a child ends, by restart kind, way to end and strategy.
+// supervisor: which children are restarted when one ends, by restart kind, ending and strategy.
 #include <array>
 
 #include "supervisor_support.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// supervisor: how its children are stopped: order, limits, zombies, and who ends meanwhile.
+// supervisor: how its children are stopped: order, limits, zombies, and ends meanwhile.
 #include "supervisor_support.hpp"
 
 using namespace supervisor_test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A future is a run that somebody else owns: observing it again does not run it again.
+// A future is a run with another owner: observing it again does not run it again.
 // EXPECT: give a callable
 #include <weir/weir.hpp>
 

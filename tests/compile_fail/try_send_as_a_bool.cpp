@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A closed channel never has room: who tries again asks whether it is full.
+// A closed channel has no room again: a retry must ask whether it is full.
 // EXPECT: the result of try_send is no bool: ask .accepted(), .full() or .closed()
 #include <weir/weir.hpp>
 

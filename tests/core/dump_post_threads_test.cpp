@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A loop that waits for the dump of another one looks into its inbox meanwhile: what else it finds
-// there is put off, not lost, and keeps its order.
+// A loop that waits for the dump of another one reads its inbox meanwhile: other messages in it are
+// postponed, not lost, and keep their order.
 #include <vector>
 
 #include "support/dump_support.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The event stream of a loop: observers, the bounded ring of recent events, and what is told.
+// The events of a loop: observers, the bounded record of recent events, and what is reported.
 #include <optional>
 
 #include "support/test_support.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// run: what it returns and throws, its options, nesting, and the verdict that nothing can ever
-// wake the loop again.
+// run: what it returns and throws, its options, nesting, and the detection of a deadlocked
+// loop.
 #include <memory>
 #include <optional>
 #include <type_traits>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Time and chance: virtual time is exact, test_clock is driven by hand, and wall time, random
-// numbers and uuids come from the loop's environment.
+// Time and random numbers: virtual time is exact, test_clock is advanced by the test, and wall
+// time, random numbers and uuids come from the loop's environment.
 #include <chrono>
 #include <optional>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The timer wheel against a sorted map: whatever is armed, cancelled and popped, both agree on what
-// is due, in which order, and on when to look again.
+// The timer wheel against a sorted map: after any sequence of arming, cancelling and popping both
+// agree on what is due, in which order, and on when to look again.
 #include <weir/detail/core/timer.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// absorb: the one place where a run's own cancellation becomes a value.
+// absorb: the cancellation of a run as a value.
 #include "durable/support/sources.hpp"
 
 using namespace durable_test;

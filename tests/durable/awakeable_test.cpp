@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Awakeables: questions that somebody outside answers, once.
+// Awakeables: external promises, resolved once from outside of the run.
 #include "durable/support/sources.hpp"
 
 using namespace durable_test;

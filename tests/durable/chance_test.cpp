@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Clocks and chance in a run: recorded, so that the code sees the same again.
+// Clocks and random numbers in a run: a replay sees the same.
 #include <set>
 
 #include "durable/support/crashes.hpp"

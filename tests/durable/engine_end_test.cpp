@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The end of an engine, and runs that begin late or cannot go on.
+// The end of an engine, and runs that begin late or cannot continue.
 #include <optional>
 
 #include "durable/support/troubled_disk.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Engines on a disk that fails: what was acknowledged is never lost, what was not is said.
+// Engines on a disk that fails: nothing acknowledged is lost, and every failure is reported.
 #include <set>
 
 #include "durable/support/crashes.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Children that a process forks while an engine is open. Promises: "One process owns a journal"; a
-// child has neither the lock nor the engine, does not write, and is told so.
+// child has neither the lock nor the engine, does not write, and gets an error.
 #include "durable/support/stage.hpp"
 #include "support/disk_support.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How runs stop existing in memory and come back: close, the end of a scope, suspension, recovery.
+// How runs leave memory and come back: close, the end of a scope, suspension, recovery.
 #include <set>
 
 #include "durable/support/sources.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs beside each other: what others may see and when, clocks that go backwards, runs that never
-// rest, values that cannot be written or read.
+// Several runs at once: what is visible to others and when, clocks that go backwards, runs that do
+// not park, values that cannot be written or read.
 #include <optional>
 
 #include "durable/support/troubled_disk.hpp"

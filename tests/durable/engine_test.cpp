@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The engine: starting, attaching, asking, listing; its errors for misuse.
+// The engine: starting, attaching, getting results, listing; its errors for misuse.
 #include <csignal>
 
 #include "durable/support/sources.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a clean close writes down, and what every proof in the files is good for: after it nothing
-// that was acknowledged can be cut off, deleted or changed without being noticed. Promise: "Damage:
-// errc::journal_corrupt, naming file and offset, files unchanged" (api/durable.md).
+// What a clean close records, and what each proof in the files protects: after it nothing that was
+// acknowledged can be cut off, deleted or changed without being detected. Promise: "Damage:
+// errc::journal_corrupt, naming file and offset, files unchanged" (docs/reference/durable.md).
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Power failures at every kind of moment, over what earlier lives have left: nothing that was
-// acknowledged is lost, nothing else is ever taken for it. WEIR_CRASH_STATES says how many
-// crashes; the default fits into every build.
+// Power failures at every kind of moment, over the files of earlier lives: nothing that was
+// acknowledged is lost, and nothing else is mistaken for it. WEIR_CRASH_STATES is the number of
+// crashes; the default suits every build.
 #include <cstdlib>
 #include <string>
 

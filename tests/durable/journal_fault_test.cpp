@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a journal does when the disk refuses: it stops at the first error and loses nothing, or it
-// says in time that space runs out.
+// A journal on a failing disk: it stops at the first error and loses nothing, or it reports in time
+// that space runs out.
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An engine that closes while callers wait for room. Promise: after `close` every call is
-// errc::not_open, also those that are under way; none waits for an engine that is gone.
+// An engine that closes while callers wait for disk space. Promise: after `close` every call is
+// errc::not_open, also pending ones; none waits for an engine that has ended.
 #include "durable/support/refusing_disk.hpp"
 #include "durable/support/troubled_disk.hpp"
 

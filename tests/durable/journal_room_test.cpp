@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A disk without space. Promises: a payload that cannot be written fails its operation and nothing
-// else; "no space: errc::journal_full" lasts for as long as there is none, and no longer.
+// else; "no space: errc::journal_full" lasts exactly as long as there is none.
 #include <algorithm>
 
 #include "durable/support/refusing_disk.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How often the disk is synced: once for the start of a run and once for the result of each of its
-// steps. What a run is about to do, and its end, ride along.
+// steps. Commands and the end of the run are in the same batches.
 #include <weir/durable.hpp>
 #include <weir/sim.hpp>
 #include <weir/weir.hpp>

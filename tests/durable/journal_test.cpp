@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a journal promises when the disk does as it is told, and which options and paths it refuses.
+// What a journal promises on a disk without faults, and which options and paths it refuses.
 #include <array>
 #include <filesystem>
 #include <fstream>

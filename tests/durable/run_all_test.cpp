@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// B: all.test, all-settled.test, and e2e/concurrency, over a journal.
+// all, all_settled and settle over a journal.
 #include "durable/support/sources.hpp"
 
 using namespace durable_test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// B: basic, future, spawn, cross-routine, edge-cases, adversarial, on-main-exit, terminal-errors.
+// Handlers and their children: futures, spawning, the end of the body, errors.
 #include "durable/support/sources.hpp"
 
 using namespace durable_test;

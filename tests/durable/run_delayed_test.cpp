@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Delayed runs and a wall clock that is set back. Promises: a delayed run begins at its wall-clock
-// time, never before; one that has begun goes on, and is cancelled with its cleanup, wherever the
-// clock is set.
+// time, not before; one that has begun continues, and is cancelled with its cleanup, whatever the
+// clock says.
 #include "durable/support/crashes.hpp"
 
 using namespace durable_test;

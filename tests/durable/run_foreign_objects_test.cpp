@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Objects that any thread may use, made outside of a durable run: the run may not use them, nothing
-// happens to them, and the error says where.
+// Objects that any thread may use, made outside of a durable run: the run may not use them, they
+// are not changed, and the error says where.
 #include "durable/foreign_objects_support.hpp"
 
 using namespace weir_test;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Code that does not fit the journal: the run is blocked before any side effect, both sides are
-// named, nothing is lost, and the right code goes on.
+// Code that does not match the journal: the run is blocked before any side effect, both sides are
+// named, nothing is lost, and the right code continues.
 #include "durable/support/sources.hpp"
 
 using namespace durable_test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// B: mixing.test, mixed-deep.test: combinators of combinators, children in children.
+// Combinators of combinators and children of children, over a journal.
 #include "durable/support/sources.hpp"
 
 using namespace durable_test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// B: observability, scheduler, stress: who runs when, again and again, and how much of it.
+// The order in which the fibers of a run execute, in every replay, and long runs.
 #include "durable/support/sources.hpp"
 
 using namespace durable_test;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Objects that any thread may use, made by a durable run: the run may use them, and finds them the
-// same when it is replayed; steps, other runs and everybody else may not.
+// Objects that any thread may use, made by a durable run: the run may use them, and a replay finds
+// them in the same state; steps, other runs and the host may not use them.
 #include "durable/foreign_objects_support.hpp"
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// B: workflow-patterns, saga, polling, channels, signal-sharing: what people write with it.
+// Common patterns of workflows: sagas, polling, queues between fibers, shared signals.
 #include "durable/support/sources.hpp"
 
 using namespace durable_test;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// B: race.test, any.test, won-flag.test over a journal. The order of the completions in the journal
-// decides, so a replay takes the branch that was taken.
+// race and any over a journal. The order of the completions in the journal decides, so a replay
+// takes the same branch.
 #include "durable/support/sources.hpp"
 
 using namespace durable_test;

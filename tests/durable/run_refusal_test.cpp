@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Waits that are neither local nor journaled are refused in a run, before they do anything, with
-// file and line; and a run in which nothing can happen any more fails and says why.
+// Waits that are neither local nor journaled are refused in a run, before they have an effect, with
+// file and line; and a deadlocked run fails and says why.
 #include "durable/support/sources.hpp"
 
 using namespace durable_test;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The promises: a run that never parks can be cancelled, and lets the rest of the loop go on; what
-// happened to it is the same when it is replayed. Calls that wait for each other by id are
-// errc::would_deadlock to the one that closes the circle.
+// The promises: a run that does not park can be cancelled, and does not stop the rest of the loop;
+// a replay takes the same course. Of calls that wait for each other by id, the one that closes the
+// cycle gets errc::would_deadlock.
 #include "durable/support/sources.hpp"
 
 using namespace durable_test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// B: select.test, mixing-select.test over a journal.
+// select over a journal.
 #include "durable/support/sources.hpp"
 
 using namespace durable_test;

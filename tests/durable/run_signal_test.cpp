@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Signals, which others send to a run, and promises, which the fibers of a run share.
+// Signals, which are sent to a run from outside, and promises, which the fibers of a run share.
 #include "durable/support/sources.hpp"
 
 using namespace durable_test;

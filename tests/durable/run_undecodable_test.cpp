@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The promise: a record that cannot be decoded (input, result, answer of another type) blocks the
-// run with the cause, and old code finishes it. `resolve` and `signal` refuse a value of another
-// type than the run waits for to their caller, by errc::bad_data, and the run goes on waiting.
+// run with the cause, and old code finishes it. If the value has another type than the run waits
+// for, `resolve` and `signal` throw errc::bad_data to their caller, and the run keeps waiting.
 #include "durable/support/sources.hpp"
 
 using namespace durable_test;

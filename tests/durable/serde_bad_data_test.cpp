@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// serde: what it says of text that is not what it should be, and its limits.
+// serde: its errors for malformed or unexpected text, and its limits.
 #include "serde_support.hpp"
 
 #include <set>

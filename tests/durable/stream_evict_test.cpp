@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A run is let go while its generators have fibers inside, and comes back. Keeps of the page: a
-// closed engine evicts its runs without running their cleanup, and a suspended run is replayed when
-// something comes for it.
+// A run is evicted while its generators have fibers inside, and comes back. Promises: a closed
+// engine evicts its runs without running their cleanup, and a suspended run is replayed when it
+// gets a completion.
 #include <weir/durable.hpp>
 
 #include "flow/stream_support.hpp"

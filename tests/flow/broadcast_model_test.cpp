@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// broadcast against a simple model: random sequences of calls, compared after each; and crowds
-// whose turns an adversary chooses, of whom each sees a run without gaps but for counted misses.
+// broadcast against a simple model: random sequences of calls, compared after each; and many
+// subscribers whose turns an adversary chooses: the gaps that each sees are counted misses.
 #include <deque>
 #include <memory>
 #include <random>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// broadcast in every order: emitters are served in turn, and whoever is cancelled loses nothing for
-// anybody.
+// broadcast in every order: emitters are served in turn, and a cancelled one loses no item of
+// the others.
 #include <memory>
 #include <optional>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// channel when one side dies, or when a value cannot be moved.
+// channel when one side crashes, or when a value cannot be moved.
 #include <memory>
 #include <optional>
 

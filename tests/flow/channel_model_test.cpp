@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // channel against a simple model: random sequences of calls on three loops, each compared when all
-// messages have arrived, and crowds of senders whose turns an adversary chooses.
+// messages have arrived, and many senders whose turns an adversary chooses.
 #include <deque>
 #include <map>
 #include <random>

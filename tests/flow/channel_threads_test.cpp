@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // channel with real threads: what was accepted arrives exactly once and in order per sender, and no
-// wake-up is lost, whoever is cancelled, closes or goes away meanwhile.
+// wake-up is lost, if either side is cancelled, closed or destroyed meanwhile.
 #include <atomic>
 #include <map>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// compose, any_governor, governors of one's own, and numbers where a governor is taken.
+// compose, any_governor, user-defined governors, and numbers where a governor is taken.
 #include <memory>
 #include <optional>
 #include <vector>

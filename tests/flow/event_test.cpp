@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// event and latch: who waits is let through, whoever is cancelled leaves alone.
+// event and latch: waiters are released; cancelling one does not affect the others.
 #include "flow_support.hpp"
 
 using namespace weir_test;

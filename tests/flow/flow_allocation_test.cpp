@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Parking on a queue, event, latch or mutex, being woken, cancelled or outrun there, allocates
-// nothing: counted and not timed.
+// Parking on a queue, event, latch or mutex, being woken, cancelled or losing a race there,
+// allocates nothing: counted, not timed.
 #include <cstddef>
 
 #include "flow_support.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // from_callback with real threads: what was kept arrives exactly once and in order per thread, and
-// no wake-up is lost, whoever is cancelled, closes or goes away meanwhile.
+// no wake-up is lost, if either side is cancelled, closed or destroyed meanwhile.
 #include <atomic>
 #include <map>
 #include <optional>

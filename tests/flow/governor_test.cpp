@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What every governor of the library does, whatever its limit depends on. Each is made with room
-// for one permit.
+// What every governor of the library has in common. Each is made with room for one
+// permit.
 #include <memory>
 #include <optional>
 

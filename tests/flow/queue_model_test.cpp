@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// queue against a simple model: random sequences of calls, each compared when everybody has done
-// what can be done, and crowds of producers and consumers whose turns an adversary chooses.
+// queue against a simple model: random sequences of calls, each compared when nothing is ready any
+// more, and many producers and consumers whose turns an adversary chooses.
 #include <deque>
 #include <map>
 #include <random>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // share: when the source starts and stops, what subscribers see of its end and its errors, and that
-// it takes part in the loop like anything else.
+// it does not starve the loop.
 #include <optional>
 
 #include "flow_support.hpp"

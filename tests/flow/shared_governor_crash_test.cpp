@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// shared_governor when loops crash: whoever held or awaited something there gives way to the
+// shared_governor when loops crash: permits and places in the queue of a crashed loop go to the
 // others.
 #include <memory>
 

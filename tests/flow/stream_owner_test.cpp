@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // "The work of a stream (children of concurrent stages) belongs to the child that pulls it: a
-// `background` child's stream lives until that child ends." Who does not pull in a child pulls in
-// the body of a scope, whose work it is then.
+// `background` child's stream lives until that child ends." A pull outside of a child is one in the
+// body of a scope, which then owns the work.
 #include <optional>
 #include <string>
 

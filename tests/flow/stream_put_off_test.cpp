@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An await that begins when the turn is used up is put off: it is started when its fiber has its
-// next turn. Keeps of the page: what an await throws reaches the code that awaits it; whether it
-// was put off makes no difference.
+// next turn. Promise: what an await throws reaches the code that awaits it; whether it was put off
+// makes no difference.
 #include "flow_support.hpp"
 
 #include <weir/sim.hpp>

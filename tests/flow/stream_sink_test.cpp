@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where streams end: the serial sinks. They close their source whatever happens.
+// The serial sinks. They close their source on every path.
 #include <memory>
 #include <sstream>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cleanup whose time is over: what an overdue defer may still do, how the end of an outer grace
-// reaches services that are being joined, and what must not get lost on the way out.
+// Cleanup after the grace has expired: what an overdue defer may still do, how the end of an outer
+// grace reaches services that are being joined, and what must not get lost.
 #include <unistd.h>
 
 #include <csignal>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// race: which arm wins, what becomes of the losers, what type the result has, and that a race over
+// race: which arm wins, what happens to the losers, what type the result has, and that a race over
 // waits loses nothing, starts no fiber and allocates nothing.
 #include <memory>
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Waits that do not simply end when they are asked to, and a count of the events they cause.
+// Waits that refuse or delay their withdrawal, and a count of the events they cause.
 #pragma once
 
 #include <optional>

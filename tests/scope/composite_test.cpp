@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Composite waits whose arms do not simply end when they are asked to: arms that answer `no` or
-// `later`, that complete one another, that cancel the whole, or that are refused.
+// Composite waits whose arms refuse or delay their withdrawal: arms that answer `no` or `later`,
+// that complete one another, that cancel the whole, or that are refused.
 #include <optional>
 #include <string>
 #include <variant>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // child and future: observing and taking results, futures that outlive their scope and loop, and
-// why(), which tells the story of a cancellation.
+// why(), which explains a cancellation.
 #include <memory>
 #include <optional>
 #include <sstream>

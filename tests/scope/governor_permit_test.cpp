@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// permit and the governor concept: releasing, moving, permits of one's own governors, and what
-// weir::with and weir::wrap make of any governor.
+// permit and the governor concept: releasing, moving, permits of user-defined governors, and
+// weir::with and weir::wrap with any governor.
 #include <memory>
 #include <optional>
 #include <type_traits>

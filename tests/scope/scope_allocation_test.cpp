@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How often weir allocates, counted and not timed. Once the caches are warm, parking, waking,
-// sleeping, cancelling and racing waits ask for nothing.
+// sleeping and racing waits allocate nothing, and a cancellation one reason record.
 #include <cstddef>
 
 #include "scope_support.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Services of a scope and its defers, which form one stack, and start(), which waits until a child
-// says that it is up.
+// reports that it is up.
 #include "scope_support.hpp"
 
 using namespace weir_test;

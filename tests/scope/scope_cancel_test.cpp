@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cancellation inside one loop: when it takes a fiber, what it never does, what it leaves alone,
-// and how scopes, children and handles pass it on.
+// Cancellation inside one loop: when it unwinds a fiber, what it leaves alone, and how scopes,
+// children and handles pass it on.
 #include <sstream>
 
 #include "scope_support.hpp"

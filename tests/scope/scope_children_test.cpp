@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Many children of one scope: they are forgotten when they end, gone before the scope goes on, and
+// Many children of one scope: they are released when they end, gone before the scope continues, and
 // stop spawning when it is cancelled; join and idle wait for exactly the ordinary ones.
 #include "scope_support.hpp"
 

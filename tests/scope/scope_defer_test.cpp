@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Deferred cleanup of scopes and contexts: its order, its shield, what it is told, its errors, and
+// Deferred cleanup of scopes and contexts: its order, its shield, its argument, its errors, and
 // what the grace does to a cleanup that takes too long.
 #include <memory>
 #include <optional>

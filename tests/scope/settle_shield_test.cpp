@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The places where a cancellation becomes visible or is held back: settle, shield, finally,
-// unwinding() and the three guards.
+// Where a cancellation becomes visible or is held back: settle, shield, finally, unwinding() and
+// the three guards.
 #include "scope_support.hpp"
 
 using namespace weir_test;

@@ -4,9 +4,9 @@
 //
 // How the numbers were derived. Under the adversary every await ends a turn: a ready one
 // (`quick_call`), a call of a task, a `yield`; a wait that parks ends two (one before it starts,
-// one to park). With no preemption the run is that of production: whoever could go on does,
-// although the turn has ended, and only who yields or is woken goes to the back of the queue. Each
-// choice of somebody else is one preemption; whoever was kept from going on stands at the back,
+// one to park). With no preemption the run is that of production: a fiber that can continue does,
+// although the turn has ended, and one that yields or is woken goes to the back of the queue. Each
+// choice of another fiber is one preemption; the preempted fiber goes to the back of the queue,
 // too. The comment on a program gives a schedule with as few as possible: `A1 | B1 B2 A2` reads
 // "the first turn of A, then a preemption, both turns of B, and the second turn of A". Turns are
 // counted from the start of a fiber, or from where the comment says. A test proves by dfs that

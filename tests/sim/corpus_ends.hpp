@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bugs of ending: what was cancelled goes on, what was taken is not given back, what is closed is
-// used.
+// Bugs of ending: work continues after its cancellation, permits are not given back, closed objects
+// are used.
 #pragma once
 
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bugs of waiting: nobody wakes the one who waits, or all wait for each other, or none gets on.
+// Bugs of waiting: lost wake-ups, deadlocks and livelocks.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the destructors of a crashed loop call reaches nothing; what they held, others get back.
-// What destructors and cancellers call in a living world works, or is refused.
+// Calls from the destructors of a crashed loop have no effect; what they held goes to others.
+// Calls from destructors and cancellers in a living world work, or are refused.
 #include <cstddef>
 #include <memory>
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dfs: every run of a small program with at most so many preemptions, fewest first.
+// dfs: every run of a small program up to a number of preemptions, fewest first.
 #include <set>
 
 #include "sim_support.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a run ends that does not end by itself: deadlock, with the cycle, and livelock, which ends it
-// like a crash.
+// Runs that do not end by themselves: deadlock, reported with the cycle, and livelock, which ends
+// the run like a crash.
 #include "sim_support.hpp"
 
 using namespace weir_test;

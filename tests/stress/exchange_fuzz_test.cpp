@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Random exchanges: fibers put items into one container and take items out of it through
 // composites of all kinds, also with two arms on the same object. What is checked is what the page
-// promises: a withdrawn arm leaves no trace, nothing is lost, nothing arrives twice, and whatever
-// can complete does.
+// promises: a withdrawn arm leaves no trace, nothing is lost, nothing arrives twice, and every wait
+// that can complete does.
 #include <gtest/gtest.h>
 
 #include "stress/exchange_plan.hpp"

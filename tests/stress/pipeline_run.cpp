@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs a random pipeline in the simulation and judges what it did.
+// Runs a random pipeline in the simulation and checks what it did.
 #include <algorithm>
 
 #include <weir/sim.hpp>

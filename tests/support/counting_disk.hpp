@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A disk that counts what is asked of it and passes it on to another one.
+// A disk that counts the calls and passes them on to another one.
 #pragma once
 
 #include <atomic>

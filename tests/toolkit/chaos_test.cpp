@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// chaos: faults and latency by chance, the same in every run of a seed.
+// chaos: random faults and latency, the same in every run of a seed.
 #include <limits>
 
 #include "policy_support.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Time limits, beside tests/scope/deadline_test.cpp: the last nanosecond, whose limit it was, and
-// clocks that are set.
+// Time limits, beside tests/scope/deadline_test.cpp: the last nanosecond, which limit is reported,
+// and clocks that are set.
 #include "core/environment.hpp"
 #include "core/session.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// timeout as a policy: who is blamed, and what is left behind.
+// timeout as a policy: which limit is reported, and what is left behind.
 #include "policy_support.hpp"
 
 using namespace policy_test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fallback: what stands in for a value, and when.
+// fallback: what replaces a failed operation, and when.
 #include "policy_support.hpp"
 
 using namespace policy_test;

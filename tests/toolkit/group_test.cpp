@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Groups: related jobs, the first error, siblings that are asked to stop.
+// Groups: related jobs, the first error, siblings that are cancelled.
 #include "toolkit_support.hpp"
 
 using namespace weir_test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hedge: when further attempts start, who wins, and what becomes of the others.
+// hedge: when further attempts start, which one wins, and what happens to the others.
 #include <limits>
 #include <memory>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of policies share: a virtual clock to look at, an operation that fails as often as
-// it is told to, and a record of the events of the running loop.
+// Shared by the tests of policies: a virtual clock, an operation that fails a given number of
+// times, and a record of the events of the running loop.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What on, pool and loop_thread have in common, on real threads: who is woken by whom, two clocks,
-// two worlds, and on which thread things end.
+// What on, pool and loop_thread have in common, on real threads: wake-ups between loops, two
+// clocks, two worlds, and on which thread objects are destroyed.
 #include <atomic>
 #include <latch>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// retry_budget: what it grants within any window, what it denies, and to whom.
+// retry_budget: what it grants within any window, and what it denies.
 #include <deque>
 #include <limits>
 #include <random>

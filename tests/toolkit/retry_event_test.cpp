@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What retries tell: attempts, retries, and how nested ones multiply.
+// Events of retries: attempts, retries, and how nested ones multiply.
 #include "policy_support.hpp"
 
 using namespace policy_test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// stats: how often what happened in the process.
+// stats: counts of events in the process.
 #include <string>
 #include <thread>
 

@@ -5,16 +5,16 @@
 #include <utility>
 
 #include <weir/detail/core/op.hpp>
+#include <weir/detail/core/pipe.hpp>
 #include <weir/detail/core/run_region.hpp>
 #include <weir/detail/core/settle.hpp>
-#include <weir/detail/core/pipe.hpp>
 #include <weir/duration.hpp>
 #include <weir/outcome.hpp>
 
 namespace weir {
 
-/// Returns how `op` ended as a value; never throws. If the *caller* is cancelled, `op` is cancelled
-/// and joined and the caller unwinds.
+/// Returns how `op` ended as a value; never throws, unless moving that value does. If the *caller*
+/// is cancelled, `op` is cancelled and joined and the caller unwinds.
 template <detail::operation Op>
 task<outcome<detail::result_t<Op>>> settle(Op&& op) {
   using plain = detail::held_t<Op>;

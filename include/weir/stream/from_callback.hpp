@@ -22,7 +22,7 @@ class emitter {
  public:
   explicit emitter(std::shared_ptr<detail::callback_core<T>> core) noexcept
       : core_(std::move(core)) {}
-  /// Never blocks; returns whether the item was kept.
+  /// Returns whether the item was kept; does not wait for room.
   bool emit(T value) const { return !detail::crashing && reach().emit(std::move(value)); }
   /// Ends the stream after the items emitted so far.
   void close() const { reach().end(nullptr); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A handler is run straight, then again and again with a crash in each of its steps: its result
-// must always be the same, and no step may be run again once its result was recorded.
+// A handler is run without a crash, then repeatedly with a crash in each of its steps: its result
+// must be the same, and no step may run again once its result was recorded.
 #pragma once
 
 #include <algorithm>

@@ -5,7 +5,8 @@ namespace weir::detail {
 
 class loop;
 
-/// A message to a loop. Never lives inside a coroutine frame.
+/// A message to a loop: on the heap, alone or as a member of something that is reference-counted.
+/// Not in a coroutine frame, which may be destroyed while the message is on its way.
 struct message {
   message() = default;
   message(const message&) = delete;

@@ -47,8 +47,9 @@ struct arm_link {
 /// restarted. Invariants:
 /// 1. No wait of a loop's own objects allocates in poll, link, complete or withdraw; linking and
 ///    unlinking are O(1).
-/// 2. `complete()` is called at most once per start and only while armed; it never runs user code:
-///    it only puts the strand on the ready queue (or notifies its composite).
+/// 2. `complete()` is called at most once per start and only while armed. It resumes no frame: it
+///    puts the strand on the ready queue or notifies its composite, which may withdraw other arms
+///    (the canceller of a `suspend` is user code).
 /// 3. A result that arrived is delivered by `take()`; a withdrawn wait has taken nothing.
 /// 4. `later` means that it cannot be restarted, even if it confirms inside the call.
 class wait {
@@ -113,7 +114,7 @@ class answer_due {
   bool due_ = false;
 };
 
-/// Why the parts of a pull are asked to stand down.
+/// Why the parts of a pull are withdrawn.
 enum class pull_end : std::uint8_t {
   result,    // the pull has a result; they may stay in flight
   paused,    // the same, and the pull does not wait until they are
@@ -124,7 +125,7 @@ enum class pull_end : std::uint8_t {
 class composite : public wait {
  public:
   virtual void arm_completed(arm_link& arm) noexcept = 0;
-  /// Called by the parts of a pull while they stand down.
+  /// Called by the parts of a pull while they are withdrawn.
   virtual pull_end why_ending() const noexcept { return pull_end::result; }
 
  protected:

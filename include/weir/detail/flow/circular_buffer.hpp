@@ -135,7 +135,7 @@ class circular_buffer {
   }
   /// Moves to a larger array, with a new element at `at`, which is 0 or size(). Everything that may
   /// throw comes before any change. The moved-from elements are destroyed last: their destructors
-  /// see a consistent ring.
+  /// see a consistent buffer.
   template <class U>
   void push_growing(std::size_t at, U&& value) {
     constexpr bool moves = std::is_nothrow_move_constructible_v<T>;

@@ -33,7 +33,7 @@ class doorbell {
 
   /// Any thread.
   void wake() noexcept;
-  /// On the loop: the next ring notifies `owner`. Check for items after this call, not before.
+  /// On the loop: the next `wake` notifies `owner`. Check for items after this call, not before.
   void wait_for(composite& owner) noexcept;
   unsigned withdraw_all() noexcept;
 

@@ -176,7 +176,7 @@ class turn_slot {
 /// Invariants:
 /// 1. While it waits, a part of its stages is armed, or its turn is queued, or both.
 /// 2. When it is complete or withdrawn, neither, and no stage refers to it: `armed_` is set before
-///    the stages are first polled, and armed parts stand down at the end. Only a pull that
+///    the stages are first polled, and armed parts are withdrawn at the end. A pull that
 ///    completes with the first poll, of stages that cannot leave anything pending, skips this.
 /// 3. Stages are polled when it is awaited directly, else only on its own turns: a composite that
 ///    polls all its arms starts nothing that it may not need.
