@@ -2,6 +2,7 @@
 #include "toolkit/pool_core.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <weir/detail/core/dump_line.hpp>
 #include <weir/detail/core/made_in_run.hpp>
@@ -218,7 +219,7 @@ void pool_core::ended(const job_ref& job) noexcept {
     running_.erase(job->at);
     job->where = pool_job::place::ended;
     op = std::move(job->op);
-    if (first_error_ == nullptr) first_error_ = std::move(error);
+    if (first_error_ == nullptr) first_error_ = std::exchange(error, nullptr);
     admit_waiting();
     notify_drained();
   }

@@ -81,7 +81,7 @@ struct frame_allocator {
   explicit(false) frame_allocator(const frame_allocator<U>&) noexcept {}
   T* allocate(std::size_t count) { return static_cast<T*>(allocate_frame(count * sizeof(T))); }
   void deallocate(T* memory, std::size_t count) noexcept {
-    deallocate_frame(memory, count * sizeof(T));
+    deallocate_frame(static_cast<void*>(memory), count * sizeof(T));
   }
   friend bool operator==(const frame_allocator&, const frame_allocator&) noexcept { return true; }
 };

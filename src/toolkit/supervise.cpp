@@ -62,6 +62,7 @@ duration supervise_run::after_failure(outcome_base& out) {
     window_.push_back({now, out.error()});
   if (static_cast<std::int64_t>(window_.size()) > options_.max_restarts) {
     std::vector<std::exception_ptr> errors;
+    errors.reserve(window_.size());
     for (failed_life& life : window_) errors.push_back(std::move(life.error));
     out.set_error(std::make_exception_ptr(restart_limit_error("supervise", options_.max_restarts,
                                                               options_.within, std::move(errors))));

@@ -474,7 +474,8 @@ TEST(agent_threads, plain_threads_call_agents) {
   std::atomic<int> ended = 0;
   std::atomic<int> sum = 0;
   weir::run([&]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    // The slow ones still sleep when the scope ends; without a grace of its own it waits 30 s.
+    co_await weir::with_scope(grace_of(10ms), [&](weir::scope& s) -> task<> {
       auto ref = weir::spawn_agent<counter>(s, {.name = "counter"}, 0);
       for (int who = 0; who < 3; ++who) {
         auto slow = weir::spawn_agent<counter>(s, {.name = "slow"}, 0);
