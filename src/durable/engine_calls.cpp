@@ -169,11 +169,15 @@ void engine_core::give_up(durable_run& run, command_wait& w) {
     return run.step_ended(w.command, std::move(gone));
   }
   note_caller(*callee, run, w.command);
-  if (std::exchange(callee->caller_asked, true)) return;  // already asked, perhaps before a restart
-  completion what{record_type::cancel, w.command, wall_now(), {}, {}};
+  cancel_called(*callee, w.command);
+}
+
+void engine_core::cancel_called(durable_run& callee, std::uint64_t command) {
+  if (std::exchange(callee.caller_asked, true)) return;  // already asked, perhaps before a restart
+  completion what{record_type::cancel, command, wall_now(), {}, {}};
   what.answer.how = command_answer::kind::cancelled;
   what.answer.text = "the run that called it was cancelled";
-  deliver_cancel(*callee, std::move(what));
+  deliver_cancel(callee, std::move(what));
 }
 
 }  // namespace weir::detail

@@ -94,6 +94,9 @@ struct engine_setup {
   bool report_blocked;
 };
 
+/// errc::invalid_argument unless `good`.
+void require_option(bool good, const char* what);
+
 /// A strand on the host's loop that does one piece of the engine's work per turn. If the engine
 /// ends while it is in the ready queue, the loop frees it.
 class work_strand final : public special_strand {
@@ -182,6 +185,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void start_step(durable_run& run, command_wait& w, const run_history::step_past& past);
   /// The run no longer waits for the step or call: ends it and records the end.
   void give_up(durable_run& run, command_wait& w);
+  /// Cancels a run because `command` of its caller was; once.
+  void cancel_called(durable_run& callee, std::uint64_t command);
   /// Starts the called run, or attaches to it.
   void start_call(durable_run& run, command_wait& w);
   /// Starts a run without a waiter, unless it exists. Returns errc{}, or why its input could not be
@@ -214,6 +219,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
                std::uint64_t lsn, record_place place);
   durable_run* seen(std::uint64_t number) noexcept;
   void recovered();
+  void prepare_recovery();
   void forget_recovery() noexcept;
   durable_run& make_run(std::uint64_t number, const start_record& from);
   void add_to_index(durable_run& run);

@@ -67,4 +67,13 @@ void engine_core::fire_due() {
   arm_alarm();
 }
 
+// The run is not in memory: the alarm resumes it.
+void engine_core::set_alarm(durable_run& run, std::uint64_t when, std::uint64_t order) {
+  run.alarm = std::make_unique<run_timer>();
+  run.alarm->run = &run;
+  run.alarm->when = when;
+  run.alarm->order = order;
+  start_timer(*run.alarm);
+}
+
 }  // namespace weir::detail

@@ -48,15 +48,6 @@ class in_loop {
   strand* before_;
 };
 
-/// Something that happened to a run, as recorded in its journal.
-struct completion {
-  record_type type;
-  std::uint64_t command = 0;
-  wall_time at{};
-  std::string name;  // of a signal
-  command_answer answer;
-};
-
 /// A timer of a run. It is linked to the node in the run's frame while both exist.
 struct run_timer : timer_node {
   durable_run* run = nullptr;
@@ -180,9 +171,17 @@ struct live_run {
   bool forced = false;  // the cleanup after a deadlock was deadlocked, too
 };
 
+/// A command in a message: "step 'pay'".
+std::string command_text(command_kind kind, std::string_view name);
+/// Where a command is issued. Timers carry no source location: the line of user code that waits.
+std::string command_place(std::source_location site);
+
 /// Advice for a run whose code does not match.
 inline constexpr const char* old_code =
     "; nothing is lost: start the program with the code that the run was begun with";
+
+/// The state of a run that ended so.
+durable::run_state state_after(command_answer::kind how) noexcept;
 
 /// A run, from its start until it is forgotten.
 ///

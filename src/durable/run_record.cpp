@@ -79,6 +79,36 @@ answer_record answer_record::read(std::string_view payload) {
   return r;
 }
 
+void completion::write(payload_writer& out) const {
+  if (type == record_type::signal) {
+    out.time(at).text(name).text(answer.text);
+  } else if (type == record_type::fired) {
+    out.time(at);
+  } else {
+    answer_record{at, answer.code, answer.text}.write(out);
+  }
+}
+
+completion completion::read(const record_head& head, std::string_view payload) {
+  completion what{
+      static_cast<record_type>(head.type), command_key(head.fiber, head.index), {}, {}, {}};
+  what.answer.how = answer_kind(head.flags);
+  payload_reader in(payload);
+  if (what.type == record_type::signal) {
+    what.at = in.time();
+    what.name = in.text();
+    what.answer.text = in.text();
+  } else if (what.type == record_type::fired) {
+    what.at = in.time();
+  } else {
+    const answer_record read = answer_record::read(payload);
+    what.at = read.at;
+    what.answer.code = read.code;
+    what.answer.text = read.text;
+  }
+  return what;
+}
+
 std::uint64_t digest_of(std::string_view text) noexcept {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : text) {

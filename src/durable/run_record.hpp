@@ -10,6 +10,7 @@
 #include <weir/duration.hpp>
 
 #include "durable/little_endian.hpp"
+#include "durable/record.hpp"
 
 namespace weir::detail {
 
@@ -133,6 +134,26 @@ struct answer_record {
 
   void write(payload_writer& out) const;
   static answer_record read(std::string_view payload);
+};
+
+/// What the flags of a record say.
+inline command_answer::kind answer_kind(std::uint16_t flags) noexcept {
+  return static_cast<command_answer::kind>(flags & 0xffU);
+}
+inline command_kind kind_of_command(std::uint16_t flags) noexcept {
+  return static_cast<command_kind>(flags & 0xffU);
+}
+
+/// Something that happened to a run, as recorded in its journal.
+struct completion {
+  record_type type;
+  std::uint64_t command = 0;
+  wall_time at{};
+  std::string name;  // of a signal
+  command_answer answer;
+
+  void write(payload_writer& out) const;
+  static completion read(const record_head& head, std::string_view payload);
 };
 
 /// The code in the record of a cancellation that came before the run had begun.

@@ -282,7 +282,7 @@ TEST(durable_refusal, calls_of_the_engine_that_were_made_outside_name_the_await)
   static std::optional<task<durable::run_handle<int>>> made;
   auto handler = [](int) -> task<std::string> {
     co_await weir::yield();
-    const int line = __LINE__ + 1;
+    const int line = __LINE__ + 2;
     const auto error =
         co_await test_support::attempt([&]() -> task<> { (void)co_await std::move(*made); });
     const std::string place = "run_refusal_test.cpp:" + std::to_string(line) + " ";

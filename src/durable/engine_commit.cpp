@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How the engine uses its journal: appending, committing, and notifying waiters.
+// How records are committed: appended, flushed to the writer's thread, reported to waiters.
 #include "durable/engine_core.hpp"
 
-#include "core/cancel_tree.hpp"
 #include "durable/visits.hpp"
 
 namespace weir::detail {
@@ -17,7 +16,7 @@ constexpr int flush_patience = 128;
 /// record that must be. Exception: timers, whose time counts from now on.
 bool rides_along(record_type type, std::uint16_t flags) noexcept {
   if (type != record_type::command) return false;
-  const auto kind = static_cast<command_kind>(flags & 0xffU);
+  const auto kind = kind_of_command(flags);
   return kind != command_kind::timer && kind != command_kind::limit;
 }
 
@@ -49,10 +48,6 @@ journal::appended engine_core::append(durable_run& run, record_type type, std::u
     break_down(std::current_exception());
     return {never_durable, 0};
   }
-}
-
-void engine_core::require_running() const {
-  if (broken_) std::rethrow_exception(failure_);
 }
 
 // Reports ends after the fibers that were just woken have run: a fiber that starts a run and asks
@@ -93,56 +88,6 @@ void engine_core::commit_done(std::unique_ptr<journal_batch> batch,
   room_looked_for();
 }
 
-// ------------------------------------------------------------------ room
-
-bool engine_core::lacks_room() const noexcept {
-  return running() && (stalled_ != nullptr || journal_->short_of_space());
-}
-
-void engine_core::require_room() const {
-  if (!lacks_room()) return;
-  raise(errc::journal_full,
-        "no space for the journal '" + setup_.path +
-            "': runs that have begun continue, new ones are refused until there "
-            "is room; free some on its disk");
-}
-
-// Retries a batch that had no room; otherwise commits a batch, even an empty one, to prepare the
-// next segment.
-void engine_core::look_for_room() noexcept {
-  if (!lacks_room() || (committing_ && stalled_ == nullptr)) return;
-  committing_ = true;
-  try {
-    std::unique_ptr<journal_batch> batch = std::move(stalled_);
-    if (batch == nullptr) {
-      batch = journal_->take_to_look_for_room();
-      taken_lsn_ = journal_->last_lsn();
-    }
-    writer_->write(std::move(batch));
-  } catch (...) {
-    committing_ = false;
-    break_down(std::current_exception());
-  }
-}
-
-void engine_core::room_looked_for() noexcept {
-  if (looked_for_room_.is_set() && !lacks_room() && !room_clock_.armed()) return;
-  const in_loop outside(host_);
-  looked_for_room_.set();
-  if (room_clock_.armed()) host_.cancel_deadline(room_clock_);
-  const bool was_full = std::exchange(full_, lacks_room());
-  if (full_ && !shutting_down_)
-    host_.arm_deadline(room_clock_, saturating_add(host_.now(), room_interval), host_.next_order());
-  if (full_ && !was_full) host_.emit("journal_full", setup_.path);
-}
-
-task<> engine_core::find_room() {
-  const std::shared_ptr<engine_core> self = shared_from_this();
-  looked_for_room_.reset();
-  look_for_room();
-  if (lacks_room()) co_await looked_for_room_.wait();
-}
-
 void engine_core::wake_durable() noexcept {
   const in_loop outside(host_);
   const std::uint64_t durable_now = durable_seen_ = journal_->durable_lsn();
@@ -167,19 +112,6 @@ void engine_core::break_down(std::exception_ptr error) noexcept {
   wake_durable();
   const in_loop outside(host_);
   for (const auto& [number, run] : runs_) wake_askers(*run);
-}
-
-// Passes on the outcome of the run, if it has one.
-void engine_core::wake_askers(durable_run& run) noexcept {
-  while (!run.askers.empty()) {
-    auto& asker = static_cast<end_wait&>(*run.askers.first());
-    run.askers.remove(asker);
-    if (run.final) {
-      asker.error_ = run.error;
-      asker.answer_ = run.outcome;
-    }
-    asker.complete();
-  }
 }
 
 }  // namespace weir::detail

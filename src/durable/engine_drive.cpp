@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Letting runs continue: which is driven when; parking and suspending them.
+#include "durable/engine_core.hpp"
+
+#include "core/error_notes.hpp"
+#include "durable/visits.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+/// How many turns a recovered run may take to come to rest before the timers of all other runs stop
+/// waiting for it.
+constexpr int recovery_patience = 16;
+
+}  // namespace
+
+void engine_core::make_ready(durable_run& run) {
+  if (run.listed) return;
+  run.listed = true;
+  unpark(run);
+  ready_.push_back(&run);
+  pump_->wake();
+}
+
+void engine_core::work_on_runs() {
+  if (!running() || steps_ == nullptr || steps_->cancel_requested()) return;
+  const in_loop outside(host_);
+  begin_resumed();
+  if (!ready_.empty()) {
+    durable_run& run = *ready_.front();
+    ready_.pop_front();
+    run.listed = false;
+    if (run.live != nullptr && run.state != durable::run_state::blocked) drive(run);
+  }
+  const bool can_resume = replaying_ < setup_.max_resume && !resuming_.empty();
+  if (!ready_.empty() || can_resume) pump_->wake();
+}
+
+void engine_core::drive(durable_run& run) {
+  durable_run::progress how = durable_run::progress::blocked;
+  try {
+    how = run.drive();
+  } catch (...) {  // a disk error about another run
+    if (!running()) return;
+    run.block(message_of(std::current_exception()));
+  }
+  const bool blocked = how == durable_run::progress::blocked;
+  if (run.resuming && (!run.live->replaying || blocked)) replayed(run);
+  if (!blocked && !run.resuming) run.cancelled_blocked.reset();
+  switch (how) {
+    case durable_run::progress::more:
+      if (run.recovering && ++run.restless_turns == recovery_patience) has_recovered(run);
+      return make_ready(run);
+    case durable_run::progress::parked:
+      return park(run);
+    case durable_run::progress::ended:
+      return end_run(run);
+    case durable_run::progress::blocked:
+      return stop_blocked(run);
+  }
+}
+
+// ------------------------------------------------------------------ parked and suspended runs
+
+// A run that got a completion while it ran is already ready; a run with steps under way is made
+// ready by their answers. Neither is suspended.
+void engine_core::park(durable_run& run) {
+  unpark(run);
+  if (run.listed || !run.may_be_evicted()) return;
+  run.parked_at = parked_.insert(parked_.end(), &run);
+  if (live_ > setup_.max_live) suspend_some();
+}
+
+void engine_core::unpark(durable_run& run) noexcept {
+  if (!run.parked_at) return;
+  parked_.erase(*run.parked_at);
+  run.parked_at.reset();
+}
+
+// Suspends the runs that have been parked longest; their next timer or completion resumes them.
+void engine_core::suspend_some() {
+  for (auto at = parked_.begin(); at != parked_.end() && live_ > setup_.max_live;) {
+    durable_run& run = **at;
+    ++at;
+    ++list_visits;
+    const run_timer* first = nullptr;
+    for (const auto& [key, t] : run.live->timers)
+      if (first == nullptr || by_time()(t.get(), first)) first = t.get();
+    const bool sleeps = first != nullptr;
+    const std::uint64_t when = sleeps ? first->when : 0;
+    const std::uint64_t order = sleeps ? first->order : 0;
+    unpark(run);
+    // A run whose timer is due would be resumed at once: its timer makes it ready.
+    if (sleeps && when <= ticks_of(wall_now())) continue;
+    run.evict("suspended to save memory");
+    --live_;
+    run.state = durable::run_state::suspended;
+    if (sleeps) set_alarm(run, when, order);
+    emit(run);
+  }
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// How runs end or are blocked, and how that is recorded and reported.
+#include "durable/engine_core.hpp"
+
+#include <cstdio>
+
+#include "durable/step_job.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+/// If the blob of a long message cannot be written, the log keeps this many bytes of the message.
+constexpr std::size_t short_text_bytes = 4096;
+
+std::string shortened(std::string text) {
+  if (text.size() <= short_text_bytes) return text;
+  std::size_t end = short_text_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;  // UTF-8
+  text.resize(end);
+  return text.append("...");
+}
+
+}  // namespace
+
+journal::appended engine_core::record_end(durable_run& run) {
+  payload_writer payload;
+  answer_record{wall_now(), run.outcome->code, run.outcome->text}.write(payload);
+  return append(run, record_type::run_end, static_cast<std::uint16_t>(run.outcome->how), 0,
+                payload.view());
+}
+
+// A result that cannot be written fails the run: its steps are done and must not be repeated.
+void engine_core::end_run(durable_run& run) {
+  run.outcome = run.take_result();
+  --live_;
+  journal::appended at{};
+  try {
+    at = record_end(run);
+  } catch (const payload_error& e) {
+    const std::string text = shortened("the result of run '" + run.id + "': " + e.what());
+    const auto code = static_cast<errc>(e.code().value());
+    run.error = std::make_exception_ptr(error(code, text));
+    run.outcome = command_answer{command_answer::kind::error, code, text};
+    at = record_end(run);
+  }
+  (void)note_end(run, at);
+}
+
+// The runs that it called are cancelled, but not waited for. A message that cannot be written is
+// shortened.
+void engine_core::end_blocked(durable_run& run) {
+  std::string text("cancelled while it was blocked, so its cleanup did not run");
+  if (!run.cancelled_blocked->empty()) text.append(" (").append(*run.cancelled_blocked).append(")");
+  text.append("; it was blocked because ").append(run.message);
+  run.outcome.emplace();
+  run.outcome->how = command_answer::kind::cancelled;
+  run.outcome->text = std::move(text);
+  if (run.alarm != nullptr) stop_timer(*run.alarm);
+  run.alarm.reset();
+  journal::appended at{};
+  try {
+    at = record_end(run);
+  } catch (const payload_error&) {
+    run.outcome->text = shortened(std::move(run.outcome->text));
+    at = record_end(run);
+  }
+  if (!note_end(run, at)) return;
+  std::vector<durable_run*> called;
+  for (const auto& [number, other] : runs_)
+    if (other->parent == run.number() && !other->ended()) called.push_back(other.get());
+  for (durable_run* other : called) cancel_called(*other, 1);
+}
+
+bool engine_core::note_end(durable_run& run, journal::appended at) {
+  if (at.lsn == never_durable) return false;
+  run.end_lsn = at.lsn;
+  run.end_place = at.place;
+  run.places = {};
+  run.resolved = {};
+  ending_.push_back(&run);
+  run.callees.reset();
+  const auto callers = std::move(run.callers);
+  if (callers == nullptr) return true;
+  for (const durable_run::call_link& c : *callers) {
+    durable_run* waiting = find(c.run);
+    if (waiting == nullptr || waiting->ended()) continue;
+    if (waiting->callees != nullptr) waiting->callees->erase({run.number(), c.command});
+    if (waiting->live == nullptr) {
+      resume(*waiting);
+    } else if (waiting->live->issued.contains(c.command) && !waiting->live->replaying) {
+      answer_call(*waiting, c.command, *run.outcome);
+    }
+  }
+  return true;
+}
+
+void engine_core::finish_durable_runs() {
+  const std::uint64_t durable_now = journal_->durable_lsn();
+  while (!starting_.empty() && starting_.front()->start_lsn <= durable_now) {
+    const durable_run& run = *starting_.front();
+    starting_.pop_front();
+    emit(run);
+  }
+  while (!ending_.empty() && ending_.front()->end_lsn <= durable_now) {
+    durable_run& run = *ending_.front();
+    ending_.pop_front();
+    run.final = true;
+    run.state = state_after(run.outcome->how);
+    if (run.state != durable::run_state::completed) run.message = run.outcome->text;
+    const in_loop outside(host_);
+    wake_askers(run);
+    run.outcome.reset();
+    run.error = nullptr;
+    emit(run);
+  }
+}
+
+// ------------------------------------------------------------------ blocked runs
+
+void engine_core::block_run(durable_run& run, std::string why) {
+  run.state = durable::run_state::blocked;
+  run.message = std::move(why);
+  if (run.resuming) replayed(run);
+  if (run.cancelled_blocked) return end_blocked(run);
+  emit_blocked(run);
+}
+
+void engine_core::emit_blocked(const durable_run& run) {
+  emit(run);
+  host_.emit("run_blocked", run.id);
+  if (!setup_.report_blocked) return;
+  const std::string line = "weir: durable run '" + run.id + "' of handler '" + run.handler +
+                           "' is blocked: " + run.message + "\n";
+  std::fputs(line.c_str(), stderr);
+}
+
+// Steps refer to the run's frames, so they end first.
+void engine_core::stop_blocked(durable_run& run) {
+  if (!run.live->jobs.empty()) {
+    const auto jobs = run.live->jobs;
+    for (const auto& [key, job] : jobs) job->cancel();
+    return;
+  }
+  run.evict("the run is blocked");
+  --live_;
+  if (run.cancelled_blocked) return end_blocked(run);
+  emit_blocked(run);
+}
+
+}  // namespace weir::detail

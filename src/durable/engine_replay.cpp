@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Bringing runs into memory: which is replayed when, with what history.
+#include "durable/engine_core.hpp"
+
+#include "core/error_notes.hpp"
+
+namespace weir::detail {
+
+void engine_core::resume(durable_run& run) {
+  if (run.live != nullptr || run.resuming || run.ended() || !open_) return;
+  if (!run.cancel_asked && waits_to_begin(run)) {
+    if (run.alarm != nullptr) return;
+    return set_alarm(run, ticks_of(run.begins), run.start_place);
+  }
+  if (run.alarm != nullptr) {
+    stop_timer(*run.alarm);
+    run.alarm.reset();
+  }
+  run.resuming = true;
+  resuming_.push_back(&run);
+  pump_->wake();
+}
+
+bool engine_core::waits_to_begin(const durable_run& run) {
+  return !run.begun && run.begins > run.started && run.begins > wall_now();
+}
+
+void engine_core::begin_resumed() {
+  while (replaying_ < setup_.max_resume && !resuming_.empty()) {
+    durable_run& run = *resuming_.front();
+    resuming_.pop_front();
+    ++replaying_;
+    const handler_base* code = code_of(run);
+    try {
+      if (code == nullptr) {
+        block_run(run, "no handler '" + run.handler + "' of version " +
+                           std::to_string(run.version) + " was added");
+        continue;
+      }
+      std::string input;
+      run_history history = load(run, input);
+      run.state = durable::run_state::running;
+      run.message.clear();
+      ++live_;
+      run.begin(*code, std::move(input), std::move(history));
+      emit(run);
+      make_ready(run);
+    } catch (...) {
+      std::string why = message_of(std::current_exception());
+      if (run.live != nullptr) {  // its input cannot be decoded
+        run.discard();
+        --live_;
+        why.append("; handler '").append(run.handler).append("' was added at ");
+        why.append(text_of(code->added)).append(old_code);
+      }
+      block_run(run, std::move(why));
+    }
+  }
+}
+
+run_history engine_core::load(durable_run& run, std::string& input) {
+  run_history past;
+  std::string payload;
+  journal_->read(run.start_place, payload);
+  input = start_record::read(payload).input;
+  for (const record_place place : run.places) {
+    const record_head head = journal_->read(place, payload);
+    const std::uint64_t key = command_key(head.fiber, head.index);
+    const auto type = static_cast<record_type>(head.type);
+    if (type == record_type::command) {
+      const command_record c = command_record::read(payload);
+      past.commands.insert_or_assign(
+          key, run_history::command{kind_of_command(head.flags), std::string(c.name), c.digest,
+                                    c.number, place});
+    } else if (type == record_type::attempt) {
+      run_history::step_past& step = past.steps[key];
+      ++step.failed;
+      step.open = false;
+    } else if (type == record_type::intent) {
+      past.steps[key].open = true;
+    } else if (type == record_type::hurried) {
+      payload_reader in(payload);
+      const std::uint64_t number = in.number();
+      past.hurried[number] = in.number();
+    } else if (is_completion(type)) {
+      past.completions.push_back(completion::read(head, payload));
+    }
+  }
+  return past;
+}
+
+void engine_core::replayed(durable_run& run) {
+  run.resuming = false;
+  --replaying_;
+  has_recovered(run);
+}
+
+void engine_core::has_recovered(durable_run& run) {
+  if (std::exchange(run.recovering, false) && --to_recover_ == 0) arm_alarm();
+}
+
+}  // namespace weir::detail

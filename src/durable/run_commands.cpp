@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// What the code of a run does: commands, timers, waits, steps, calls, sends.
+#include "durable/run.hpp"
+
+#include "core/error_notes.hpp"
+#include "durable/engine_core.hpp"
+#include "durable/visits.hpp"
+
+namespace weir::detail {
+
+durable_run::issued_command durable_run::issue(command_kind kind, std::string_view name,
+                                               std::uint64_t digest, std::uint64_t number,
+                                               std::source_location site,
+                                               std::optional<run_request> sends) {
+  if (state == durable::run_state::blocked) return {};
+  if (site.line() != 0) live->last_site = site;
+  live_run::fiber_record& f = running_fiber();
+  const std::uint64_t key = command_key(f.id, ++f.commands);
+  const auto was = live->history.commands.find(key);
+  if (was != live->history.commands.end()) {
+    if (!matches(was->second, kind, name, digest, key, site)) return {};
+    const issued_command known{key, was->second.number, was->second.place};
+    live->history.commands.erase(was);
+    return known;
+  }
+  live_run::fresh_command made{key, kind, std::string(name), digest, number, std::move(sends)};
+  if (!live->replaying) return {key, number, record(made)};
+  if (made.sends) live->fresh_sends.emplace(made.sends->id, made.sends->handler);
+  live->fresh.push_back(std::move(made));
+  return {key, number, 0};
+}
+
+// The run of a send was started before its command is recorded, so that a crash in between does not
+// lose it; if it was started before, it is found by its id.
+record_place durable_run::record(const live_run::fresh_command& c) {
+  payload_writer payload;
+  command_record{c.name, c.digest, c.number}.write(payload);
+  return engine_
+      .append(*this, record_type::command, static_cast<std::uint16_t>(c.kind), c.key,
+              payload.view())
+      .place;
+}
+
+// ------------------------------------------------------------------ timers
+
+void durable_run::arm_timer(timer_node& node, std::uint64_t when, bool limit) noexcept {
+  const issued_command c =
+      issue(limit ? command_kind::limit : command_kind::timer, {}, 0, when, std::source_location());
+  if (c.key == 0) return;
+  auto made = std::make_unique<run_timer>();
+  made->run = this;
+  made->of = &node;
+  made->command = c.key;
+  made->when = c.number;
+  made->order = c.place;
+  made->limit = limit;
+  node.next = made.get();
+  node.when = c.number;
+  run_timer& t = *live->timers.emplace(c.key, std::move(made)).first->second;
+  if (!live->replaying) engine_.start_timer(t);
+}
+
+void durable_run::cancel_timer(timer_node& node) noexcept {
+  auto& t = static_cast<run_timer&>(*std::exchange(node.next, nullptr));
+  engine_.stop_timer(t);
+  live->timers.erase(t.command);
+}
+
+// ------------------------------------------------------------------ waits
+
+bool durable_run::poll(command_wait& w) {
+  const command_setup& setup = w.setup();
+  if (setup.kind == command_kind::awakeable) {
+    const live_run::cell& cell = live->awakeables[setup.key];
+    return cell.answer && give(w, *cell.answer);
+  }
+  if (setup.kind == command_kind::promise) {
+    const command_answer* settled = peek_promise(setup.name);
+    return settled != nullptr && give(w, *settled);
+  }
+  if (setup.kind == command_kind::signal) {
+    live_run::signal_box& box = live->signals[setup.name];
+    if (box.kept.empty() || !box.waiting.empty() || !give(w, box.kept.front())) return false;
+    box.kept.pop_front();
+    return true;
+  }
+  return false;
+}
+
+wait_list* durable_run::waiters_of(const command_wait& w) {
+  const command_setup& setup = w.setup();
+  switch (setup.kind) {
+    case command_kind::awakeable:
+      return &live->awakeables[setup.key].waiting;
+    case command_kind::promise:
+      return &live->promises[setup.name].waiting;
+    case command_kind::signal:
+      return &live->signals[setup.name].waiting;
+    default:
+      return nullptr;
+  }
+}
+
+void durable_run::issue(command_wait& w) {
+  const command_setup& setup = w.setup();
+  w.given_up = false;
+  w.answered = false;
+  if (wait_list* waiting = waiters_of(w)) {
+    if (setup.kind == command_kind::signal)
+      w.command = issue(setup.kind, setup.name, 0, 0, setup.site).key;
+    waiting->push_back(w);
+    if (setup.kind != command_kind::promise) ++live->journaled_waits;
+    return;
+  }
+  const bool calls = setup.kind == command_kind::call;
+  const issued_command c =
+      issue(setup.kind, setup.name, calls ? digest_of(setup.request->input) : 0, 0, setup.site);
+  w.command = c.key;
+  if (c.key == 0) return;
+  w.order = ++live->last_issued;
+  live->issued.emplace(c.key, &w);
+  if (!live->replaying) start(w);
+}
+
+// A wait for a step or a call ends when the end of that is recorded; all others end at once.
+cancel_result durable_run::withdraw(command_wait& w) noexcept {
+  if (wait_list* waiting = waiters_of(w)) {
+    ++list_visits;
+    waiting->remove(w);
+    if (w.setup().kind != command_kind::promise) --live->journaled_waits;
+    return cancel_result::done;
+  }
+  if (live->evicting || w.command == 0) {
+    live->issued.erase(w.command);
+    return cancel_result::done;
+  }
+  if (!std::exchange(w.given_up, true) && !live->replaying) engine_.give_up(*this, w);
+  return cancel_result::later;
+}
+
+// ------------------------------------------------------------------ steps, calls and sends
+
+void durable_run::start(command_wait& w) {
+  const std::uint64_t key = w.command;
+  if (w.setup().kind == command_kind::call) return engine_.start_call(*this, w);
+  const auto past = live->history.steps.find(key);
+  engine_.start_step(*this, w,
+                     past == live->history.steps.end() ? run_history::step_past{} : past->second);
+}
+
+// The id follows from the command, so that it is the same in a replay. A send that is refused is
+// recorded as well: `number` is then the error code.
+std::string durable_run::send(run_request request, std::source_location site) {
+  live_run::fiber_record& f = running_fiber();
+  if (request.id.empty()) request.id = child_id(command_key(f.id, f.commands + 1));
+  const std::string handler_name = request.handler;
+  const std::string made = request.id;
+  const std::uint64_t digest = digest_of(request.input);
+  std::string problem;
+  errc refused = engine_.refuses(request, problem);
+  ++list_visits;
+  const auto sent = live->fresh_sends.find(request.id);
+  if (sent != live->fresh_sends.end() && sent->second != request.handler) {
+    refused = errc::id_in_use;
+    problem = "run '" + request.id + "' is one of handler '" + sent->second + "', not of '" +
+              request.handler + "'; give another id";
+  }
+  // During a replay the run is started later, if the journal does not have the send.
+  const bool later = live->replaying || state == durable::run_state::blocked;
+  if (refused == errc{} && !later) refused = engine_.start_sent(request, problem);
+  const bool started_later = refused == errc{} && later;
+  const issued_command c =
+      issue(command_kind::send, handler_name, digest, static_cast<std::uint64_t>(refused), site,
+            started_later ? std::optional(std::move(request)) : std::nullopt);
+  if (c.key != 0 && c.number != 0) {
+    if (problem.empty()) problem = "send to '" + handler_name + "' was refused";
+    raise(static_cast<errc>(c.number), problem);
+  }
+  return made;
+}
+
+void durable_run::step_ended(std::uint64_t command, command_answer answer) {
+  completion what{record_type::answer, command, engine_.wall_now(), {}, std::move(answer)};
+  engine_.answer_run(*this, std::move(what));
+}
+
+}  // namespace weir::detail

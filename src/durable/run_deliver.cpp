@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// Delivering what the journal has: answers, timers, signals, awakeables, promises.
+#include "durable/run.hpp"
+
+#include "core/error_notes.hpp"
+#include "durable/awakeable_id.hpp"
+#include "durable/engine_core.hpp"
+#include "durable/visits.hpp"
+
+namespace weir::detail {
+
+bool durable_run::deliver_next() {
+  circular_buffer<completion>& from = live->replaying ? live->history.completions : live->inbox;
+  completion next = std::move(from.front());
+  from.pop_front();
+  ++live->delivered;
+  live->rested_at = live->inner.steps();
+  return deliver(std::move(next));
+}
+
+bool durable_run::deliver(completion next) {
+  live->clock = std::max(live->clock, next.at);
+  live->inner.clock_moved();
+  // An awakeable may be resolved before the replay makes it again: its id was known before.
+  const bool answers = next.type == record_type::answer || next.type == record_type::fired;
+  if (live->replaying && answers && live->history.commands.contains(next.command)) {
+    block_missing(next.command, live->history.commands.at(next.command));
+    return false;
+  }
+  switch (next.type) {
+    case record_type::cancel:
+      deliver_cancel(next);
+      break;
+    case record_type::deadlock:
+      live->deadlock = std::move(next.answer.text);
+      live->inner.cancel_everything("deadlock", false);
+      break;
+    case record_type::fired: {
+      const auto found = live->timers.find(next.command);
+      if (found == live->timers.end()) break;
+      timer_node& node = *found->second->of;
+      const bool limit = found->second->limit;
+      engine_.stop_timer(*found->second);
+      node.next = nullptr;
+      live->timers.erase(found);
+      if (limit) {
+        static_cast<deadline_node&>(node).expired();
+      } else {
+        fire_sleep(node);
+      }
+      break;
+    }
+    case record_type::answer: {
+      const auto found = live->issued.find(next.command);
+      if (found == live->issued.end()) break;
+      command_wait* w = found->second;
+      if (!give(*w, next.answer)) return false;
+      live->issued.erase(found);
+      w->arrived();
+      break;
+    }
+    case record_type::resolved:
+      return settle_cell(live->awakeables[next.command], std::move(next.answer));
+    case record_type::signal: {
+      live_run::signal_box& box = live->signals[next.name];
+      if (!live->replaying) --box.on_their_way;
+      if (box.waiting.empty()) {
+        box.kept.push_back(std::move(next.answer));
+        break;
+      }
+      auto& first = static_cast<command_wait&>(*box.waiting.first());
+      if (!give(first, next.answer)) return false;
+      box.waiting.remove(first);
+      --live->journaled_waits;
+      first.arrived();
+      break;
+    }
+    default:
+      break;
+  }
+  return true;
+}
+
+bool durable_run::give(command_wait& w, const command_answer& answer) {
+  try {
+    w.set(answer);
+    return true;
+  } catch (...) {
+    const command_setup& setup = w.setup();
+    std::string text("the value of ");
+    text.append(command_text(setup.kind, setup.name))
+        .append(" cannot be read as the type that the ");
+    text.append("code expects at ").append(command_place(setup.site)).append(": ");
+    block(text.append(message_of(std::current_exception())).append(old_code));
+    return false;
+  }
+}
+
+// ------------------------------------------------------------------ types of awaited values
+
+namespace {
+
+void require_fits(answer_check type, command_kind kind, std::string_view name, std::string_view run,
+                  std::string_view value) {
+  if (type == nullptr) return;
+  try {
+    type(value);
+  } catch (...) {
+    std::string text(command_text(kind, name));
+    text.append(" of durable run '").append(run).append("' is awaited as another type: ");
+    raise(errc::bad_data, text.append(message_of(std::current_exception())));
+  }
+}
+
+}  // namespace
+
+void durable_run::require_fits_awakeable(std::uint64_t command, std::string_view value) const {
+  if (live == nullptr) return;
+  const auto found = live->awakeables.find(command);
+  if (found == live->awakeables.end()) return;
+  require_fits(found->second.type, command_kind::awakeable, {}, id, value);
+}
+
+// The first waiter gets the signal, unless an earlier signal is on its way.
+void durable_run::require_fits_signal(std::string_view name, std::string_view value) const {
+  if (live == nullptr || live->replaying) return;
+  const auto found = live->signals.find(name);
+  if (found == live->signals.end()) return;
+  const live_run::signal_box& box = found->second;
+  if (box.on_their_way > 0 || box.waiting.empty()) return;
+  const auto& first = static_cast<const command_wait&>(*box.waiting.first());
+  require_fits(first.type(), command_kind::signal, name, id, value);
+}
+
+// ------------------------------------------------------------------ awakeables and promises
+
+run_seam::awakeable_made durable_run::make_awakeable(std::string_view name, answer_check type,
+                                                     std::source_location site) {
+  const issued_command c = issue(command_kind::awakeable, name, 0, 0, site);
+  live->awakeables[c.key].type = type;
+  return {c.key, awakeable_id({number_, c.key}, engine_.secret())};
+}
+
+bool durable_run::settle_cell(live_run::cell& cell, command_answer answer) {
+  if (cell.answer) return true;
+  cell.answer = std::move(answer);
+  for (linked_wait* w = cell.waiting.first(); w != nullptr; w = wait_list::after(*w))
+    if (!give(static_cast<command_wait&>(*w), *cell.answer)) return false;
+  while (!cell.waiting.empty()) {
+    auto& w = static_cast<command_wait&>(*cell.waiting.first());
+    cell.waiting.remove(w);
+    ++list_visits;
+    if (w.setup().kind == command_kind::awakeable) --live->journaled_waits;
+    w.arrived();
+  }
+  return true;
+}
+
+bool durable_run::settle_promise(std::string_view name, command_answer answer,
+                                 std::source_location site) {
+  live_run::cell& cell = live->promises[std::string(name)];
+  if (!cell.answer && answer.how == command_answer::kind::value) {
+    for (linked_wait* w = cell.waiting.first(); w != nullptr; w = wait_list::after(*w))
+      require_fits(static_cast<command_wait&>(*w).type(), command_kind::promise, name, id,
+                   answer.text);
+  }
+  (void)issue(command_kind::promise, name, digest_of(answer.text), 0, site);
+  if (cell.answer) return false;
+  return settle_cell(cell, std::move(answer));
+}
+
+const command_answer* durable_run::peek_promise(std::string_view name) const {
+  const auto found = live->promises.find(name);
+  return found == live->promises.end() || !found->second.answer ? nullptr : &*found->second.answer;
+}
+
+}  // namespace weir::detail

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// What is the same in every replay: the clock of a run, the numbers of its fibers, its random
+// numbers, and the ids and keys that follow from them.
+#include "durable/run.hpp"
+
+#include <cstdio>
+
+#include "core/cancel_tree.hpp"
+#include "durable/engine_core.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+/// Spreads a number over all bits (the last steps of splitmix64).
+std::uint64_t mix(std::uint64_t z) noexcept {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+time_point run_environment::now() { return time_point(run_.clock().time_since_epoch()); }
+
+wall_time run_environment::wall_now() { return run_.clock(); }
+
+std::uint64_t run_environment::random() { return run_.next_number(); }
+
+bool run_environment::simulated() const noexcept { return run_.host().env().simulated(); }
+
+void run_environment::frame_failed(const std::exception_ptr& error) noexcept {
+  run_.host().env().frame_failed(error);
+}
+
+// The numbers of one fiber do not depend on what other fibers draw.
+std::uint64_t durable_run::next_number() {
+  live_run::fiber_record& f = running_fiber();
+  const std::uint64_t stream = mix(seed + 0x9e3779b97f4a7c15U * (f.id + std::uint64_t{1}));
+  return mix(stream + 0x9e3779b97f4a7c15U * ++f.numbers);
+}
+
+// ------------------------------------------------------------------ fibers
+
+live_run::fiber_record& durable_run::running_fiber() {
+  if (current == nullptr) return live->outside;
+  const auto found = live->fibers.find(cancel_tree::fiber_of(*current->top));
+  return found == live->fibers.end() ? live->outside : found->second;
+}
+
+// A fiber's number follows from its path: its spawner, and its position among the spawner's
+// children. So spawning more fibers does not change the numbers of others, except in a hash
+// collision.
+void durable_run::fiber_begins(fiber& f) {
+  live_run::fiber_record& spawner = running_fiber();
+  auto number = static_cast<std::uint32_t>(
+      mix((static_cast<std::uint64_t>(spawner.id) << 32 | ++spawner.children) ^ 0x5bd1e995U));
+  while (number == 0 || !live->fiber_ids.insert(number).second) ++number;
+  live->fibers[&f].id = number;
+}
+
+void durable_run::fiber_ended(fiber& f) noexcept {
+  if (live == nullptr) return;
+  live->fibers.erase(&f);  // its number is not reused
+}
+
+// ------------------------------------------------------------------ ids and keys
+
+std::string durable_run::child_id(std::uint64_t key) const {
+  char text[24];
+  std::snprintf(text, sizeof text, ".%x.%u", fiber_of_key(key), index_of_key(key));
+  return id + text;
+}
+
+// Two runs with one id, in different journals or one after the other, have different seeds. The key
+// contains a hash of the seed: the seed itself would reveal the run's random numbers.
+std::string durable_run::step_key(std::uint64_t key) const {
+  char text[24];
+  std::snprintf(text, sizeof text, ".%016llx",
+                static_cast<unsigned long long>(mix(seed ^ 0x737465702d6b6579U)));
+  return child_id(key) + text;
+}
+
+}  // namespace weir::detail
