@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include <weir/detail/core/attempt.hpp>
-#include <weir/detail/toolkit/bulkhead.hpp>
 #include <weir/detail/core/pipe.hpp>
+#include <weir/detail/toolkit/bulkhead.hpp>
 #include <weir/duration.hpp>
 #include <weir/governor/counting.hpp>
 #include <weir/governor/governor.hpp>

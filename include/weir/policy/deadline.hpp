@@ -7,8 +7,8 @@
 #include <weir/detail/core/composite.hpp>
 #include <weir/detail/core/deadline.hpp>
 #include <weir/detail/core/op.hpp>
-#include <weir/detail/core/run_region.hpp>
 #include <weir/detail/core/pipe.hpp>
+#include <weir/detail/core/run_region.hpp>
 #include <weir/duration.hpp>
 
 namespace weir {

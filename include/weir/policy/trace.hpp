@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include <weir/detail/core/run_region.hpp>
 #include <weir/detail/core/pipe.hpp>
+#include <weir/detail/core/run_region.hpp>
 #include <weir/detail/toolkit/policy_event.hpp>
 #include <weir/detail/toolkit/trace.hpp>
 #include <weir/local.hpp>

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include <weir/detail/core/op.hpp>
+#include <weir/detail/core/pipe.hpp>
 #include <weir/detail/core/region_await.hpp>
 #include <weir/detail/core/run_region.hpp>
-#include <weir/detail/core/pipe.hpp>
 #include <weir/policy/settle.hpp>
 
 namespace weir::detail {

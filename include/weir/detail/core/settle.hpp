@@ -5,8 +5,8 @@
 #include <utility>
 
 #include <weir/detail/core/op.hpp>
-#include <weir/detail/core/run_region.hpp>
 #include <weir/detail/core/pipe.hpp>
+#include <weir/detail/core/run_region.hpp>
 #include <weir/duration.hpp>
 #include <weir/outcome.hpp>
 

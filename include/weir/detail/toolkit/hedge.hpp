@@ -7,9 +7,9 @@
 #include <utility>
 
 #include <weir/detail/core/attempt.hpp>
+#include <weir/detail/core/pipe.hpp>
 #include <weir/detail/core/timer.hpp>
 #include <weir/detail/core/wait.hpp>
-#include <weir/detail/core/pipe.hpp>
 #include <weir/duration.hpp>
 #include <weir/outcome.hpp>
 #include <weir/policy/retry_budget.hpp>

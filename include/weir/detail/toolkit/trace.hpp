@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-#include <weir/detail/core/run_region.hpp>
 #include <weir/detail/core/pipe.hpp>
+#include <weir/detail/core/run_region.hpp>
 #include <weir/detail/toolkit/policy_event.hpp>
 #include <weir/local.hpp>
 #include <weir/name.hpp>
