@@ -137,7 +137,6 @@ void call_wait_base::abandon() noexcept {
   due_.settle();
   if (to_->is_here() && e.in_line) {
     to_->leave_line(e);
-    to_->give_back_place();
     return e.dispose();
   }
   const auto how = in_dead_world() ? call_envelope::step::orphaned : call_envelope::step::abandoned;
@@ -249,7 +248,6 @@ cancel_result mail_send_wait::withdraw() noexcept {
   due_.settle();
   if (message_ != nullptr) {  // in the line of an agent of this loop: withdraw it
     to_->leave_line(*message_);
-    to_->give_back_place();
     message_->ticket = nullptr;
     ticket->release();
   }

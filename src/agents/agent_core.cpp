@@ -22,8 +22,6 @@ namespace detail {
 
 namespace {
 
-constexpr std::uint64_t first_alarm = 10'000;  // messages in an unbounded mailbox
-
 std::string quoted(std::string_view name) {
   std::string text = "'";
   text.append(name.empty() ? "unnamed" : name).append("'");
@@ -53,12 +51,12 @@ void raise_not_copyable(std::string_view name) {
 }
 
 agent_core::agent_core(agent_setup&& setup)
-    : supervised_(setup.supervised),
+    : mail_(setup.capacity != std::int64_t{unbounded}),
+      supervised_(setup.supervised),
       revives_(setup.revives),
       crash_on_error_(setup.on_error == on_error::crash),
-      keeps_mail_(setup.on_restart == mailbox::keep),
-      keeps_(setup.keeps),
-      bounded_(setup.capacity != std::int64_t{unbounded}) {
+      keeps_mail_(setup.on_restart == weir::mailbox::keep),
+      keeps_(setup.keeps) {
   require_no_run("agent", setup.name.view());
   check_mailbox("agent", setup.name.view(), setup.capacity, setup.overflow);
   loop* const here = loop::here();
@@ -77,7 +75,7 @@ agent_core::agent_core(agent_setup&& setup)
   if (door_ != nullptr) home_serial_.store(door_->serial(), std::memory_order_relaxed);
   owns_name_ = !setup.name.empty() && !setup.name.is_literal();
   name_ = setup.name.release();
-  if (!bounded_ && !elsewhere && !supervised_ && setup.lives == 1) return;
+  if (!mail_.is_bounded() && !elsewhere && !supervised_ && setup.lives == 1) return;
   need_extra().site = setup.site;
   need_extra().capacity = setup.capacity;
   need_extra().overflow = setup.overflow;
@@ -89,15 +87,17 @@ agent_core::agent_core(agent_setup&& setup)
 agent_core::~agent_core() {
   // No reference is left. Remaining messages were sent before its supervisor ran, if it ever did.
   flush(errc::agent_stopped);
-  if (has_extra()) flush_line(errc::agent_stopped);
-  delete extra_.load(std::memory_order_acquire);
+  if (has_extra()) {
+    flush_line(errc::agent_stopped);
+    delete &extra();
+  }
   if (owns_name_) delete[] name_;
 }
 
 agent_extra& agent_core::need_extra() {
   if (!has_extra()) {
     const std::lock_guard lock(lock_of(*this));
-    if (!has_extra()) extra_.store(new agent_extra, std::memory_order_release);
+    if (!has_extra()) mail_.set_extra(new agent_extra);
   }
   return extra();
 }
@@ -120,13 +120,46 @@ bool agent_core::may_be_reached() const noexcept {
 
 const void* agent_core::clock() const noexcept { return !has_home() ? nullptr : door_->clock(); }
 
+namespace {
+
+agent_state state_of(agent_phase p, std::uint32_t generation) noexcept {
+  switch (p) {
+    case agent_phase::unborn:
+    case agent_phase::starting:
+      return agent_state::starting;
+    case agent_phase::coming:
+      return generation == 0 ? agent_state::starting : agent_state::restarting;
+    case agent_phase::idle:
+      return agent_state::idle;
+    case agent_phase::running:
+      return agent_state::running;
+    case agent_phase::unborn_stopped:
+    case agent_phase::coming_stopped:
+    case agent_phase::coming_cut:
+    case agent_phase::ending:
+    case agent_phase::draining:
+    case agent_phase::drained:
+    case agent_phase::cut:
+      return agent_state::stopping;
+    case agent_phase::between:
+      return agent_state::restarting;
+    case agent_phase::shut:
+    case agent_phase::over:
+      break;
+  }
+  return agent_state::ended;
+}
+
+}  // namespace
+
 agent_info agent_core::info() const {
   agent_info seen;
   seen.name = std::string(name());
-  seen.state = state_.load(std::memory_order_relaxed);
-  seen.generation = generation_.load(std::memory_order_relaxed);
+  const std::uint32_t generation = generation_.load(std::memory_order_relaxed);
+  seen.state = state_of(cycle_.phase(), generation);
+  seen.generation = generation;
   seen.restarts = seen.generation == 0 ? 0 : seen.generation - 1;
-  seen.queued = queued_.load(std::memory_order_relaxed);
+  seen.queued = mail_.queued();
   seen.handled = handled_.load(std::memory_order_relaxed);
   seen.dropped = dropped_.load(std::memory_order_relaxed);
   seen.skipped = skipped_.load(std::memory_order_relaxed);
@@ -218,33 +251,25 @@ agent_core::room agent_core::offer(envelope& e) noexcept {
   return found;
 }
 
-bool agent_core::counts_places() const noexcept {
-  return bounded_ && extra().overflow != overflow::drop_oldest;
-}
-
-bool agent_core::reserve() noexcept {
-  std::atomic<std::int64_t>& occupied = extra().occupied;
-  std::int64_t seen = occupied.load(std::memory_order_relaxed);
-  while (seen < extra().capacity) {
-    if (occupied.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed)) return true;
+agent_core::room agent_core::no_room() const noexcept {
+  switch (extra().overflow) {
+    case overflow::wait:
+      return room::wait;
+    case overflow::stop:
+      return room::crashed;
+    default:
+      return room::full;
   }
-  return false;
-}
-
-void agent_core::give_back_place() noexcept {
-  if (counts_places()) extra().occupied.fetch_sub(1, std::memory_order_relaxed);
 }
 
 agent_core::room agent_core::offer_here(envelope& e, envelope*& oldest) noexcept {
-  if (gate_.load(std::memory_order_relaxed) != gate::open) return room::gone;
-  if (bounded_) {
-    if (extra().overflow == overflow::drop_oldest) {
-      oldest = oldest_in_excess();
-    } else if (!reserve()) {
-      if (extra().overflow == overflow::wait) return room::wait;
-      if (extra().overflow != overflow::stop) return room::full;
-      crash_here();
-      return room::crashed;
+  if (!mail_.is_open(std::memory_order_relaxed)) return room::gone;
+  if (mail_.is_bounded()) {
+    oldest = take_excess();
+    if (!mail_.reserve()) {
+      const room found = no_room();
+      if (found == room::crashed) crash_here();
+      return found;
     }
   }
   push(e);
@@ -256,12 +281,11 @@ agent_core::room agent_core::offer_away(envelope& e, envelope*& oldest) noexcept
     const std::lock_guard lock(lock_of(*this));
     if (!has_home()) return offer_here(e, oldest);
   }
-  if (gate_.load(std::memory_order_acquire) != gate::open || !may_be_reached()) return room::gone;
-  if (counts_places() && !reserve()) {
-    if (extra().overflow == overflow::wait) return room::wait;
-    if (extra().overflow != overflow::stop) return room::full;
-    ask_to_crash();
-    return room::crashed;
+  if (!mail_.is_open(std::memory_order_acquire) || !may_be_reached()) return room::gone;
+  if (!mail_.reserve()) {
+    const room found = no_room();
+    if (found == room::crashed) ask_to_crash();
+    return found;
   }
   return post(e) ? room::yes : room::lost;
 }
@@ -298,30 +322,14 @@ void agent_core::refused(envelope& e) noexcept { refuse_message(e, errc::loop_go
 
 void agent_core::arrived(envelope& e) noexcept {
   if (e.to_line) return enter_line_here(e);
-  if (!accepts_) {
-    give_back_place();
+  if (!mail_.accepts()) {
+    mail_.give_back_place();
     return refuse_message(e, ended_code());
   }
-  envelope* const oldest = oldest_in_excess();
+  envelope* const oldest = take_excess();
   push(e);
   if (oldest != nullptr) evict(*oldest);
 }
-
-namespace {
-
-/// The sender or caller no longer waits for it.
-bool is_abandoned(const envelope& e) noexcept {
-  if (e.ticket != nullptr) return e.ticket->abandoned();
-  return e.is_call && static_cast<const call_envelope&>(e).phase.load(std::memory_order_acquire) ==
-                          call_envelope::step::abandoned;
-}
-
-void discard(envelope& e) noexcept {
-  if (e.ticket != nullptr) e.ticket->release();
-  e.dispose();
-}
-
-}  // namespace
 
 void agent_core::refuse_message(envelope& e, errc code) noexcept {
   if (e.is_call && is_abandoned(e)) {
@@ -339,81 +347,53 @@ void agent_core::refuse_message(envelope& e, errc code) noexcept {
 
 // ------------------------------------------------------------------ the mailbox
 
-void agent_core::append(envelope& e) noexcept {
-  e.next = nullptr;
-  if (tail_ == nullptr) {
-    head_ = &e;
-  } else {
-    tail_->next = &e;
-  }
-  tail_ = &e;
-}
-
 void agent_core::push(envelope& e) noexcept {
-  append(e);
-  const std::uint64_t now = queued_.load(std::memory_order_relaxed) + 1;
-  queued_.store(now, std::memory_order_relaxed);
-  if (now >= first_alarm) [[unlikely]]
-    count_high();
+  const std::uint64_t length = mail_.append(e);
+  if (length >= agent_mailbox::first_alarm) [[unlikely]] {
+    if (mail_.is_alarming(length) && loop::here() != nullptr)
+      loop::here()->emit("mailbox_high", name(), length);
+  }
   if (idle_ != nullptr) wake();
 }
 
+envelope& agent_core::take() noexcept {
+  envelope& e = mail_.pop();
+  check_drained();
+  if (mail_.is_bounded()) {
+    mail_.give_back_place();
+    if (mail_.has_line()) admit_line();
+  }
+  return e;
+}
+
+envelope* agent_core::take_excess() noexcept {
+  envelope* const oldest = mail_.pop_excess();
+  if (oldest != nullptr) check_drained();
+  return oldest;
+}
+
+// A message has left the mailbox: perhaps the last one from before a stop.
+void agent_core::check_drained() noexcept {
+  if (cycle_.phase() != agent_phase::draining || mail_.is_marked()) return;
+  cycle_.on(life_event::drained);
+  wake_all();
+}
+
 void agent_core::set_aside(envelope& e) noexcept {
-  e.next = std::exchange(need_extra().set_aside, &e);
+  need_extra();
+  mail_.set_aside(e);
 }
 
 // These calls were handled, so they do not count as skipped, even if the caller no longer waits.
 void agent_core::refuse_set_aside(errc code) noexcept {
-  if (!has_extra()) return;
-  envelope* all = std::exchange(extra().set_aside, nullptr);
-  while (all != nullptr) {
-    envelope& e = *all;
-    all = static_cast<envelope*>(e.next);
+  for (envelope* all = mail_.take_set_aside(); all != nullptr;) {
+    envelope& e = next_of(all);
     if (e.is_call) {
       answer(static_cast<call_envelope&>(e), problem(code));
     } else {
       refuse_message(e, code);
     }
   }
-}
-
-void agent_core::count_high() noexcept {
-  const std::uint64_t now = queued_.load(std::memory_order_relaxed);
-  if (bounded_ || now != first_alarm << alarms_) return;
-  ++alarms_;
-  if (loop* here = loop::here()) here->emit("mailbox_high", name(), now);
-}
-
-envelope* agent_core::unlink_head() noexcept {
-  envelope* const e = head_;
-  head_ = static_cast<envelope*>(e->next);
-  if (head_ == nullptr) {
-    tail_ = nullptr;
-    alarms_ = 0;
-  }
-  if (lives_ == nullptr && has_extra() && extra().old_mail > 0) --extra().old_mail;
-  if (stopping_ && e == extra().stop_after) {
-    due_ = true;
-    wake_all();
-  }
-  queued_.store(queued_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-  return e;
-}
-
-envelope* agent_core::take() noexcept {
-  envelope* const e = unlink_head();
-  if (bounded_) {
-    give_back_place();
-    if (extra().line_first != nullptr) admit_line();
-  }
-  return e;
-}
-
-// The message to drop if the policy is drop_oldest and the mailbox is full; otherwise null.
-envelope* agent_core::oldest_in_excess() noexcept {
-  if (!bounded_ || extra().overflow != overflow::drop_oldest) return nullptr;
-  const auto queued = static_cast<std::int64_t>(queued_.load(std::memory_order_relaxed));
-  return queued < extra().capacity ? nullptr : unlink_head();
 }
 
 void agent_core::evict(envelope& oldest) noexcept {
@@ -434,7 +414,7 @@ void agent_core::wake_all() noexcept {
 // ------------------------------------------------------------------ the line of waiting senders
 
 bool agent_core::enter_line(envelope& e) noexcept {
-  extra().occupied.fetch_add(1, std::memory_order_relaxed);
+  mail_.reserve_in_line();
   if (!has_home()) {
     const std::lock_guard lock(lock_of(*this));
     if (!has_home()) {
@@ -453,88 +433,31 @@ bool agent_core::enter_line(envelope& e) noexcept {
 
 void agent_core::enter_line_here(envelope& e) noexcept {
   e.to_line = false;
-  if (!accepts_) {
-    give_back_place();
+  if (!mail_.accepts()) {
+    mail_.give_back_place();
     return refuse_message(e, ended_code());
   }
-  agent_extra& x = extra();
-  e.in_line = true;
-  e.next = nullptr;
-  e.before = x.line_last;
-  if (x.line_last == nullptr) {
-    x.line_first = &e;
-  } else {
-    x.line_last->next = &e;
-  }
-  x.line_last = &e;
-  if (++x.line_size >= x.sweep_at) sweep_line();
+  mail_.enter_line(e);
   admit_line();
 }
 
 void agent_core::leave_line(envelope& e) noexcept {
-  agent_extra& x = extra();
-  auto* const after = static_cast<envelope*>(e.next);
-  if (e.before == nullptr) {
-    x.line_first = after;
-  } else {
-    e.before->next = after;
-  }
-  (after == nullptr ? x.line_last : after->before) = e.before;
-  --x.line_size;
-  e.in_line = false;
-  e.to = nullptr;
+  mail_.leave_line(e);
+  mail_.give_back_place();
 }
 
-// Posted messages already have a place. Messages posted to the line count in `occupied`, too,
-// before they arrive; on arrival the line is checked again.
 void agent_core::admit_line() noexcept {
-  agent_extra& x = extra();
-  while (x.line_first != nullptr &&
-         x.occupied.load(std::memory_order_relaxed) - static_cast<std::int64_t>(x.line_size) <
-             x.capacity) {
-    envelope& e = *x.line_first;
-    leave_line(e);
-    if (is_abandoned(e)) {
-      give_back_place();
-      discard(e);
-      continue;
-    }
-    room_ticket* const ticket = std::exchange(e.ticket, nullptr);
-    if (ticket != nullptr && !ticket->decide(room_ticket::step::accepted, nullptr)) {
-      give_back_place();  // the sender gave up concurrently
-      e.dispose();
-      continue;
-    }
-    push(e);
+  room_ticket* ticket = nullptr;
+  while (envelope* e = mail_.admit(ticket)) {
+    push(*e);
     if (ticket != nullptr) ticket->notify();
   }
 }
 
-// Senders on other loops that give up leave their messages in the line. They are swept whenever the
-// line reaches 16 plus twice its size after the last sweep.
-void agent_core::sweep_line() noexcept {
-  agent_extra& x = extra();
-  envelope* left = nullptr;
-  for (envelope* e = x.line_first; e != nullptr;) {
-    envelope& seen = *e;
-    e = static_cast<envelope*>(e->next);
-    if (!is_abandoned(seen)) continue;
-    leave_line(seen);
-    give_back_place();
-    seen.next = std::exchange(left, &seen);
-  }
-  x.sweep_at = 16 + 2 * x.line_size;
-  while (left != nullptr) {  // last: the destructors of their arguments may run user code
-    envelope& e = *left;
-    left = static_cast<envelope*>(e.next);
-    discard(e);
-  }
-}
+// ------------------------------------------------------------------ refusing queued messages
 
 void agent_core::flush_line(errc code) noexcept {
-  while (envelope* e = extra().line_first) {
-    leave_line(*e);
-    give_back_place();
+  while (envelope* e = mail_.take_from_line()) {
     if (is_abandoned(*e)) {
       discard(*e);
     } else {
@@ -545,44 +468,17 @@ void agent_core::flush_line(errc code) noexcept {
 
 void agent_core::flush(errc code) noexcept {
   refuse_set_aside(code);
-  while (head_ != nullptr) {
-    envelope& e = *unlink_head();
-    give_back_place();
+  while (!mail_.empty()) {
+    envelope& e = mail_.pop();
+    mail_.give_back_place();
     refuse_message(e, code);
   }
 }
 
 // Messages that arrived after the last life ended wait for the next one.
 void agent_core::flush_old(errc code) noexcept {
-  std::uint64_t old = std::exchange(extra().old_mail, 0);
-  envelope* all = std::exchange(head_, nullptr);
-  envelope* left = nullptr;  // newest first
-  tail_ = nullptr;
-  queued_.store(0, std::memory_order_relaxed);
-  while (all != nullptr) {
-    envelope& e = *all;
-    all = static_cast<envelope*>(e.next);
-    if (old == 0 || (keeps_mail_ && !e.is_call)) {
-      append(e);
-      queued_.store(queued_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    } else {
-      give_back_place();
-      e.next = std::exchange(left, &e);
-    }
-    if (old > 0) --old;
-  }
-  if (head_ == nullptr) alarms_ = 0;
-  envelope* refused = nullptr;
-  while (left != nullptr) {
-    envelope& e = *left;
-    left = static_cast<envelope*>(e.next);
-    e.next = std::exchange(refused, &e);
-  }
-  while (refused != nullptr) {  // last: the destructors of their arguments may run user code
-    envelope& e = *refused;
-    refused = static_cast<envelope*>(e.next);
-    refuse_message(e, code);
-  }
+  envelope* old = mail_.take_old(keeps_mail_);
+  while (old != nullptr) refuse_message(next_of(old), code);  // may run user code (destructors)
 }
 
 }  // namespace detail

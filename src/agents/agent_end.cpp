@@ -73,8 +73,7 @@ future<void> agent_core::stop() {
     return given;
   }
   if (!revives_) {  // new messages are refused at once; earlier ones arrive before the request
-    gate open = gate::open;
-    gate_.compare_exchange_strong(open, gate::stopping, std::memory_order_acq_rel);
+    mail_.announce_stop();
   }
   if (ticket != nullptr && !is_here()) {
     ticket->expected = true;
@@ -86,29 +85,30 @@ future<void> agent_core::stop() {
 
 // It is about to start: on another loop, or under the supervisor that it was added to.
 bool agent_core::awaits_life() const noexcept {
-  return awaited_ || (supervised_ && lives_ == nullptr && has_home() &&
-                      generation_.load(std::memory_order_relaxed) == 0 &&
-                      state_.load(std::memory_order_relaxed) != agent_state::ended);
+  const agent_phase p = cycle_.phase();
+  if (is_coming(p) || p == agent_phase::unborn_stopped) return true;
+  return (p == agent_phase::unborn || p == agent_phase::between) && supervised_ && has_home() &&
+         generation_.load(std::memory_order_relaxed) == 0;
 }
 
 void agent_core::stop_here(stop_ticket* ticket) noexcept {
   if (lives_ == nullptr && !awaits_life()) {
-    if (accepts_) gate_.store(gate::open, std::memory_order_relaxed);  // there was nothing to stop
+    mail_.withdraw_stop();  // there was nothing to stop
     if (ticket != nullptr) ticket->settle();
     return;
   }
   if (ticket != nullptr) need_extra().stops.push_back(ticket);
-  if (stopping_ || cut_) return;
-  stopping_ = true;
-  need_extra().stop_after = tail_;
-  due_ = tail_ == nullptr;
-  set_state(agent_state::stopping);
+  const agent_phase before = cycle_.phase();
+  if (lives_ != nullptr && !is_serving(before)) return;
+  cycle_.on(life_event::stop);
+  if (cycle_.phase() == before) return;  // it was requested before
+  need_extra();
+  mail_.mark_stop();
   if (!revives_) {
-    gate_.store(gate::stopping, std::memory_order_relaxed);
-    accepts_ = false;
-    if (bounded_) flush_line(errc::agent_stopped);
+    mail_.close(errc::agent_stopped);
+    if (mail_.is_bounded()) flush_line(errc::agent_stopped);
   }
-  if (due_) wake_all();
+  check_drained();
 }
 
 void agent_core::ask_to_end() noexcept {
@@ -118,13 +118,10 @@ void agent_core::ask_to_end() noexcept {
 
 void agent_core::cut_short(bool restarts) noexcept {
   at_home([restarts](agent_core& a) {
-    if (a.lives_ == nullptr && !a.awaited_) return;
-    a.cut_ = true;
-    a.set_state(agent_state::stopping);
-    if (!restarts) {
-      a.gate_.store(gate::stopping, std::memory_order_relaxed);
-      a.accepts_ = false;
-    }
+    const agent_phase p = a.cycle_.phase();
+    if (!is_coming(p) && !has_life(p)) return;
+    a.cycle_.on(life_event::cut);
+    if (!restarts) a.mail_.close(errc::agent_stopped);
     a.wake_all();
   });
 }
@@ -133,7 +130,7 @@ void agent_core::cut_short(bool restarts) noexcept {
 void agent_core::crash_here() noexcept {
   if (lives_ != nullptr) {
     lives_->crash(problem(errc::mailbox_full));
-  } else if (awaited_) {
+  } else if (is_coming(cycle_.phase())) {
     need_extra().early_crash = true;
   }
 }
@@ -221,28 +218,31 @@ fiber* agent_core::start_in(scope& owner, scope::launch how, birth_listener* lis
   return f;
 }
 
-void agent_core::forget_stop() noexcept { stopping_ = due_ = cut_ = false; }
+bool agent_core::stop_awaits_first_life() const noexcept {
+  const agent_phase p = cycle_.phase();
+  return (p == agent_phase::unborn_stopped || p == agent_phase::coming_stopped) &&
+         generation_.load(std::memory_order_relaxed) == 0;
+}
 
 void agent_core::reopen_here() noexcept {
-  if (ended_for_good() || (stopping_ && awaits_life())) return;
-  accepts_ = true;
-  gate_.store(gate::open, std::memory_order_release);
+  if (!ended_for_good() && !stop_awaits_first_life()) mail_.open();
 }
 
 // This message arrives before any that is sent to that life. Without a supervisor the agent is open
 // before its first life; only a stop closes it.
 void agent_core::life_is_coming() noexcept {
   if (supervised_) reopen_here();
-  awaited_ = true;
+  cycle_.on(life_event::request);
 }
 
 bool agent_core::await_life(agent_timer& timer) noexcept {
-  if (awaited_) need_extra().early_timers.push_back(&timer);
-  return awaited_;
+  const bool comes = is_coming(cycle_.phase());
+  if (comes) need_extra().early_timers.push_back(&timer);
+  return comes;
 }
 
-void agent_core::life_is_not_coming() noexcept {
-  awaited_ = false;
+// The life that they were meant for does not come.
+void agent_core::forget_early_requests() noexcept {
   if (lives_ != nullptr || !has_extra()) return;
   for (agent_timer* t : std::exchange(extra().early_timers, {})) t->start_here();
   settle_stops();
@@ -255,13 +255,14 @@ void agent_core::stand_in_ended() noexcept {
 void agent_core::life_began(agent_life& life) noexcept {
   const bool first = lives_ == nullptr;
   const bool awaited = awaits_life();
-  awaited_ = false;
   if (first) {
     generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (!awaited || !(stopping_ || cut_)) {
+    cycle_.on(life_event::born);
+    mail_.forget_old();
+    check_drained();
+    if (cycle_.phase() == agent_phase::starting) {
       if (supervised_) reopen_here();
-      forget_stop();
-      set_state(agent_state::starting);
+      mail_.forget_mark();
     }
   }
   life.generation_ = generation_.load(std::memory_order_relaxed);
@@ -287,8 +288,9 @@ void agent_core::life_ended(agent_life& life) noexcept {
   }
   if (lives_ != nullptr) return;
   if (supervised_) {
-    need_extra().old_mail = queued_.load(std::memory_order_relaxed);
-    set_state(agent_state::restarting);
+    need_extra();
+    mail_.count_old();
+    cycle_.on(life_event::end);
   } else {
     const bool any_crashed = ending_.load(std::memory_order_relaxed) == weir::ending::crashed;
     finish_here(any_crashed                    ? weir::ending::crashed
@@ -313,13 +315,16 @@ void agent_core::loop_crashed(agent_life& life) noexcept {
   if (*at != nullptr) *at = life.sibling_;
   if (lives_ != nullptr) return;
   idle_ = nullptr;
-  accepts_ = false;
   flush(errc::loop_gone);
   if (has_extra()) {
     flush_line(errc::loop_gone);
     settle_stops();
   }
-  if (!supervised_) finish_here(weir::ending::cancelled);
+  if (supervised_) {
+    cycle_.on(life_event::end);
+  } else {
+    finish_here(weir::ending::cancelled);
+  }
 }
 
 // ------------------------------------------------------------------ decisions of the owner
@@ -330,13 +335,13 @@ void agent_core::expect_life(bool was_stopped) noexcept {
 
 void agent_core::expect_life_here(bool was_stopped) noexcept {
   if (ended_for_good()) return;
-  life_is_not_coming();
   reopen_here();
-  forget_stop();
-  set_state(agent_state::restarting);
+  cycle_.on(life_event::expect);
+  mail_.forget_mark();
+  forget_early_requests();
   refuse_set_aside(errc::agent_restarted);
   if (!was_stopped) flush_old(errc::agent_restarted);
-  if (bounded_) admit_line();
+  if (mail_.is_bounded()) admit_line();
 }
 
 void agent_core::shut(errc code) noexcept {
@@ -344,14 +349,12 @@ void agent_core::shut(errc code) noexcept {
 }
 
 void agent_core::shut_here(errc code) noexcept {
-  gate_.store(code == errc::agent_crashed ? gate::crashed : gate::stopped,
-              std::memory_order_release);
-  accepts_ = false;
-  forget_stop();
-  set_state(agent_state::ended);
+  mail_.close(code);
+  cycle_.on(life_event::shut);
+  mail_.forget_mark();
   flush(code);
-  if (bounded_) flush_line(code);
-  life_is_not_coming();
+  if (mail_.is_bounded()) flush_line(code);
+  forget_early_requests();
 }
 
 void agent_core::finish(weir::ending how) noexcept {
@@ -395,7 +398,7 @@ void agent_core::notify_watches() noexcept {
   end_watch* all = nullptr;
   {
     const std::lock_guard lock(lock_of(*this));
-    marks_.fetch_or(is_over, std::memory_order_release);
+    cycle_.on(life_event::finish);
     if (has_extra()) all = std::exchange(extra().watches, nullptr);
     for (end_watch* w = all; w != nullptr; w = w->after) w->linked = false;
   }

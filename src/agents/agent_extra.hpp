@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <weir/detail/agents/agent_core.hpp>
 #include <weir/detail/agents/agent_life.hpp>
 
+#include "agents/mailbox_extra.hpp"
 #include "core/door.hpp"
 #include "core/loop.hpp"
 #include "core/takedown.hpp"
@@ -38,23 +40,11 @@ class stop_ticket final : public message {
 
 /// State that few agents need, allocated on demand: for a bounded mailbox, another loop, a
 /// supervisor, a pool, a stop, a watch or an unwound call.
-struct agent_extra {
-  std::int64_t capacity = unbounded;
-  weir::overflow overflow = weir::overflow::reject;
+struct agent_extra : agent_mailbox::extra {
   loop_ref on{};
   bool elsewhere = false;
   std::uint32_t lives = 1;
-  std::source_location site;       // where a supervised agent was added
-  envelope* stop_after = nullptr;  // the last message before the stop
-  /// Messages that have a place in the mailbox or stand in line for one.
-  std::atomic<std::int64_t> occupied{0};
-  // Messages waiting for room, first come, first served; home loop only.
-  envelope* line_first = nullptr;
-  envelope* line_last = nullptr;
-  std::size_t line_size = 0;
-  std::size_t sweep_at = 16;
-  std::uint64_t old_mail = 0;     // between two lives: messages from before the end
-  envelope* set_aside = nullptr;  // calls whose handlers were unwound
+  std::source_location site;  // where a supervised agent was added
   std::vector<stop_ticket*> stops;
   // Requests that arrived before the life that is about to begin.
   std::vector<agent_timer*> early_timers;
@@ -98,6 +88,17 @@ class room_ticket final : public message {
 /// Guards what several threads may do to an agent besides sending: watching its end, and using its
 /// mailbox before it has a home.
 std::recursive_mutex& lock_of(const agent_core& a) noexcept;
+
+inline agent_extra& agent_core::extra() const noexcept {
+  return static_cast<agent_extra&>(*mail_.get_extra());
+}
+
+inline void life_cycle::on(life_event e) noexcept {
+  const agent_phase before = phase();
+  assert(may_happen(before, e));
+  phase_.store(phase_after(before, e),
+               e == life_event::finish ? std::memory_order_release : std::memory_order_relaxed);
+}
 
 /// A call to make on the agent's loop. REQUIRES: `fn` does not throw.
 template <class F>

@@ -56,7 +56,8 @@ driven_fiber::next_step agent_life::drive() {
   switch (stage_) {
     case stage::fresh:
       stage_ = stage::serving;
-      if (cancel_tree::may_not_park(*this) || core().cut_) return end();
+      if (cancel_tree::may_not_park(*this) || core().cycle_.phase() == agent_phase::cut)
+        return end();
       construct();
       break;
     case stage::serving:
@@ -97,7 +98,7 @@ void agent_life::construct() {
 }
 
 bool agent_life::must_end() const noexcept {
-  return core().stop_due() || cancel_tree::may_not_park(*this) ||
+  return core().cycle_.is_end_due() || cancel_tree::may_not_park(*this) ||
          (extra_ != nullptr && extra_->crash != nullptr);
 }
 
@@ -123,16 +124,16 @@ driven_fiber::next_step agent_life::serve() {
   agent_core& c = core();
   bool granted = std::exchange(put_off_, false);
   while (!must_end()) {
-    if (c.head_ == nullptr) return pause();
+    if (c.mail_.empty()) return pause();
     if (--budget < 0 && !granted) return put_off();
     granted = false;
-    envelope& e = *c.take();
+    envelope& e = c.take();
     if (e.is_call && is_stale(static_cast<call_envelope&>(e))) {
       c.skipped_.store(c.skipped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       continue;
     }
     handling_ = &e;
-    if (!c.stopping_) c.set_state(agent_state::running);
+    c.cycle_.on(life_event::handle);
     if (e.start(object(), *this)) return next_step::run;
     handled();
   }
@@ -141,7 +142,7 @@ driven_fiber::next_step agent_life::serve() {
 
 driven_fiber::next_step agent_life::pause() noexcept {
   agent_core& c = core();
-  c.set_state(agent_state::idle);
+  c.cycle_.on(life_event::pause);
   park_quietly(*this, mail_);
   next = static_cast<strand*>(std::exchange(c.idle_, this));
   return next_step::pause;
@@ -170,7 +171,7 @@ cancel_result agent_life::mail_wait::withdraw() noexcept {
 void agent_life::mail_wait::describe(dump_line& line) const { line.add("its mailbox"); }
 
 void agent_life::add_details(dump_line& line) const {
-  line.add(", ").add(core().queued_.load(std::memory_order_relaxed)).add(" queued, ");
+  line.add(", ").add(core().mail_.queued()).add(" queued, ");
   line.add(core().handled_.load(std::memory_order_relaxed)).add(" handled");
 }
 
@@ -227,7 +228,7 @@ void agent_life::leave_chain() noexcept {
 // ------------------------------------------------------------------ the end
 
 driven_fiber::next_step agent_life::begin_end() {
-  core().set_state(agent_state::stopping);
+  core().cycle_.on(life_event::wind_up);
   if (extra_ == nullptr || extra_->area == nullptr) return end();
   extra& b = *extra_;
   if (b.crash != nullptr) {

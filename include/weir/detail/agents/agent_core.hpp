@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The type-independent part of an agent: its name, its mailbox, and its successive lives.
+// The type-independent part of an agent: its name, its mailbox, and its successive lives. The
+// phases of the life cycle stand in agent_phase.hpp, the rules of the mailbox in mailbox.hpp.
 //
 // Thread safety:
-// 1. The counts, the gate and the reservations of a bounded mailbox are atomic: any thread.
+// 1. The counts, the gate and the places of a bounded mailbox are atomic: any thread.
 // 2. The mailbox, the waiting senders and the lives belong to the agent's loop. Other threads post
 //    messages to it; each message in flight keeps the core alive.
 // 3. An agent that was created outside any loop has no home until its supervisor runs. Until then a
@@ -24,6 +25,8 @@
 #include <string_view>
 #include <vector>
 
+#include <weir/detail/agents/agent_phase.hpp>
+#include <weir/detail/agents/mailbox.hpp>
 #include <weir/detail/core/counted_ref.hpp>
 #include <weir/detail/core/fiber.hpp>
 #include <weir/detail/core/message.hpp>
@@ -181,7 +184,7 @@ struct agent_setup {
   weir::overflow overflow = weir::overflow::reject;
   loop_ref on{};
   weir::on_error on_error = weir::on_error::reply;
-  mailbox on_restart = mailbox::drop;
+  weir::mailbox on_restart = weir::mailbox::drop;
   std::source_location site;
   bool supervised = false;  // the owner decides what follows a life
   bool revives = false;     // it is always restarted
@@ -214,9 +217,7 @@ class agent_core : public polite_service {
   agent_info info() const;
   future<void> stop();
   /// True after permanent termination; false while a message may still reach it.
-  bool ended_for_good() const noexcept {
-    return (marks_.load(std::memory_order_acquire) & is_over) != 0;
-  }
+  bool ended_for_good() const noexcept { return cycle_.is_over(); }
   weir::ending how_it_ended() const noexcept { return ending_.load(std::memory_order_relaxed); }
   bool is_here() const noexcept {
     return home_serial_.load(std::memory_order_relaxed) == current_loop_serial();
@@ -264,24 +265,19 @@ class agent_core : public polite_service {
   /// Puts it at the end of the line of messages that wait for room. False: it cannot be withdrawn,
   /// because it is in flight to the line, or because the agent may get its home at any moment.
   bool enter_line(envelope& e) noexcept;
-  /// Withdraws a message from the line. REQUIRES: is_here().
+  /// Withdraws a message from the line and gives back its place. REQUIRES: is_here().
   void leave_line(envelope& e) noexcept;
   /// Records why it refuses messages from now on: its supervisor gave up. Null: clears that. Any
   /// thread, but one at a time.
   void blame(const std::shared_ptr<takedown>& why) noexcept;
   /// The error, with this code, of a message that is not handled.
   std::exception_ptr problem(errc code) const;
-  errc ended_code() const noexcept {
-    return gate_.load(std::memory_order_relaxed) == gate::crashed ? errc::agent_crashed
-                                                                  : errc::agent_stopped;
-  }
+  errc ended_code() const noexcept { return mail_.refusal_code(); }
   /// errc::call_cycle if a handler of this agent waits for the running code; null if none does.
   std::exception_ptr cycle_here(const trail_ref& chain) const;
   bool may_be_reached() const noexcept;
   /// Why `offer` returned `gone`.
   std::exception_ptr refusal() const;
-  /// Releases the reservation of a message that left the line.
-  void give_back_place() noexcept;
   const void* clock() const noexcept;
   void blockers(blocker_list& list) const;
   /// Answers a call. REQUIRES: its result is set.
@@ -334,7 +330,6 @@ class agent_core : public polite_service {
  private:
   friend class agent_life;
 
-  enum class gate : std::uint8_t { open, stopping, stopped, crashed };
   static constexpr std::uint32_t homeless = ~std::uint32_t{0};  // not the number of any loop
 
   bool is_next_door() const noexcept;
@@ -343,37 +338,32 @@ class agent_core : public polite_service {
   }
 
   agent_extra& need_extra();  // created on first use
-  bool has_extra() const noexcept { return extra_.load(std::memory_order_acquire) != nullptr; }
-  agent_extra& extra() const noexcept { return *extra_.load(std::memory_order_acquire); }
-  bool counts_places() const noexcept;
-  bool reserve() noexcept;
+  bool has_extra() const noexcept { return mail_.get_extra() != nullptr; }
+  agent_extra& extra() const noexcept;
   /// `oldest` receives the message that it displaces from the mailbox.
   room offer_here(envelope& e, envelope*& oldest) noexcept;
   room offer_away(envelope& e, envelope*& oldest) noexcept;
   void ask_to_crash() noexcept;
   bool post(envelope& e) noexcept;
-  void append(envelope& e) noexcept;
   void push(envelope& e) noexcept;
   /// Keeps a call whose handler was unwound: it is answered when it is known what follows the life.
   void set_aside(envelope& e) noexcept;
   void refuse_set_aside(errc code) noexcept;
-  envelope* take() noexcept;
-  envelope* unlink_head() noexcept;
-  void count_high() noexcept;
-  envelope* oldest_in_excess() noexcept;
+  envelope& take() noexcept;
+  envelope* take_excess() noexcept;
+  void check_drained() noexcept;
   void evict(envelope& oldest) noexcept;
+  room no_room() const noexcept;
   void admit_line() noexcept;
   void enter_line_here(envelope& e) noexcept;
-  void sweep_line() noexcept;
   void wake() noexcept;
   void wake_all() noexcept;
-  bool stop_due() const noexcept { return cut_ || due_; }
-  void forget_stop() noexcept;
   fiber* start_in(scope& owner, scope::launch how, birth_listener* listener,
                   const std::shared_ptr<door>& listening, std::source_location site);
   void reopen_here() noexcept;
+  bool stop_awaits_first_life() const noexcept;
   void life_is_coming() noexcept;
-  void life_is_not_coming() noexcept;
+  void forget_early_requests() noexcept;
   bool awaits_life() const noexcept;
   void settle_stops() noexcept;
   void life_began(agent_life& life) noexcept;
@@ -384,7 +374,6 @@ class agent_core : public polite_service {
   void flush_old(errc code) noexcept;
   void flush_line(errc code) noexcept;
   void refuse_message(envelope& e, errc code) noexcept;
-  void set_state(agent_state s) noexcept { state_.store(s, std::memory_order_relaxed); }
   template <class F>
   void at_home(F&& what) noexcept;
   template <class F>
@@ -394,48 +383,34 @@ class agent_core : public polite_service {
   std::atomic<std::uint32_t> home_serial_{homeless};
   std::shared_ptr<door> door_;
   const char* name_ = "";
-  std::atomic<agent_extra*> extra_{nullptr};  // what few agents need; created once, under a lock
-  // The mailbox.
-  envelope* head_ = nullptr;
-  envelope* tail_ = nullptr;
   agent_life* idle_ = nullptr;   // lives that wait for a message, linked by strand::next
   agent_life* lives_ = nullptr;  // all lives; more than one only in an agent_pool
-  std::atomic<std::uint64_t> queued_{0};
   std::atomic<std::uint64_t> handled_{0};
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> skipped_{0};
   std::atomic<std::uint32_t> generation_{0};
-  std::atomic<std::uint32_t> links_{0};  // running handlers that are part of a chain
-  std::atomic<gate> gate_{gate::open};
-  std::atomic<agent_state> state_{agent_state::starting};
-  std::atomic<weir::ending> ending_{weir::ending::normal};
-  std::uint8_t alarms_ = 0;    // mailbox_high events since it was empty
-  bool accepts_ : 1 = true;    // arriving messages are enqueued
-  bool stopping_ : 1 = false;  // stop was requested: lives end after the messages queued by then
-  bool due_ : 1 = false;       // those have been handled
-  bool cut_ : 1 = false;       // cut_short was called
-  bool awaited_ : 1 = false;   // a life was requested on another loop and has not begun
+  std::atomic<std::uint32_t> links_{0};       // running handlers that are part of a chain
+  [[no_unique_address]] agent_mailbox mail_;  // the bytes below fill its last word
+  life_cycle cycle_;
+  std::atomic<weir::ending> ending_{weir::ending::normal};  // or crashed, when one life has crashed
 
  protected:
-  bool has_arguments_ : 1 = true;
+  bool has_arguments_ = true;
 
  private:
-  // The flags above change on its loop. Those below never change and any thread may read them, so
-  // they are a separate memory location.
-  std::uint8_t : 0;
+  // These never change, and any thread may read them.
   bool supervised_ : 1 = false;
   bool revives_ : 1 = false;
   bool crash_on_error_ : 1 = false;
   bool keeps_mail_ : 1 = false;
-  bool keeps_ : 1 = false;    // keeps the arguments for restarts
-  bool bounded_ : 1 = false;  // the mailbox is bounded
+  bool keeps_ : 1 = false;  // keeps the arguments for restarts
   bool owns_name_ : 1 = false;
-  // Marks that are set once and never cleared: state of its name and of the agent.
+  // Marks of its name in the registry, which are set once and never cleared.
   static constexpr std::uint8_t name_claimed = 1;
   static constexpr std::uint8_t name_over = 2;
-  static constexpr std::uint8_t is_over = 4;
   std::atomic<std::uint8_t> marks_{0};
 };
+static_assert(sizeof(void*) != 8 || sizeof(agent_core) <= 128, "two cache lines per agent");
 
 }  // namespace detail
 }  // namespace weir
