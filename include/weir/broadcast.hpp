@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+// Hot streams: `broadcast` delivers each item to every subscriber, `replay` also the last items to
+// new ones, and `state` is one value that can be observed. Broadcast and subscriptions own the
+// items together; an item is freed when no subscriber needs it. All are used on one loop, without
+// locks. `close()` or the destructor ends it: each subscriber gets the items that are left and then
+// the end, or the error given to `fail()`. A subscription may outlive its broadcast.
 #pragma once
 
 #include <cstddef>

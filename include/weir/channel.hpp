@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+// `channel<T>`: values from any thread to the fibers of one loop. `sender` is copyable and works on
+// any thread and any loop; `receiver` belongs to the loop that created it, or else to the first
+// that uses it. Both own the channel together, and it owns the values that were not received. It
+// ends when a sender closes it or the last sender is destroyed: the values that are left still
+// arrive. After the receiver is gone, sends are refused.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+// `queue<T>`: values between fibers of one loop, first in, first out. The queue owns the values
+// that no consumer has taken; producers wait while it is full, consumers while it is empty. Home
+// loop, without locks; for several threads use a channel. `close()` ends it: consumers get the
+// values that are left and then the end, or the error given to `fail()`; later pushes fail.
 #pragma once
 
 #include <cstddef>

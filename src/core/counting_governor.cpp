@@ -90,6 +90,15 @@ bool release_slowly(permit_source& source, std::uint32_t home, std::int64_t weig
 
 void refuse_release() { raise_other_run("a permit"); }
 
+void idle_listener::notify(std::string_view governor) noexcept {
+  try {
+    call();
+  } catch (...) {
+    if (loop* here = loop::here())
+      here->emit("observer_failed", governor, 0, 0, std::current_exception());
+  }
+}
+
 // ------------------------------------------------------------------ waiting
 
 void acquire_wait::refuse() const {
@@ -194,17 +203,10 @@ void counting_governor::give_back(std::int64_t weight) {
 }
 
 void counting_governor::notify_idle() noexcept {
-  for (std::size_t i = 0; i < listeners_.size(); ++i) {
-    try {
-      listeners_[i]->call();
-    } catch (...) {
-      if (detail::loop* here = detail::loop::here())
-        here->emit("observer_failed", name_.view(), 0, 0, std::current_exception());
-    }
-  }
+  for (std::size_t i = 0; i < listeners_.size(); ++i) listeners_[i]->notify(name_.view());
 }
 
-void counting_governor::add_listener(std::unique_ptr<idle_listener> listener) {
+void counting_governor::add_listener(std::unique_ptr<detail::idle_listener> listener) {
   listeners_.push_back(std::move(listener));
   note_interest();
 }

@@ -250,18 +250,11 @@ void shared_queue::note_idle(to_do& later) const noexcept {
 }
 
 void shared_queue::listener_list::notify() const noexcept {
-  for (const auto& listener : all) {
-    try {
-      listener->call();
-    } catch (...) {
-      if (loop* here = loop::here())
-        here->emit("observer_failed", governor, 0, 0, std::current_exception());
-    }
-  }
+  for (const auto& listener : all) listener->notify(governor);
 }
 
 // Copy on write: another thread may be iterating over the list.
-void shared_queue::add_listener(std::unique_ptr<shared_governor::idle_listener> listener) {
+void shared_queue::add_listener(std::unique_ptr<idle_listener> listener) {
   const std::lock_guard lock(mutex_);
   auto more = listeners_ == nullptr ? std::make_shared<listener_list>()
                                     : std::make_shared<listener_list>(*listeners_);
@@ -319,7 +312,7 @@ void shared_governor::close() {
   require_here();
   queue_->close();
 }
-void shared_governor::add_listener(std::unique_ptr<idle_listener> listener) {
+void shared_governor::add_listener(std::unique_ptr<detail::idle_listener> listener) {
   require_here();
   queue_->add_listener(std::move(listener));
 }

@@ -77,7 +77,7 @@ class shared_queue {
   void settle(std::int64_t free_then) noexcept;
   void resize(std::int64_t capacity);
   void close() noexcept;
-  void add_listener(std::unique_ptr<shared_governor::idle_listener> listener);
+  void add_listener(std::unique_ptr<idle_listener> listener);
 
   std::int64_t capacity() const;
   std::int64_t active() const;
@@ -89,7 +89,7 @@ class shared_queue {
   /// A snapshot of the listeners; may outlive the governor.
   struct listener_list {
     std::string governor;
-    std::vector<std::shared_ptr<shared_governor::idle_listener>> all;
+    std::vector<std::shared_ptr<idle_listener>> all;
     void notify() const noexcept;
   };
   using listeners_ref = std::shared_ptr<const listener_list>;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <memory>
@@ -10,17 +9,17 @@
 #include <type_traits>
 #include <utility>
 
+#include <weir/detail/core/governor_facade.hpp>
 #include <weir/governor/counting.hpp>
 #include <weir/governor/governor.hpp>
 #include <weir/policy/bulkhead.hpp>
-#include <weir/policy/deadline.hpp>
 
 namespace weir {
 
 /// Any governor behind one type. Refers to the governor, which must outlive it and its permits;
 /// `any_governor(3)` has its own counting governor, which all copies share and the last one
 /// destroys. Copyable. Threads: as the governor. Costs: a frame for each acquire.
-class any_governor {
+class any_governor : public detail::governor_facade<const any_governor> {
  public:
   template <governor G>
     requires(!std::same_as<G, any_governor> && !std::is_const_v<G>)
@@ -32,22 +31,14 @@ class any_governor {
 
   task<permit> acquire() const { return calls_->acquire(governor_); }
   std::optional<permit> try_acquire() const { return calls_->try_acquire(governor_); }
-  /// As acquire, for at most `d`: timeout_error.
-  template <class Rep, class Period>
-  auto acquire_for(std::chrono::duration<Rep, Period> d) const {
-    return with_timeout(d, acquire());
-  }
+  /// acquire_for(d): as acquire, for at most `d`: timeout_error.
+  using detail::governor_facade<const any_governor>::acquire_for;
   /// Empty if the governor has no name.
   std::string_view name() const { return calls_->name(governor_); }
 
-  template <detail::operation Op>
-  auto with(Op&& op) const {
-    return weir::with(*this, std::forward<Op>(op));
-  }
-  template <class F>
-  auto wrap(F&& fn) const {
-    return weir::wrap(*this, std::forward<F>(fn));
-  }
+  /// with(op) and wrap(fn): as weir::with and weir::wrap with this governor.
+  using detail::governor_facade<const any_governor>::with;
+  using detail::governor_facade<const any_governor>::wrap;
 
  private:
   struct calls {
@@ -83,16 +74,10 @@ class any_governor {
   const calls* calls_;
 };
 
-}  // namespace weir
-
-#include <weir/detail/flow/any_governor.hpp>
-
-namespace weir {
-
 /// As wrap(g, fn), with its own counting governor: at most `limit` calls run at once.
 template <std::integral N, class F>
 auto wrap(N limit, F&& fn) {
-  return detail::self_governed<std::decay_t<F>>(
+  return detail::governed<std::shared_ptr<counting_governor>, std::decay_t<F>>(
       detail::own_governor(static_cast<std::int64_t>(limit), "wrap"), std::forward<F>(fn));
 }
 

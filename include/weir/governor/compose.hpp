@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
+#include <weir/detail/core/governor_facade.hpp>
 #include <weir/governor/counting.hpp>
 #include <weir/governor/governor.hpp>
 #include <weir/policy/bulkhead.hpp>
-#include <weir/policy/deadline.hpp>
 
 namespace weir {
 
@@ -27,7 +26,9 @@ permit both_permits(permit first, permit second);
 ///
 /// Composing the same governors in opposite orders can deadlock, like locks.
 template <governor First, governor Second>
-class composed_governor {
+class composed_governor : public detail::governor_facade<const composed_governor<First, Second>> {
+  using facade = detail::governor_facade<const composed_governor>;
+
  public:
   composed_governor(detail::governor_user<First> first,
                     detail::governor_user<Second> second) noexcept
@@ -42,20 +43,12 @@ class composed_governor {
     if (!second) return std::nullopt;
     return detail::both_permits(std::move(*first), std::move(*second));
   }
-  /// As acquire, for at most `d`: timeout_error.
-  template <class Rep, class Period>
-  auto acquire_for(std::chrono::duration<Rep, Period> d) const {
-    return with_timeout(d, acquire());
-  }
+  /// acquire_for(d): as acquire, for at most `d`: timeout_error.
+  using facade::acquire_for;
 
-  template <detail::operation Op>
-  auto with(Op&& op) const {
-    return weir::with(*this, std::forward<Op>(op));
-  }
-  template <class F>
-  auto wrap(F&& fn) const {
-    return weir::wrap(*this, std::forward<F>(fn));
-  }
+  /// with(op) and wrap(fn): as weir::with and weir::wrap with this governor.
+  using facade::with;
+  using facade::wrap;
 
  private:
   static task<permit> acquire_both(First& first, Second& second) {

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include <weir/detail/core/governor_facade.hpp>
 #include <weir/detail/core/home.hpp>
 #include <weir/detail/core/wait_list.hpp>
 #include <weir/governor/governor.hpp>
 #include <weir/name.hpp>
-#include <weir/policy/deadline.hpp>
 
 namespace weir {
 
@@ -36,7 +34,8 @@ namespace weir {
 /// Threads: home loop only (the loop it was created in, else the first that uses it); permits may
 /// be released on any thread. Cancels: a waiter leaves in O(1) and takes nothing. Destroying it
 /// while permits are held or fibers wait aborts with its name.
-class counting_governor : private detail::permit_source {
+class counting_governor : private detail::permit_source,
+                          public detail::governor_facade<counting_governor> {
  public:
   /// 0 <= capacity < 2^32, else errc::invalid_argument; 0 waits until resized.
   explicit counting_governor(std::int64_t capacity, governor_options options = {});
@@ -47,21 +46,15 @@ class counting_governor : private detail::permit_source {
   detail::pending<detail::acquire_wait> acquire(std::int64_t weight = 1);
   /// Never waits; empty if the units cannot be granted at once.
   std::optional<permit> try_acquire(std::int64_t weight = 1);
-  /// As acquire, for at most `d`: timeout_error.
-  template <class Rep, class Period>
-  auto acquire_for(std::chrono::duration<Rep, Period> d, std::int64_t weight = 1) {
-    return with_timeout(d, acquire(weight));
-  }
+  /// acquire_for(d, weight = 1): as acquire, for at most `d`: timeout_error.
+  using detail::governor_facade<counting_governor>::acquire_for;
 
   /// Growing grants the new units to waiters; shrinking revokes nothing.
   void resize(std::int64_t capacity);
   /// All present and later acquires fail with errc::governor_closed.
   void close();
-  /// Calls `fn` each time it becomes idle: no permit is held and no acquire waits.
-  template <class F>
-  void on_idle(F&& fn) {
-    add_listener(std::make_unique<idle_function<std::decay_t<F>>>(std::forward<F>(fn)));
-  }
+  /// on_idle(fn): calls `fn` each time it becomes idle: no permit is held and no acquire waits.
+  using detail::governor_facade<counting_governor>::on_idle;
 
   std::int64_t capacity() const noexcept { return capacity_; }
   /// Units that are free, not counting claims of waiters.
@@ -72,30 +65,15 @@ class counting_governor : private detail::permit_source {
   std::int64_t waiting() const noexcept { return waiting_; }
   std::string_view name() const noexcept { return name_.view(); }
 
-  template <detail::operation Op>
-  auto with(Op&& op) {
-    return weir::with(*this, std::forward<Op>(op));
-  }
-  template <class F>
-  auto wrap(F&& fn) {
-    return weir::wrap(*this, std::forward<F>(fn));
-  }
+  /// with(op) and wrap(fn): as weir::with and weir::wrap with this governor.
+  using detail::governor_facade<counting_governor>::with;
+  using detail::governor_facade<counting_governor>::wrap;
 
  private:
   friend class detail::acquire_wait;
   friend class detail::adjusting_governor;  // counts in the same way, under a limit that changes
   friend class detail::adjusted_wait;
-  struct idle_listener {
-    virtual ~idle_listener() = default;
-    virtual void call() = 0;
-  };
-  template <class F>
-  struct idle_function final : idle_listener {
-    template <class G>
-    explicit idle_function(G&& g) : fn(std::forward<G>(g)) {}
-    void call() override { fn(); }
-    F fn;
-  };
+  friend class detail::governor_facade<counting_governor>;
 
   void give_back(std::int64_t weight) override;
   std::uint32_t current_home() const noexcept override { return home_.serial(); }
@@ -107,7 +85,7 @@ class counting_governor : private detail::permit_source {
   }
   void settle_home(bool needs_loop) { home_.settle(self(), "use a shared_governor", needs_loop); }
   [[noreturn]] void refuse_weight(std::int64_t weight) const;
-  void add_listener(std::unique_ptr<idle_listener> listener);
+  void add_listener(std::unique_ptr<detail::idle_listener> listener);
   /// Grants free units to the longest waiters. Overridden by governors with a changing limit, which
   /// check the limit first.
   virtual void grant_waiters() noexcept;
@@ -134,7 +112,7 @@ class counting_governor : private detail::permit_source {
   bool closed_ = false;
   bool adjusts_ = false;  // it is an adjusting_governor, which sees every release
   detail::kept_name name_;
-  std::vector<std::unique_ptr<idle_listener>> listeners_;
+  std::vector<std::unique_ptr<detail::idle_listener>> listeners_;
 };
 
 inline bool detail::acquire_wait::try_now() noexcept {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,17 +26,19 @@ struct rate_options {
 /// rounding errors do not add up. Only the first waiter has a timer. Threads, order and
 /// cancellation: as counting_governor; a permit that was granted to a waiter and not taken because
 /// of a cancellation is not spent. Bad options: errc::invalid_argument.
-class rate_governor final : public detail::adjusting_governor {
+class rate_governor final : public detail::adjusting_governor,
+                            public detail::governor_facade<rate_governor> {
  public:
   explicit rate_governor(const rate_options& options);
 
   /// Waits for `weight` permits; more than `burst` can never be granted: errc::invalid_argument.
   detail::pending<detail::adjusted_wait> acquire(std::int64_t weight = 1);
   std::optional<permit> try_acquire(std::int64_t weight = 1);
-  template <class Rep, class Period>
-  auto acquire_for(std::chrono::duration<Rep, Period> d, std::int64_t weight = 1) {
-    return with_timeout(d, acquire(weight));
-  }
+  /// acquire_for(d, weight = 1): as acquire, for at most `d`: timeout_error.
+  using detail::governor_facade<rate_governor>::acquire_for;
+  using detail::governor_facade<rate_governor>::with;
+  using detail::governor_facade<rate_governor>::wrap;
+  using detail::adjusting_governor::on_idle;
 
  private:
   void adjust(time_point now) noexcept override;

@@ -2,19 +2,17 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <utility>
 
+#include <weir/detail/core/governor_facade.hpp>
 #include <weir/detail/core/made_in_run.hpp>
 #include <weir/detail/core/wait.hpp>
 #include <weir/detail/flow/shared_governor.hpp>
 #include <weir/governor/counting.hpp>
 #include <weir/governor/governor.hpp>
-#include <weir/policy/deadline.hpp>
 
 namespace weir {
 
@@ -40,7 +38,8 @@ namespace weir {
 /// wait aborts with its name. Costs: parking takes one small block of the frame cache. A durable
 /// run may use only a governor that it created itself, outside of steps, and only that run may use
 /// it: errc::not_journaled.
-class shared_governor final : private detail::permit_source {
+class shared_governor final : private detail::permit_source,
+                              public detail::governor_facade<shared_governor> {
  public:
   /// 0 <= capacity < 2^32, else errc::invalid_argument; 0 waits until resized.
   explicit shared_governor(std::int64_t capacity, const governor_options& options = {});
@@ -61,22 +60,16 @@ class shared_governor final : private detail::permit_source {
     if (!take_now(weight)) return std::nullopt;
     return permit(*this, weight, permit_home());
   }
-  /// As acquire, for at most `d`: timeout_error.
-  template <class Rep, class Period>
-  auto acquire_for(std::chrono::duration<Rep, Period> d, std::int64_t weight = 1) {
-    return with_timeout(d, acquire(weight));
-  }
+  /// acquire_for(d, weight = 1): as acquire, for at most `d`: timeout_error.
+  using detail::governor_facade<shared_governor>::acquire_for;
 
   /// Growing grants the new units to waiters; shrinking revokes nothing.
   void resize(std::int64_t capacity);
   /// All present and later acquires fail with errc::governor_closed.
   void close();
-  /// Calls `fn` each time it becomes idle (no permit is held and no acquire waits), on the thread
-  /// of the last release.
-  template <class F>
-  void on_idle(F&& fn) {
-    add_listener(std::make_unique<idle_function<std::decay_t<F>>>(std::forward<F>(fn)));
-  }
+  /// on_idle(fn): calls `fn` each time it becomes idle (no permit is held and no acquire waits), on
+  /// the thread of the last release.
+  using detail::governor_facade<shared_governor>::on_idle;
 
   // The following values may be outdated when the call returns.
 
@@ -89,29 +82,14 @@ class shared_governor final : private detail::permit_source {
   std::int64_t waiting() const;
   std::string_view name() const noexcept;
 
-  template <detail::operation Op>
-  auto with(Op&& op) {
-    return weir::with(*this, std::forward<Op>(op));
-  }
-  template <class F>
-  auto wrap(F&& fn) {
-    return weir::wrap(*this, std::forward<F>(fn));
-  }
+  /// with(op) and wrap(fn): as weir::with and weir::wrap with this governor.
+  using detail::governor_facade<shared_governor>::with;
+  using detail::governor_facade<shared_governor>::wrap;
 
  private:
   friend class detail::shared_wait;
   friend class detail::shared_queue;
-  struct idle_listener {
-    virtual ~idle_listener() = default;
-    virtual void call() = 0;
-  };
-  template <class F>
-  struct idle_function final : idle_listener {
-    template <class G>
-    explicit idle_function(G&& g) : fn(std::forward<G>(g)) {}
-    void call() override { fn(); }
-    F fn;
-  };
+  friend class detail::governor_facade<shared_governor>;
 
   // The marks in the word; see permit_source.
   static constexpr std::int64_t waits = 1;
@@ -144,7 +122,7 @@ class shared_governor final : private detail::permit_source {
   std::uint32_t permit_home() const noexcept {
     return made_.serial() == 0 ? detail::home_anywhere : made_.serial();
   }
-  void add_listener(std::unique_ptr<idle_listener> listener);
+  void add_listener(std::unique_ptr<detail::idle_listener> listener);
 
   std::unique_ptr<detail::shared_queue> queue_;
   detail::made_in_run made_;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// `any_stream<T>`: a stream of `T` whose stages are hidden, for interfaces and for members. It owns
+// the stream that it was made from, in one allocation, and lives on the same loop. It ends as that
+// stream does. Each item costs one virtual call.
 #pragma once
 
 #include <type_traits>

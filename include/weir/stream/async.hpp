@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Concurrent stream stages: map_async, map_async_unordered, buffered, limit. Each takes a number or
-// a governor; a permit is held from the pull until the value is taken.
+// Concurrent stages and sinks: map_async, map_async_unordered, buffered, limit. Each takes a number
+// or a governor, which must outlive the stream; a permit is held from the pull of an item until its
+// value is taken (`limit`: during each pull). The first pull starts a child of the consumer's scope
+// on the same loop, which pulls the source and runs the callbacks. The stage owns that child:
+// closing or destroying the stream cancels it, and the end of the stream is delivered after the
+// child has ended.
 #pragma once
 
 #include <utility>

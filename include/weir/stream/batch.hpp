@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Batches: chunks, ready_chunks, sliding, group_by; and time limits: throttle, timeout_each.
+// Batches: chunks, ready_chunks, sliding, group_by; and time limits: throttle, timeout_each. A
+// stage owns its source and the items of the batch that is being filled. It works inside the
+// consumer's `next()`, on its loop, and starts no fiber. When the source ends, `chunks` and
+// `group_by` deliver what is left; an error of the source drops it.
 #pragma once
 
 #include <chrono>

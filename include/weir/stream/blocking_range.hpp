@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// `blocking_range(stream)`: a stream that does not wait, as an input range for a `for` loop. It
+// owns the stream and runs it on the calling thread, without a loop. It ends with the stream; an
+// error of the stream is thrown by the loop's increment.
 #pragma once
 
 #include <utility>

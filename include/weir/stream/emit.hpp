@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// `emit(b, value)`: publishes to a broadcast from code that must not wait, such as the handler of
+// an agent. It owns nothing and uses the broadcast's home loop. What a subscriber missed is
+// counted, so that it is seen in the agent's statistics and as an event.
 #pragma once
 
 #include <utility>

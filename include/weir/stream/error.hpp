@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Errors and cleanup of streams: catch_with, retry_stream, finally.
+// Errors and cleanup of streams: catch_with, retry_stream, finally. A stage owns its source and the
+// stream that replaces it after an error. It works inside the consumer's `next()`, on its loop;
+// pauses between attempts are waits of that `next()`. The stream ends with the replacement, or with
+// the error that is left when there are no more attempts.
 #pragma once
 
 #include <exception>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-// flat_map with a number or a governor: the streams of several items at once.
+// flat_map with a number or a governor: the streams of several items at once. The first pull starts
+// a child of the consumer's scope on the same loop; it pulls the source, and a child of its own
+// pulls the stream of each item. The stage owns these children and streams: closing or destroying
+// it cancels them. It ends when the source and all inner streams have ended, or with the first
+// error.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+// `from_callback`: the items that foreign callbacks emit, as a stream. The stream and its emitters
+// share a bounded buffer; the last of them frees it. Emitters work on any thread and do not block;
+// the stream is pulled on its home loop, which an item wakes. It ends when an emitter closes or
+// fails it, after the items before; if it is closed or destroyed early, the stop function is called
+// and later items are refused.
 #pragma once
 
 #include <cstdint>

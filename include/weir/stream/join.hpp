@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Streams of streams and several streams: flat_map, flatten, switch_map, concat, merge, zip,
-// combine_latest, race_streams, with_latest_from, take_until.
+// combine_latest, race_streams, with_latest_from, take_until. A stage owns all streams that it
+// combines. They are pulled inside the consumer's `next()`, on its loop, also several at a time; no
+// fiber is started. Each operator says below when it ends; the first error ends it, and the streams
+// that are left are closed with it.
 #pragma once
 
 #include <tuple>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The result of next_for: an item, the end of the stream, or a timeout.
+// The result of next_for: an item, the end of the stream, or a timeout. It owns its item and refers
+// to nothing, so it may be moved and kept. A pull that timed out has not ended the stream: the next
+// pull continues it.
 #pragma once
 
 #include <optional>

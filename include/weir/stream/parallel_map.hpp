@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+// `parallel_map(range, fn, limit)`: calls `fn` for the elements of a range, several at once, and
+// returns the results in order. It is a task that owns a scope: each call is a child fiber on the
+// caller's loop. It ends when all calls have ended; the first error cancels the others and is
+// thrown after they were joined.
 #pragma once
 
 #include <concepts>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Stages that run ahead of their consumer: buffer, conflate, sample, debounce, delay. From the
-// first `next()` on, a child of the consumer's scope pulls the source.
+// Stages that run ahead of their consumer: buffer, conflate, sample, debounce, delay. The first
+// `next()` starts a child of the consumer's scope on the same loop, which pulls the source and
+// keeps what has arrived. The stage owns the child and these items: closing or destroying the
+// stream cancels the child. When the source ends, the items that are left are delivered first, then
+// its end or error.
 #pragma once
 
 #include <chrono>

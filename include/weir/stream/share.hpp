@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+// `share(scope, stream)`: makes a cold stream hot, so that several subscribers see the same items.
+// A background child of the scope owns and pulls the stream; the handle and the subscriptions share
+// a broadcast with it. All are used on that scope's loop. It ends when the source does, when its
+// last subscriber leaves (unless told otherwise), or with the scope.
 #pragma once
 
 #include <cstdint>

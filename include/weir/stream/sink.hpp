@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Stream sinks: to_vector, for_each, any_of, all_of, none_of, find, reduce, fold, first, last,
-// count. Each is an operation; callbacks return a value or a task.
+// count. `stream | sink` is an operation: it owns the stream, pulls it to its end in the fiber that
+// awaits it, and returns the result. Callbacks return a value or a task. A sink that needs no more
+// items closes the stream; an error of the stream or of a callback is thrown after it was closed.
 #pragma once
 
 #include <utility>

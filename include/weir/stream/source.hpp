@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Stream sources: from, iota, unfold, once, empty, never, interval, defer_stream, lines.
+// Stream sources: from, iota, unfold, once, empty, never, interval, defer_stream, lines. A source
+// owns its values or its function; one made from an lvalue refers to that, which must outlive it.
+// It is pulled on the loop of its consumer and does nothing before the first pull. It ends after
+// its last value; `iota` without a bound, `interval` and `never` have none.
 #pragma once
 
 #include <chrono>

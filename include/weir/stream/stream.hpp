@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+// Streams: values produced on demand, one at a time. `stream<T>` is a generator, a coroutine that
+// yields with `co_yield`; `pipeline<S>` is a stream with stages behind it, as `|` makes it. A
+// stream owns its source, its stages and the frames of its generator. It belongs to the loop on
+// which it is pulled, and runs while its consumer awaits `next()`. It ends when its source does,
+// with an error, which is thrown once, or early by `close()` or its destructor.
 #pragma once
 
 #include <chrono>

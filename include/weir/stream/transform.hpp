@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Stream stages that work item by item: map, filter, filter_map, scan, enumerate, tap, dedup,
-// distinct, start_with; take, take_while, drop, drop_while, take_last, skip_last.
+// distinct, start_with; take, take_while, drop, drop_while, take_last, skip_last. A stage owns its
+// source and its callback, which is plain code: callbacks that wait go into map_async. It works
+// inside the consumer's `next()`, on its loop, without a fiber or a buffer of its own. It ends with
+// its source, `take` and `take_while` before; an error of a callback ends the stream.
 #pragma once
 
 #include <cstdint>

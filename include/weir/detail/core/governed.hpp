@@ -13,35 +13,32 @@ namespace weir {
 
 namespace detail {
 
-/// A function whose every call runs under a permit.
-template <class G, class F>
+/// A function whose every call runs under a permit. `Ref` is a pointer to the governor, or a
+/// std::shared_ptr to one that all copies share.
+template <class Ref, class F>
 class governed {
  public:
-  governed(G& g, F fn) : governor_(&g), fn_(std::move(fn)) {}
+  governed(Ref g, F fn) : governor_(std::move(g)), fn_(std::move(fn)) {}
   template <class... Args>
   auto operator()(Args... args) const {
     using made = std::invoke_result_t<const F&, Args...>;
-    return run<result_t<made>, Args...>(*governor_, fn_, std::move(args)...);
+    return run<result_t<made>, Args...>(governor_, fn_, std::move(args)...);
   }
 
  private:
   template <class T, class... Args>
-  static task<T> run(G& g, F fn, Args... args) {
+  static task<T> run(Ref g, F fn, Args... args) {
     auto op = [&]() { return fn(std::move(args)...); };
-    co_return co_await weir::with(g, op);
+    co_return co_await weir::with(*g, op);
   }
-  G* governor_;
+  Ref governor_;
   F fn_;
 };
-
-}  // namespace detail
-
-namespace detail {
 
 /// What `wrap` returns; a stream becomes another stream, see weir/stream/async.hpp.
 template <class G, class F>
 struct wrapped {
-  static auto make(G& g, F fn) { return governed<G, F>(g, std::move(fn)); }
+  static auto make(G& g, F fn) { return governed<G*, F>(&g, std::move(fn)); }
 };
 
 }  // namespace detail

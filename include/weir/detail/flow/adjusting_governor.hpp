@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include <weir/detail/core/alarm.hpp>
+#include <weir/detail/core/governor_facade.hpp>
 #include <weir/governor/counting.hpp>
 #include <weir/governor/governor.hpp>
 
@@ -39,21 +39,18 @@ class adjusted_wait : public acquire_wait {
 ///    that a deadlock is detected.
 /// 3. The loop's clock is read on the home loop only. A permit released elsewhere, because that
 ///    loop has ended, changes no limit.
-class adjusting_governor : private counting_governor {
+class adjusting_governor : private counting_governor, public governor_facade<adjusting_governor> {
  public:
   /// Waits for a permit, first come, first served. errc::governor_closed after close(),
   /// errc::governor_full beyond max_waiting.
   pending<adjusted_wait> acquire() { return acquire_units(1); }
   /// Never waits; empty if no permit can be granted at once.
   std::optional<permit> try_acquire() { return try_acquire_units(1); }
-  /// As acquire, for at most `d`: timeout_error.
-  template <class Rep, class Period>
-  auto acquire_for(std::chrono::duration<Rep, Period> d) {
-    return with_timeout(d, acquire());
-  }
+  /// acquire_for(d): as acquire, for at most `d`: timeout_error.
+  using governor_facade<adjusting_governor>::acquire_for;
   /// All present and later acquires fail with errc::governor_closed.
   void close();
-  /// Calls `fn` each time it becomes idle: no permit is held and no acquire waits.
+  /// on_idle(fn): calls `fn` each time it becomes idle: no permit is held and no acquire waits.
   using counting_governor::on_idle;
 
   /// Permits that are free, not counting claims of waiters.
@@ -64,14 +61,9 @@ class adjusting_governor : private counting_governor {
   using counting_governor::name;
   using counting_governor::waiting;
 
-  template <operation Op>
-  auto with(Op&& op) {
-    return weir::with(*this, std::forward<Op>(op));
-  }
-  template <class F>
-  auto wrap(F&& fn) {
-    return weir::wrap(*this, std::forward<F>(fn));
-  }
+  /// with(op) and wrap(fn): as weir::with and weir::wrap with this governor.
+  using governor_facade<adjusting_governor>::with;
+  using governor_facade<adjusting_governor>::wrap;
 
  protected:
   explicit adjusting_governor(const governor_options& options);

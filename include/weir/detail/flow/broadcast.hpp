@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include <weir/detail/core/braces.hpp>
@@ -70,6 +71,8 @@ void describe_broadcast(dump_line& line, const char* what);
 ///    (it may be another part of the same composite wait); an item that it took and did not deliver
 ///    is returned to the subscriber.
 /// 5. Items are destroyed only in a consistent state: their destructors may use the broadcast.
+/// 6. Every subscriber that must not miss an item has room for those before `room_until_`. So an
+///    item visits the subscribers only if one of them may be full, may miss it, or waits for it.
 template <class T>
 class broadcast_core {
  public:
@@ -96,6 +99,11 @@ class broadcast_core {
     s.next = end_ - (back < ring_.size() ? back : ring_.size());
     if (s.policy == overflow::drop_newest)
       for (; s.next < end_; ++s.next) s.window.push_back(kept(at(s.next), 0));
+    if (may_miss(s)) {
+      ++lossy_;
+    } else if (s.next + capacity_ < room_until_) {
+      room_until_ = s.next + capacity_;
+    }
     s.after = first_;
     if (first_ != nullptr) first_->before = &s;
     first_ = &s;
@@ -105,6 +113,7 @@ class broadcast_core {
     (s.before == nullptr ? first_ : s.before->after) = s.after;
     if (s.after != nullptr) s.after->before = s.before;
     --count_;
+    if (may_miss(s)) --lossy_;
     admit();
     if (count_ == 0 && empty_gate_ != nullptr) empty_gate_->open();
   }
@@ -115,11 +124,12 @@ class broadcast_core {
   /// displaces.
   template <class U>
   emit_result put(U&& value, cell_ref<T>& oldest) {
-    if (somebody_is_full()) return emit_result::refused;
+    if (end_ >= room_until_ && somebody_is_full()) return emit_result::refused;
     cell_ref<T> item(new cell<T>(std::forward<U>(value)));
     if (ring_.size() == capacity_) oldest = ring_.take_front();
     ring_.push_back(std::move(item));
     ++end_;
+    if (lossy_ == 0 && parked_ == 0) return emit_result::delivered;
     bool dropped = false;
     for (subscriber_base* b = first_; b != nullptr; b = b->after)
       dropped = !arrives(static_cast<subscriber<T>&>(*b)) || dropped;
@@ -127,6 +137,7 @@ class broadcast_core {
   }
   /// Whether a `fail_emitter` subscriber would fail the emitter.
   bool fails_emitter() noexcept {
+    if (end_ < room_until_) return false;
     for (subscriber_base* b = first_; b != nullptr; b = b->after)
       if (b->policy == overflow::fail_emitter && is_full(*b)) return true;
     return false;
@@ -156,13 +167,23 @@ class broadcast_core {
     for (subscriber_base* b = first_; b != nullptr; b = b->after) wake_all(*b);
   }
 
-  std::uint64_t unread(const subscriber<T>& s) const noexcept {
-    const std::uint64_t buffered = s.policy == overflow::drop_newest ? s.window.size() : behind(s);
-    return buffered + (s.returned.item ? 1 : 0);
+  bool has_item(const subscriber<T>& s) const noexcept {
+    if (s.lagged) return false;
+    if (s.policy == overflow::drop_newest ? !s.window.empty() : s.next != end_) return true;
+    return static_cast<bool>(s.returned.item);
   }
   /// Whether `next` can complete: with an item, the end or an error.
   bool has_news(const subscriber<T>& s) const noexcept {
-    return closed_ || s.lagged || unread(s) > 0;
+    return has_item(s) || closed_ || s.lagged;
+  }
+  /// A reader of `s` waits for an item.
+  void park(subscriber<T>& s, linked_wait& reader) noexcept {
+    s.waiting.push_back(reader);
+    ++parked_;
+  }
+  void unpark(subscriber_base& b, linked_wait& reader) noexcept {
+    b.waiting.remove(reader);
+    --parked_;
   }
   /// Takes the next item. REQUIRES: there is one.
   taken_item<T> take(subscriber<T>& s) noexcept {
@@ -171,11 +192,14 @@ class broadcast_core {
       kept first = s.window.take_front();
       return {std::move(first.item), first.missed};
     }
-    const std::uint64_t first = first_kept(s);
-    const std::uint64_t missed = s.next < first ? first - s.next : 0;
-    s.missed_total += missed;
-    s.next += missed;
+    const std::uint64_t missed = skip_missed(s);
     return {at(s.next++), missed};
+  }
+  /// As take, if that is the next item in the ring: it stays there.
+  const T* pass(subscriber<T>& s) noexcept {
+    if (s.policy == overflow::drop_newest || s.returned.item) return nullptr;
+    s.missed = skip_missed(s);
+    return &*at(s.next++);
   }
   /// `s` has taken an item.
   void made_room(const subscriber<T>& s) noexcept {
@@ -201,10 +225,28 @@ class broadcast_core {
     return ring_[static_cast<std::size_t>(number - oldest())];
   }
   std::uint64_t behind(const subscriber_base& b) const noexcept { return end_ - b.next; }
+  static bool may_miss(const subscriber_base& b) noexcept {
+    return b.policy != overflow::wait && b.policy != overflow::fail_emitter;
+  }
+  /// Counts what `s` has not read and the ring has lost; how many that are.
+  std::uint64_t skip_missed(subscriber<T>& s) const noexcept {
+    const std::uint64_t first = first_kept(s);
+    if (s.next >= first) [[likely]]
+      return 0;
+    const std::uint64_t missed = first - s.next;
+    s.missed_total += missed;
+    s.next = first;
+    return missed;
+  }
+  /// If none is full, updates `room_until_`.
   bool somebody_is_full() noexcept {
-    for (subscriber_base* b = first_; b != nullptr; b = b->after)
-      if ((b->policy == overflow::wait || b->policy == overflow::fail_emitter) && is_full(*b))
-        return true;
+    std::uint64_t until = ~std::uint64_t{0};
+    for (subscriber_base* b = first_; b != nullptr; b = b->after) {
+      if (may_miss(*b)) continue;
+      if (is_full(*b)) return true;
+      if (b->next + capacity_ < until) until = b->next + capacity_;
+    }
+    room_until_ = until;
     return false;
   }
   /// Whether there is no room even after a woken reader takes its item.
@@ -234,21 +276,24 @@ class broadcast_core {
     if (!s.waiting.empty()) wake_one(s);
     return kept_all;
   }
-  static void wake_one(subscriber_base& b) noexcept {
+  void wake_one(subscriber_base& b) noexcept {
     auto& first = static_cast<subscription_wait<T>&>(*b.waiting.first());
-    b.waiting.remove(first);
+    unpark(b, first);
     b.woken = &first;
     first.complete();
   }
-  static void wake_all(subscriber_base& b) noexcept {
+  void wake_all(subscriber_base& b) noexcept {
     while (!b.waiting.empty()) wake_one(b);
   }
 
   std::uint64_t capacity_;
-  std::uint64_t end_ = 0;  // the number of the next item
+  std::uint64_t end_ = 0;                         // the number of the next item
+  std::uint64_t room_until_ = ~std::uint64_t{0};  // see invariant 6
   circular_buffer<cell_ref<T>> ring_;
   subscriber_base* first_ = nullptr;
   std::size_t count_ = 0;
+  std::size_t lossy_ = 0;   // subscribers that may miss items
+  std::size_t parked_ = 0;  // readers that wait
   wait_list emitters_;
   gate* empty_gate_ = nullptr;
   home home_;
@@ -294,21 +339,21 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
   // A second reader would take the item that the first was woken for, which would then see an end.
   bool try_now() noexcept {
     busy_ = of_->reader != nullptr;
-    if (busy_ || !of_->core->has_news(*of_)) return busy_;
-    if (has_item()) {
-      read();
-      taken_ = of_->core->take(*of_);
-      of_->core->made_room(*of_);
-    }
+    return busy_ || of_->core->has_news(*of_);
+  }
+  /// As try_now; but other code may run before take(), so it takes the item now.
+  bool poll() override {
+    if (!try_now()) return false;
+    if (!busy_ && of_->core->has_item(*of_)) hold();
     return true;
   }
   void arm() noexcept {
-    if (try_now()) return this->complete();  // by another arm of the same composite wait
+    if (poll()) return this->complete();  // by another arm of the same composite wait
     read();
-    of_->waiting.push_back(*this);
+    of_->core->park(*of_, *this);
   }
   cancel_result withdraw() noexcept override {
-    of_->waiting.remove(*this);
+    of_->core->unpark(*of_, *this);
     leave();
     return cancel_result::done;
   }
@@ -319,7 +364,16 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
       raise_stream_busy();
     if (!taken_.item) {
       if (reads_) leave();
-      if (!try_now() || !taken_.item) return at_end();
+      if (!of_->core->has_item(*of_)) return at_end();
+      // Copying such an item runs no code that could use the broadcast, so the ring keeps it alive.
+      if constexpr (std::is_trivially_copy_constructible_v<T>) {
+        if (const T* const item = of_->core->pass(*of_)) {
+          std::optional<T> out(std::in_place, *item);
+          of_->core->made_room(*of_);
+          return out;
+        }
+      }
+      hold();
     }
     std::optional<T> out(std::in_place, *taken_.item);
     of_->missed = taken_.missed;
@@ -330,7 +384,12 @@ class subscription_wait : public simple_wait<subscription_wait<T>, linked_wait> 
 
  private:
   friend class broadcast_core<T>;
-  bool has_item() const noexcept { return !of_->lagged && of_->core->unread(*of_) > 0; }
+  /// Takes the item. REQUIRES: there is one.
+  void hold() noexcept {
+    read();
+    taken_ = of_->core->take(*of_);
+    of_->core->made_room(*of_);
+  }
   /// Takes the item early because an emitter needs the room.
   void take_early() noexcept {
     of_->woken = nullptr;

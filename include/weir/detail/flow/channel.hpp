@@ -15,6 +15,7 @@
 #include <weir/detail/core/wait_list.hpp>
 #include <weir/detail/flow/channel_core.hpp>
 #include <weir/detail/flow/circular_buffer.hpp>
+#include <weir/detail/flow/item_wait.hpp>
 #include <weir/duration.hpp>
 #include <weir/error.hpp>
 
@@ -204,12 +205,11 @@ class channel_state final : public channel_core {
 
 /// Waits for a value of a channel.
 template <class T>
-class receive_wait : public simple_wait<receive_wait<T>, linked_wait> {
+class receive_wait : public item_wait<receive_wait<T>, T> {
  public:
   struct args {
     channel_state<T>* from;
   };
-  using result = std::optional<T>;
 
   // Constructed where it is awaited, which may differ from where `next` was called.
   explicit receive_wait(args&& a) : channel_(a.from) {
@@ -217,8 +217,8 @@ class receive_wait : public simple_wait<receive_wait<T>, linked_wait> {
       require_receiver(channel_);
   }
   ~receive_wait() {
-    if (value_.has_value()) [[unlikely]]
-      channel_->put_back(*value_);
+    if (this->value_.has_value()) [[unlikely]]
+      channel_->put_back(*this->value_);
   }
   bool try_now() { return channel_->poll(*this); }
   void arm() noexcept { channel_->wait_for_value(*this); }
@@ -226,23 +226,11 @@ class receive_wait : public simple_wait<receive_wait<T>, linked_wait> {
     channel_->remove_consumer(*this);
     return cancel_result::done;
   }
-  bool in_line() const noexcept override { return true; }
   void describe(dump_line& line) const override { channel_->describe(line, "next of"); }
-  bool failed() const noexcept { return error_ != nullptr; }
-  void poll_failed(std::exception_ptr e) noexcept { error_ = std::move(e); }
-  std::optional<T> take() {
-    if (error_ != nullptr) [[unlikely]]
-      std::rethrow_exception(std::exchange(error_, nullptr));
-    std::optional<T> taken(std::move(value_));
-    value_.reset();
-    return taken;
-  }
 
  private:
   friend class channel_state<T>;
   channel_state<T>* channel_;
-  std::optional<T> value_;
-  std::exception_ptr error_;  // the value could not be moved
 };
 
 /// Waits for room in a channel.

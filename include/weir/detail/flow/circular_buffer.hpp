@@ -79,8 +79,7 @@ class circular_buffer {
 
  private:
   /// The outermost running pop on an array of slots. If the circular_buffer has left that array
-  /// meanwhile
-  /// (`of` is null), the pop frees it.
+  /// meanwhile (`of` is null), the pop frees it.
   struct leaving {
     circular_buffer* of;
     T* slots;

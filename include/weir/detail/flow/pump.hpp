@@ -113,8 +113,12 @@ class pump_stage {
   using value_type = typename State::value_type;
   static constexpr bool leaves_pending = State::leaves_pending;
 
-  explicit pump_stage(std::shared_ptr<State> state) noexcept
-      : state_(std::move(state)), work_(&pump_work<State>::run), end_(&pump_work<State>::end) {}
+  template <class S, class... Args>
+    requires(sizeof...(Args) > 0)
+  explicit pump_stage(S source, Args... args)
+      : state_(std::make_shared<State>(std::move(source), std::move(args)...)),
+        work_(&pump_work<State>::run),
+        end_(&pump_work<State>::end) {}
   pump_stage(pump_stage&&) noexcept = default;
   pump_stage& operator=(pump_stage&&) noexcept = default;
   ~pump_stage() {

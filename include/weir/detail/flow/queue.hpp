@@ -12,6 +12,7 @@
 #include <weir/detail/core/home.hpp>
 #include <weir/detail/core/wait_list.hpp>
 #include <weir/detail/flow/circular_buffer.hpp>
+#include <weir/detail/flow/item_wait.hpp>
 #include <weir/duration.hpp>
 #include <weir/name.hpp>
 
@@ -63,18 +64,17 @@ class queue_base {
 bool values_come_back() noexcept;
 
 template <class T>
-class next_wait : public simple_wait<next_wait<T>, linked_wait> {
+class next_wait : public item_wait<next_wait<T>, T> {
  public:
   struct args {
     queue<T>* of;
   };
-  using result = std::optional<T>;
 
   // Constructed where it is awaited, which may differ from where `next` was called.
   explicit next_wait(args&& a) : queue_(a.of) { queue_->check(); }
   ~next_wait() {
-    if (value_.has_value()) [[unlikely]]
-      queue_->put_back(*value_);
+    if (this->value_.has_value()) [[unlikely]]
+      queue_->put_back(*this->value_);
   }
   bool try_now() { return queue_->poll_next(*this); }
   void arm() noexcept {
@@ -86,24 +86,14 @@ class next_wait : public simple_wait<next_wait<T>, linked_wait> {
     queue_->consumers_.remove(*this);
     return cancel_result::done;
   }
-  bool in_line() const noexcept override { return true; }
   void describe(dump_line& line) const override {
     queue_->describe(line, "next of", queue_->size());
-  }
-  bool failed() const noexcept { return error_ != nullptr; }
-  void poll_failed(std::exception_ptr e) noexcept { error_ = std::move(e); }
-  std::optional<T> take() {
-    if (error_ != nullptr) [[unlikely]]
-      std::rethrow_exception(std::exchange(error_, nullptr));
-    std::optional<T> taken(std::move(value_));
-    value_.reset();
-    return taken;
   }
 
  private:
   friend class queue<T>;
   void end(const std::exception_ptr& error) noexcept {
-    error_ = error;
+    this->error_ = error;
     this->complete();
   }
   /// Since the poll another arm of the same composite wait has done something to the queue.
@@ -111,13 +101,11 @@ class next_wait : public simple_wait<next_wait<T>, linked_wait> {
     try {
       queue_->poll_next(*this);
     } catch (...) {
-      error_ = std::current_exception();
+      this->error_ = std::current_exception();
     }
     this->complete();
   }
   queue<T>* queue_;
-  std::optional<T> value_;
-  std::exception_ptr error_;
 };
 
 template <class T>

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <weir/detail/flow/circular_buffer.hpp>
-#include <weir/detail/flow/pump.hpp>
+#include <weir/detail/flow/collecting_pump.hpp>
 #include <weir/detail/flow/stream_op.hpp>
 #include <weir/governor/counting.hpp>
 #include <weir/policy/bulkhead.hpp>
@@ -107,70 +107,56 @@ task<> call_async(F& fn, T item, std::optional<V>& value) {
 
 /// In order: an error arrives in its place, and later items are cancelled at once.
 template <class S, class G, class F>
-class map_async_state : public pump_base {
+class map_async_state : public collecting_pump<S, map_async_state<S, G, F>, G> {
+  using base = collecting_pump<S, map_async_state, G>;
   using item = value_of<S>;
   using slot = async_slot<async_value<F, item>>;
 
  public:
   using value_type = async_value<F, item>;
-  static constexpr bool leaves_pending = true;
+  static constexpr const char* scope_name = "map_async";
 
-  map_async_state(S stage, G g, F f)
-      : source(std::move(stage)), permits_(std::move(g)), fn_(std::move(f)) {}
+  map_async_state(S stage, G g, F f) : base(std::move(stage), std::move(g)), fn_(std::move(f)) {}
 
-  static task<> feed(map_async_state& self) {
-    auto body = [&](scope& s) -> task<> {
-      self.feeder_ = s.spawn(pull_all(self, s));
-      co_return;
-    };
-    co_await with_scope({.name = "map_async"}, body);
+  /// A child pulls the source, because an error of a worker cancels that and not the items before.
+  task<> pull_source() {
+    puller_ = this->workers().spawn(pull_until_error(*this));
+    return do_nothing();
   }
-  pull take(std::optional<value_type>& out, composite& owner) {
-    if (failure_ == nullptr && !slots_.empty() && slots_.front()->done) {
-      const std::unique_ptr<slot> first = std::move(slots_.front());
-      slots_.pop_front();
-      if (first->error == nullptr) {
-        out = std::move(first->value);
-        return pull::value;
-      }
-      failure_ = first->error;
-      cancel();
-    }
-    if (failure_ != nullptr || (fed_ && slots_.empty())) {
-      if (!poll_end(owner)) return pull::pending;
-      clear();
-      if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
-      return pull::end;
-    }
-    return wait_for_news(owner);
+  void collect(item&& what, permit&& held) {
+    auto made = std::make_unique<slot>();
+    task<> work = work_on(*this, *made, std::move(what));  // the item's move may throw
+    slot& mine = *made;
+    mine.held = std::move(held);
+    slots_.push_back(std::move(made));
+    mine.work = this->workers().spawn(std::move(work));
   }
-
+  pull give(std::optional<value_type>& out, composite&) {
+    if (this->failed() || slots_.empty() || !slots_.front()->done) return pull::end;
+    const std::unique_ptr<slot> first = std::move(slots_.front());
+    slots_.pop_front();
+    if (first->error == nullptr) {
+      out = std::move(first->value);
+      return pull::value;
+    }
+    this->fail(first->error);
+    return pull::end;
+  }
   void clear() noexcept { slots_.clear(); }
 
-  weir::pipeline<S> source;
-
  private:
-  static task<> pull_all(map_async_state& self, scope& s) {
+  static task<> do_nothing() { co_return; }
+  static task<> pull_until_error(map_async_state& self) {
     std::unique_ptr<slot> broken;
     try {
-      for (;;) {
-        permit held = co_await self.permits_.governor().acquire();
-        auto next = co_await self.source.next();
-        if (!next) break;
-        auto made = std::make_unique<slot>();
-        task<> work = work_on(self, *made, std::move(*next));  // the item's move may throw
-        slot& mine = *made;
-        mine.held = std::move(held);
-        self.slots_.push_back(std::move(made));
-        mine.work = s.spawn(std::move(work));
-      }
+      co_await base::pull_each(self);
     } catch (...) {
       broken = std::make_unique<slot>();
       broken->error = std::current_exception();
       broken->done = true;
     }
-    if (broken != nullptr) self.slots_.push_back(std::move(broken));
-    self.fed_ = true;
+    if (broken == nullptr) co_return;
+    self.slots_.push_back(std::move(broken));
     self.news.notify();
   }
   static task<> work_on(map_async_state& self, slot& mine, item what) {
@@ -184,8 +170,7 @@ class map_async_state : public pump_base {
     self.news.notify();
   }
   void stop_behind(slot& failed) {
-    feeder_.cancel();
-    fed_ = true;
+    puller_.cancel();
     bool behind = false;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (behind) slots_[i]->work.cancel();
@@ -193,135 +178,84 @@ class map_async_state : public pump_base {
     }
   }
 
-  G permits_;
   F fn_;
-  child<void> feeder_;
+  child<void> puller_;
   circular_buffer<std::unique_ptr<slot>> slots_;
-  std::exception_ptr failure_;
-  bool fed_ = false;
+};
+
+/// Results that are ready, each with its permit.
+template <class V>
+class ready_results {
+ public:
+  void add(V&& value, permit&& held) { all_.push_back(result(std::move(value), std::move(held))); }
+  pull give(std::optional<V>& out) {
+    if (all_.empty()) return pull::end;
+    out.emplace(std::move(all_.front().value));
+    all_.pop_front();
+    return pull::value;
+  }
+  void clear() noexcept { all_.clear(); }
+
+ private:
+  struct result {
+    result(V&& v, permit&& p) : value(std::move(v)), held(std::move(p)) {}
+    V value;
+    permit held;
+  };
+  circular_buffer<result> all_;
 };
 
 /// In order of completion: an error arrives at once and cancels everything else.
 template <class S, class G, class F>
-class map_unordered_state : public pump_base {
+class map_unordered_state : public collecting_pump<S, map_unordered_state<S, G, F>, G> {
+  using base = collecting_pump<S, map_unordered_state, G>;
   using item = value_of<S>;
 
  public:
   using value_type = async_value<F, item>;
-  static constexpr bool leaves_pending = true;
+  static constexpr const char* scope_name = "map_async_unordered";
 
   map_unordered_state(S stage, G g, F f)
-      : source(std::move(stage)), permits_(std::move(g)), fn_(std::move(f)) {}
+      : base(std::move(stage), std::move(g)), fn_(std::move(f)) {}
 
-  static task<> feed(map_unordered_state& self) {
-    auto body = [&](scope& s) -> task<> {
-      for (;;) {
-        permit held = co_await self.permits_.governor().acquire();
-        auto next = co_await self.source.next();
-        if (!next) break;
-        s.spawn(work_on(self, std::move(*next), std::move(held)));
-      }
-    };
-    try {
-      co_await with_scope({.name = "map_async_unordered"}, body);
-    } catch (...) {
-      self.failure_ = std::current_exception();
-    }
-    self.fed_ = true;
-    self.news.notify();
+  void collect(item&& what, permit&& held) {
+    this->workers().spawn(work_on(*this, std::move(what), std::move(held)));
   }
-  pull take(std::optional<value_type>& out, composite& owner) {
-    if (failure_ == nullptr && !done_.empty()) {
-      out.emplace(std::move(done_.front().value));
-      done_.pop_front();
-      return pull::value;
-    }
-    if (fed_) {
-      if (!poll_end(owner)) return pull::pending;
-      clear();
-      if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
-      return pull::end;
-    }
-    return wait_for_news(owner);
+  pull give(std::optional<value_type>& out, composite&) {
+    return this->failed() ? pull::end : ready_.give(out);
   }
-
-  void clear() noexcept { done_.clear(); }
-
-  weir::pipeline<S> source;
+  void clear() noexcept { ready_.clear(); }
 
  private:
-  struct result {
-    result(value_type v, permit p) : value(std::move(v)), held(std::move(p)) {}
-    value_type value;
-    permit held;
-  };
   static task<> work_on(map_unordered_state& self, item what, permit held) {
     std::optional<value_type> value;
     co_await call_async(self.fn_, std::move(what), value);
-    self.done_.push_back(result(std::move(*value), std::move(held)));
+    self.ready_.add(std::move(*value), std::move(held));
     self.news.notify();
   }
 
-  G permits_;
   F fn_;
-  circular_buffer<result> done_;
-  std::exception_ptr failure_;
-  bool fed_ = false;
+  ready_results<value_type> ready_;
 };
 
-/// Pulls ahead of its consumer.
+/// Pulls ahead of its consumer. Results come before an error of the source.
 template <class S, class G>
-class buffered_state : public pump_base {
+class buffered_state : public collecting_pump<S, buffered_state<S, G>, G> {
  public:
   using value_type = value_of<S>;
-  static constexpr bool leaves_pending = true;
 
-  buffered_state(S stage, G g) : source(std::move(stage)), permits_(std::move(g)) {}
+  buffered_state(S stage, G g)
+      : collecting_pump<S, buffered_state, G>(std::move(stage), std::move(g)) {}
 
-  static task<> feed(buffered_state& self) {
-    try {
-      for (;;) {
-        permit held = co_await self.permits_.governor().acquire();
-        auto next = co_await self.source.next();
-        if (!next) break;
-        self.kept_.push_back(result(std::move(*next), std::move(held)));
-        self.news.notify();
-      }
-    } catch (...) {
-      self.failure_ = std::current_exception();
-    }
-    self.fed_ = true;
-    self.news.notify();
+  void collect(value_type&& what, permit&& held) {
+    ready_.add(std::move(what), std::move(held));
+    this->news.notify();
   }
-  pull take(std::optional<value_type>& out, composite& owner) {
-    if (!kept_.empty()) {
-      out.emplace(std::move(kept_.front().value));
-      kept_.pop_front();
-      return pull::value;
-    }
-    if (fed_) {
-      if (!poll_end(owner)) return pull::pending;
-      clear();
-      if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
-      return pull::end;
-    }
-    return wait_for_news(owner);
-  }
-
-  void clear() noexcept { kept_.clear(); }
-
-  weir::pipeline<S> source;
+  pull give(std::optional<value_type>& out, composite&) { return ready_.give(out); }
+  void clear() noexcept { ready_.clear(); }
 
  private:
-  struct result {
-    result(value_type v, permit p) : value(std::move(v)), held(std::move(p)) {}
-    value_type value;
-    permit held;
-  };
-  G permits_;
-  circular_buffer<result> kept_;
-  std::exception_ptr failure_;
-  bool fed_ = false;
+  ready_results<value_type> ready_;
 };
 
 /// Holds a permit during each pull, and only then.
@@ -380,25 +314,14 @@ class limit_stage : public stage_over<S> {
 };
 
 template <class S, class G, class F>
-class map_async_stage : public pump_stage<map_async_state<S, G, F>> {
- public:
-  map_async_stage(S source, G g, F fn)
-      : pump_stage<map_async_state<S, G, F>>(std::make_shared<map_async_state<S, G, F>>(
-            std::move(source), std::move(g), std::move(fn))) {}
-};
+using map_async_stage = pump_stage<map_async_state<S, G, F>>;
 template <class S, class G, class F>
-class map_unordered_stage : public pump_stage<map_unordered_state<S, G, F>> {
- public:
-  map_unordered_stage(S source, G g, F fn)
-      : pump_stage<map_unordered_state<S, G, F>>(std::make_shared<map_unordered_state<S, G, F>>(
-            std::move(source), std::move(g), std::move(fn))) {}
-};
+using map_unordered_stage = pump_stage<map_unordered_state<S, G, F>>;
 template <class S, class G, class Now>
 class buffered_stage : public pump_stage<buffered_state<S, G>> {
  public:
   buffered_stage(S source, G g, Now now)
-      : pump_stage<buffered_state<S, G>>(
-            std::make_shared<buffered_state<S, G>>(std::move(source), std::move(g))) {
+      : pump_stage<buffered_state<S, G>>(std::move(source), std::move(g)) {
     if (now) this->start(pump_base::begun::ahead);
   }
 };

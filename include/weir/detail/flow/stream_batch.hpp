@@ -66,7 +66,7 @@ class timed_chunks_stage : public stage_over<S> {
       answer = this->source_.poll(item, owner);
       ended_ = answer == pull::end;
       if (answer != pull::value) break;
-      if (kept_.empty()) timer_.make(ticks_at(saturating_add(now(), limit_)));
+      if (kept_.empty()) timer_.make(ticks(saturating_add(now(), limit_)));
       kept_.push_back(std::move(*item));
       if (turn_used_up()) answer = pull::again;
     }
@@ -81,9 +81,6 @@ class timed_chunks_stage : public stage_over<S> {
   unsigned withdraw_all() noexcept { return timer_.withdraw_all() + this->source_.withdraw_all(); }
 
  private:
-  static std::uint64_t ticks_at(time_point at) noexcept {
-    return static_cast<std::uint64_t>(at.time_since_epoch().count());
-  }
   std::size_t size_;
   duration limit_;
   value_type kept_;
@@ -192,24 +189,22 @@ class throttle_stage : public stage_over<S> {
     this->source_.shut(c);
   }
   pull poll(std::optional<value_type>& out, composite& owner) {
-    for (;;) {
-      const pull answer = this->source_.poll(out, owner);
-      if (answer != pull::value) {
-        if (answer == pull::end) report_dropped();
-        return answer;
-      }
-      if (now() >= open_at_) {
-        report_dropped();
-        open_at_ = saturating_add(now(), length_);
-        return answer;
-      }
-      ++dropped_;
-      out.reset();
-      if (turn_used_up()) return pull::again;
-    }
+    const pull answer =
+        poll_kept(this->source_, out, owner, [&](const value_type&) { return lets_pass(); });
+    if (answer == pull::end) report_dropped();
+    return answer;
   }
 
  private:
+  bool lets_pass() {
+    if (now() < open_at_) {
+      ++dropped_;
+      return false;
+    }
+    report_dropped();
+    open_at_ = saturating_add(now(), length_);
+    return true;
+  }
   void report_dropped() noexcept {
     if (dropped_ > 0) emit_throttled(std::exchange(dropped_, 0));
   }
@@ -225,9 +220,7 @@ class timeout_each_stage : public stage_over<S> {
   static constexpr bool leaves_pending = true;
   timeout_each_stage(S source, D limit) : stage_over<S>(std::move(source)), limit_(limit) {}
   pull poll(std::optional<value_type>& out, composite& owner) {
-    if (!timer_.made())
-      timer_.make(
-          static_cast<std::uint64_t>(saturating_add(now(), limit_).time_since_epoch().count()));
+    if (!timer_.made()) timer_.make(ticks(saturating_add(now(), limit_)));
     const pull answer = this->source_.poll(out, owner);
     if (answer == pull::value || answer == pull::end) {
       (void)timer_.withdraw_all();  // the next item has its own limit; a sleep ends at once

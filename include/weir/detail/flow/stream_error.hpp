@@ -136,9 +136,7 @@ class retry_stage {
  private:
   void wait_for(duration pause) {
     inner_.reset();
-    if (pause > duration::zero())
-      pause_.make(
-          static_cast<std::uint64_t>(saturating_add(now(), pause).time_since_epoch().count()));
+    if (pause > duration::zero()) pause_.make(ticks(saturating_add(now(), pause)));
   }
   F fn_;
   stream_retry retry_;

@@ -25,45 +25,57 @@ auto as_inner(P&& stream) {
   return make_pipeline(stage_from(std::forward<P>(stream)));
 }
 
+/// A stage over a source that also pulls a part of its own, which comes and goes. It is moved only
+/// before the first pull, when there is no part.
+template <class S, class Part>
+class stage_with : public stage_over<S> {
+ public:
+  explicit stage_with(S source) : stage_over<S>(std::move(source)) {}
+  stage_with(stage_with&& other) : stage_over<S>(std::move(other)) {}
+  unsigned withdraw_all() noexcept {
+    return (part_ ? part_->withdraw_all() : 0) + this->source_.withdraw_all();
+  }
+  void shut(closing& c) {
+    if (part_) part_->shut(c);
+    this->source_.shut(c);
+  }
+
+ protected:
+  ~stage_with() = default;
+  std::optional<Part> part_;
+};
+
 template <class S, class F>
-class flat_map_stage : public stage_over<S> {
+class flat_map_stage : public stage_with<S, inner_stream<call_t<F, value_of<S>>>> {
   using inner = inner_stream<call_t<F, value_of<S>>>;
+  using base = stage_with<S, inner>;
+  using base::part_;
 
  public:
   using value_type = typename inner::value_type;
   static constexpr bool leaves_pending = S::leaves_pending || inner::leaves_pending;
-  flat_map_stage(S source, F fn) : stage_over<S>(std::move(source)), fn_(std::move(fn)) {}
-  flat_map_stage(flat_map_stage&& other)
-      : stage_over<S>(std::move(other)), fn_(std::move(other.fn_)) {}
+  flat_map_stage(S source, F fn) : base(std::move(source)), fn_(std::move(fn)) {}
   pull poll(std::optional<value_type>& out, composite& owner) {
     for (;;) {
-      if (inner_) {
-        const pull answer = inner_->poll(out, owner);
+      if (part_) {
+        const pull answer = part_->poll(out, owner);
         if (answer != pull::end) return answer;
-        inner_.reset();
+        part_.reset();
         if (turn_used_up()) return pull::again;
       }
       std::optional<value_of<S>> item;
       const pull answer = this->source_.poll(item, owner);
       if (answer != pull::value) return answer;
-      inner_.emplace(as_inner(fn_(std::move(*item))));
+      part_.emplace(as_inner(fn_(std::move(*item))));
     }
   }
-  unsigned withdraw_all() noexcept {
-    return (inner_ ? inner_->withdraw_all() : 0) + this->source_.withdraw_all();
-  }
-  void shut(closing& c) {
-    if (inner_) inner_->shut(c);
-    this->source_.shut(c);
-  }
   void describe(dump_line& line) const {
-    if (inner_) return inner_->describe(line);
+    if (part_) return part_->describe(line);
     this->source_.describe(line);
   }
 
  private:
   F fn_;
-  std::optional<inner> inner_;
 };
 
 struct identity_fn {
@@ -74,20 +86,20 @@ struct identity_fn {
 };
 
 template <class S, class F>
-class switch_map_stage : public stage_over<S> {
+class switch_map_stage : public stage_with<S, inner_stream<call_t<F, value_of<S>>>> {
   using inner = inner_stream<call_t<F, value_of<S>>>;
+  using base = stage_with<S, inner>;
+  using base::part_;
 
  public:
   using value_type = typename inner::value_type;
   static constexpr bool leaves_pending = true;
-  switch_map_stage(S source, F fn) : stage_over<S>(std::move(source)), fn_(std::move(fn)) {}
-  switch_map_stage(switch_map_stage&& other)
-      : stage_over<S>(std::move(other)), fn_(std::move(other.fn_)) {}
+  switch_map_stage(S source, F fn) : base(std::move(source)), fn_(std::move(fn)) {}
   pull poll(std::optional<value_type>& out, composite& owner) {
     for (;;) {
       if (leaving_) {  // the previous inner stream is closed first
-        if (inner_->poll_close(owner) != pull::end) return pull::pending;
-        inner_.reset();
+        if (part_->poll_close(owner) != pull::end) return pull::pending;
+        part_.reset();
         leaving_ = false;
       }
       if (!item_ && !ended_) {
@@ -96,37 +108,29 @@ class switch_map_stage : public stage_over<S> {
         ended_ = answer == pull::end;
       }
       if (item_) {
-        leaving_ = inner_.has_value();
+        leaving_ = part_.has_value();
         if (leaving_) continue;
-        inner_.emplace(as_inner(fn_(std::move(*item_))));
+        part_.emplace(as_inner(fn_(std::move(*item_))));
         item_.reset();
         if (turn_used_up()) return pull::again;
         continue;
       }
-      if (!inner_) return ended_ ? pull::end : pull::pending;
-      const pull answer = inner_->poll(out, owner);
+      if (!part_) return ended_ ? pull::end : pull::pending;
+      const pull answer = part_->poll(out, owner);
       if (answer != pull::end) return answer;
-      inner_.reset();
+      part_.reset();
     }
   }
-  unsigned withdraw_all() noexcept {
-    return (inner_ ? inner_->withdraw_all() : 0) + this->source_.withdraw_all();
-  }
-  void shut(closing& c) {
-    if (inner_) inner_->shut(c);
-    this->source_.shut(c);
-  }
   void describe(dump_line& line) const {
-    if (inner_) inner_->describe(line);
+    if (part_) part_->describe(line);
     if (ended_) return;
-    if (inner_) add_words(line, ", ");
+    if (part_) add_words(line, ", ");
     this->source_.describe(line);
   }
 
  private:
   F fn_;
   std::optional<value_of<S>> item_;
-  std::optional<inner> inner_;
   bool leaving_ = false;
   bool ended_ = false;
 };
@@ -445,37 +449,30 @@ task<> await_and_drop(Op op) {
 }
 
 template <class S, class Op>
-class take_until_stage : public stage_over<S> {
+class take_until_stage : public stage_with<S, task_leaf> {
+  using base = stage_with<S, task_leaf>;
+  using base::part_;
+
  public:
   using value_type = value_of<S>;
   static constexpr bool leaves_pending = true;
   take_until_stage(S source, Op op)
-      : stage_over<S>(std::move(source)), op_(std::move(op)), await_(&await_and_drop<Op>) {}
-  take_until_stage(take_until_stage&& other)
-      : stage_over<S>(std::move(other)), op_(std::move(other.op_)), await_(other.await_) {}
+      : base(std::move(source)), op_(std::move(op)), await_(&await_and_drop<Op>) {}
   pull poll(std::optional<value_type>& out, composite& owner) {
-    if (!until_) until_.emplace(await_(std::move(op_)));
-    if (until_->poll(owner) == pull::end) return pull::end;
+    if (!part_) part_.emplace(await_(std::move(op_)));
+    if (part_->poll(owner) == pull::end) return pull::end;
     return this->source_.poll(out, owner);
-  }
-  unsigned withdraw_all() noexcept {
-    return (until_ ? until_->withdraw_all() : 0) + this->source_.withdraw_all();
-  }
-  void shut(closing& c) {
-    if (until_) until_->shut(c);
-    this->source_.shut(c);
   }
   void describe(dump_line& line) const {
     this->source_.describe(line);
-    if (!until_) return;
+    if (!part_) return;
     add_words(line, ", until ");
-    until_->describe(line);
+    part_->describe(line);
   }
 
  private:
   Op op_;
   task<> (*await_)(Op);  // a pointer, as in pump_stage
-  std::optional<task_leaf> until_;
 };
 
 }  // namespace detail

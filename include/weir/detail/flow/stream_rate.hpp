@@ -3,13 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
-#include <memory>
 #include <optional>
 #include <utility>
 
 #include <weir/detail/flow/circular_buffer.hpp>
-#include <weir/detail/flow/pump.hpp>
+#include <weir/detail/flow/collecting_pump.hpp>
 #include <weir/detail/flow/stream_op.hpp>
 #include <weir/event.hpp>
 #include <weir/overflow.hpp>
@@ -24,44 +22,21 @@ namespace detail {
 void emit_dropped(const char* object, std::uint64_t count) noexcept;
 overflow require_buffer_policy(overflow policy);
 
-/// The common part of the rate stages: the child gives each item to `State::arrived(item)`, the
-/// stage asks `State::give(out, owner)`.
+/// The common part of the rate stages: the child gives each item to `State::arrived(item)`, and
+/// `State::give` may wait for a time.
 template <class S, class State>
-class rate_state : public pump_base {
+class rate_state : public collecting_pump<S, State> {
  public:
   using value_type = value_of<S>;
-  static constexpr bool leaves_pending = true;
 
-  explicit rate_state(S stage) : source(std::move(stage)) {}
+  using collecting_pump<S, State>::collecting_pump;
 
-  static task<> feed(State& self) {
-    try {
-      for (;;) {
-        if constexpr (requires { self.room(); }) co_await self.room();
-        auto next = co_await self.source.next();
-        if (!next) break;
-        self.arrived(std::move(*next));
-        self.news.notify();
-      }
-    } catch (...) {
-      self.failure_ = std::current_exception();
-    }
-    self.fed_ = true;
-    self.news.notify();
-  }
-  pull take(std::optional<value_type>& out, composite& owner) {
-    auto& self = static_cast<State&>(*this);
-    const pull answer = self.give(out, owner);
-    if (answer != pull::end) return answer;
-    if (!fed_) return wait_for_news(owner);
-    if (!poll_end(owner)) return pull::pending;
-    if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
-    return pull::end;
+  void collect(value_type&& item) {
+    static_cast<State&>(*this).arrived(std::move(item));
+    this->news.notify();
   }
   unsigned withdraw_all() noexcept { return pump_base::withdraw_all() + timer_.withdraw_all(); }
   void clear() const noexcept {}
-
-  weir::pipeline<S> source;
 
  protected:
   /// Whether `at` has passed; if not, `owner` is notified then, or when an item arrives or the
@@ -77,21 +52,18 @@ class rate_state : public pump_base {
       timer_.drop();
     }
     if (!timer_.made()) {
-      timer_.make(static_cast<std::uint64_t>(at.time_since_epoch().count()));
+      timer_.make(ticks(at));
       timer_at_ = at;
     }
     if (timer_.poll(owner)) {
       timer_.drop();
       return true;
     }
-    if (!fed_) this->news.wait_for(owner);
+    if (!this->fed()) this->news.wait_for(owner);
     return false;
   }
-  bool fed() const noexcept { return fed_; }
 
  private:
-  std::exception_ptr failure_;
-  bool fed_ = false;
   time_point timer_at_{};
   wait_leaf<sleep_wait> timer_;
 };
@@ -247,38 +219,15 @@ class delay_state : public rate_state<S, delay_state<S>> {
 };
 
 template <class S, class N, class P>
-class buffer_stage : public pump_stage<buffer_state<S>> {
- public:
-  buffer_stage(S source, N capacity, P policy)
-      : pump_stage<buffer_state<S>>(
-            std::make_shared<buffer_state<S>>(std::move(source), capacity, policy)) {}
-};
+using buffer_stage = pump_stage<buffer_state<S>>;
 template <class S, class F>
-class conflate_stage : public pump_stage<conflate_state<S, F>> {
- public:
-  conflate_stage(S source, F fn)
-      : pump_stage<conflate_state<S, F>>(
-            std::make_shared<conflate_state<S, F>>(std::move(source), std::move(fn))) {}
-};
+using conflate_stage = pump_stage<conflate_state<S, F>>;
 template <class S, class D>
-class sample_stage : public pump_stage<sample_state<S>> {
- public:
-  sample_stage(S source, D every)
-      : pump_stage<sample_state<S>>(std::make_shared<sample_state<S>>(std::move(source), every)) {}
-};
+using sample_stage = pump_stage<sample_state<S>>;
 template <class S, class D>
-class debounce_stage : public pump_stage<debounce_state<S>> {
- public:
-  debounce_stage(S source, D quiet)
-      : pump_stage<debounce_state<S>>(
-            std::make_shared<debounce_state<S>>(std::move(source), quiet)) {}
-};
+using debounce_stage = pump_stage<debounce_state<S>>;
 template <class S, class D>
-class delay_stage : public pump_stage<delay_state<S>> {
- public:
-  delay_stage(S source, D by)
-      : pump_stage<delay_state<S>>(std::make_shared<delay_state<S>>(std::move(source), by)) {}
-};
+using delay_stage = pump_stage<delay_state<S>>;
 
 }  // namespace detail
 }  // namespace weir

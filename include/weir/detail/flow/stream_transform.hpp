@@ -26,6 +26,17 @@ std::int64_t require_size(std::int64_t size, const char* what);
 /// An item was skipped: returns whether the turn's budget is used up.
 inline bool turn_used_up() noexcept { return --current->budget <= 0; }
 
+/// Polls `source` and skips the items for which `keep(item)` is false.
+template <class S, class T, class Keep>
+pull poll_kept(S& source, std::optional<T>& out, composite& owner, Keep&& keep) {
+  for (;;) {
+    const pull answer = source.poll(out, owner);
+    if (answer != pull::value || keep(std::as_const(*out))) return answer;
+    out.reset();
+    if (turn_used_up()) return pull::again;
+  }
+}
+
 template <class S, class F>
 class map_stage : public stage_over<S> {
  public:
@@ -48,12 +59,7 @@ class filter_stage : public stage_over<S> {
   using value_type = value_of<S>;
   filter_stage(S source, F fn) : stage_over<S>(std::move(source)), fn_(std::move(fn)) {}
   pull poll(std::optional<value_type>& out, composite& owner) {
-    for (;;) {
-      const pull answer = this->source_.poll(out, owner);
-      if (answer != pull::value || fn_(std::as_const(*out))) return answer;
-      out.reset();
-      if (turn_used_up()) return pull::again;
-    }
+    return poll_kept(this->source_, out, owner, fn_);
   }
 
  private:
@@ -140,19 +146,16 @@ class dedup_stage : public stage_over<S> {
   using value_type = value_of<S>;
   using stage_over<S>::stage_over;
   pull poll(std::optional<value_type>& out, composite& owner) {
-    for (;;) {
-      const pull answer = this->source_.poll(out, owner);
-      if (answer != pull::value) return answer;
-      if (!last_ || !(*last_ == *out)) {
-        last_ = *out;
-        return answer;
-      }
-      out.reset();
-      if (turn_used_up()) return pull::again;
-    }
+    return poll_kept(this->source_, out, owner,
+                     [&](const value_type& item) { return is_new(item); });
   }
 
  private:
+  bool is_new(const value_type& item) {
+    if (last_ && *last_ == item) return false;
+    last_ = item;
+    return true;
+  }
   std::optional<value_type> last_;
 };
 
@@ -163,12 +166,8 @@ class distinct_stage : public stage_over<S> {
   distinct_stage(S source, N max)
       : stage_over<S>(std::move(source)), max_(static_cast<std::size_t>(max)) {}
   pull poll(std::optional<value_type>& out, composite& owner) {
-    for (;;) {
-      const pull answer = this->source_.poll(out, owner);
-      if (answer != pull::value || is_new(*out)) return answer;
-      out.reset();
-      if (turn_used_up()) return pull::again;
-    }
+    return poll_kept(this->source_, out, owner,
+                     [&](const value_type& item) { return is_new(item); });
   }
 
  private:
@@ -238,13 +237,11 @@ class drop_stage : public stage_over<S> {
   using value_type = value_of<S>;
   drop_stage(S source, N count) : stage_over<S>(std::move(source)), left_(count) {}
   pull poll(std::optional<value_type>& out, composite& owner) {
-    for (;;) {
-      const pull answer = this->source_.poll(out, owner);
-      if (answer != pull::value || left_ == 0) return answer;
+    return poll_kept(this->source_, out, owner, [&](const value_type&) {
+      if (left_ == 0) return true;
       --left_;
-      out.reset();
-      if (turn_used_up()) return pull::again;
-    }
+      return false;
+    });
   }
 
  private:
@@ -257,15 +254,10 @@ class drop_while_stage : public stage_over<S> {
   using value_type = value_of<S>;
   drop_while_stage(S source, F fn) : stage_over<S>(std::move(source)), fn_(std::move(fn)) {}
   pull poll(std::optional<value_type>& out, composite& owner) {
-    for (;;) {
-      const pull answer = this->source_.poll(out, owner);
-      if (answer != pull::value || passed_ || !fn_(std::as_const(*out))) {
-        passed_ = passed_ || answer == pull::value;
-        return answer;
-      }
-      out.reset();
-      if (turn_used_up()) return pull::again;
-    }
+    return poll_kept(this->source_, out, owner, [&](const value_type& item) {
+      passed_ = passed_ || !fn_(item);
+      return passed_;
+    });
   }
 
  private:
