@@ -4,7 +4,7 @@
 #include <source_location>
 #include <utility>
 
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/detail/toolkit/remote.hpp>
 #include <weir/scope.hpp>
 

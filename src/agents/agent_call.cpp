@@ -5,7 +5,7 @@
 #include <string>
 
 #include <weir/detail/core/dump_line.hpp>
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 
 #include "agents/agent_extra.hpp"
 #include "core/cancel_tree.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An agent from the outside: its home loop, its mailbox, and the ways into it.
 #include <weir/detail/agents/agent_core.hpp>
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 
 #include <array>
 #include <functional>

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/error.hpp>
 
 #include "agents/supervisor_core.hpp"

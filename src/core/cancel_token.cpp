@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/loop.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <weir/detail/core/composite.hpp>
 
+#include <weir/detail/core/run_rules.hpp>
+
 #include "core/cancel_tree.hpp"
 #include "core/fatal.hpp"
 #include "core/loop.hpp"

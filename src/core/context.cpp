@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <weir/context.hpp>
 
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/scope.hpp>
 
 #include "core/cancel_tree.hpp"

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <weir/detail/core/dump_line.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/stream/parallel_map.hpp>
 
 #include "core/fatal.hpp"

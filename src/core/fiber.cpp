@@ -5,6 +5,7 @@
 #include <weir/detail/core/dump_line.hpp>
 
 #include <weir/detail/core/region_await.hpp>
+#include <weir/detail/core/run_rules.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/cleanup.hpp"

@@ -31,14 +31,13 @@ struct generator_carrier final : fiber_of<void>, entry {
  private:
   explicit generator_carrier(generator_base& g) noexcept;
 
-  struct flight_wait final : wait {
+  struct flight_wait final : local_wait {
     explicit flight_wait(generator_carrier& c) noexcept : of(&c) {}
     bool poll() override { return of->of_ == nullptr; }
     void link() override {}
     cancel_result withdraw() noexcept override;
     void describe(dump_line& line) const override;
     void blockers(blocker_list& list) const override;
-    bool fits_run() const noexcept override { return true; }
     void end() noexcept { complete(); }
     generator_carrier* of;
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/home.hpp"
 
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/error.hpp>
 
 #include "core/loop.hpp"
@@ -38,7 +38,5 @@ void home::settle(const object_name& whose, const char* across, bool needs_loop)
   const std::lock_guard lock(home_mutex());
   serial_ = here;
 }
-
-void made_in_run::refuse(const object_name& whose) const { raise_other_run(text_of(whose)); }
 
 }  // namespace weir::detail

@@ -330,12 +330,6 @@ class active_loop {
   std::uint32_t run_serial_;
 };
 
-/// Durable runs do not share objects. Throws errc::not_journaled if the loop numbered `home`, or
-/// the running one, belongs to a durable run. REQUIRES: `home` is not the running loop.
-void require_same_run(std::uint32_t home, const std::string& what);
-/// The same error, unconditionally.
-[[noreturn]] void raise_other_run(const std::string& what);
-
 /// True in destructors of frames that a crash destroys: they must have no effect outside.
 inline bool in_dead_world() noexcept { return current_loop != nullptr && current_loop->dead(); }
 /// The running loop; throws errc::no_current_fiber outside a fiber.

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 
 #include "core/counters.hpp"
 #include "core/event_recorder.hpp"

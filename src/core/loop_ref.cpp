@@ -3,7 +3,7 @@
 
 #include <thread>
 
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 
 #include "core/loop.hpp"
 

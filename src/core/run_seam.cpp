@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <weir/detail/core/dump_line.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/detail/core/run_seam.hpp>
 #include <weir/detail/durable/command.hpp>
-#include <weir/local.hpp>
 #include <weir/policy/absorb.hpp>
 
 #include "core/cancel_tree.hpp"
 #include "core/loop.hpp"
-#include "core/run_seam.hpp"
 
 namespace weir::detail {
-
-extern const char step_mark = 0;
 
 std::string_view to_string(command_kind kind) noexcept {
   constexpr std::string_view words[] = {"nothing",   "sleep",   "time limit", "step",
@@ -28,22 +25,6 @@ void raise_answer(const command_answer& answer) {
   }
   if (answer.code == errc::terminal) throw terminal_error(answer.text);
   raise(answer.code, answer.text);
-}
-
-run_seam* run_outside_step(const char* what) {
-  if (current_run != nullptr) return current_run;
-  if (current != nullptr && find_local(&step_mark) != nullptr) {
-    std::string text(what);
-    text.append(" inside a step, at ").append(running_place());
-    text.append("; a step is one thing that is done and recorded: call it outside");
-    raise(errc::inside_step, text);
-  }
-  return nullptr;
-}
-
-run_seam& require_run(const char* what) {
-  if (run_seam* run = run_outside_step(what)) return *run;
-  raise(errc::not_durable, std::string(what) + " called outside a durable run");
 }
 
 void raise_undecodable(std::string_view what, std::string_view name) {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include <weir/detail/core/dump_line.hpp>
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 
 #include "core/fatal.hpp"
 #include "core/loop.hpp"

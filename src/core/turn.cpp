@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A strand's turn: the only place where the loop resumes strands and unwinds cancelled ones.
-#include <weir/detail/core/dump_line.hpp>
 #include <weir/detail/core/frame.hpp>
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/detail/core/wait.hpp>
 
-#include <algorithm>
-#include <iterator>
-#include <source_location>
 #include <string>
-#include <string_view>
 
 #include "core/cancel_tree.hpp"
 #include "core/error_notes.hpp"
@@ -160,8 +155,7 @@ bool give_up_turn_quietly(strand& s, frame& me, frame& child) {
 void give_up_turn(strand& s, wait& w) {
   if (s.destroying) fatal_destructor(s);
   if (s.special && loop::here() == nullptr) raise_nothing_wakes();
-  if (current_run != nullptr) [[unlikely]]
-    require_fits_run(w);
+  require_fits_run(w);
   if (cancel_tree::cancelled(s)) {
     s.unwinding = true;
     return;
@@ -177,8 +171,7 @@ void give_up_turn(strand& s, wait& w) {
 bool prepare_park(strand& s, wait& w) {
   if (s.destroying) fatal_destructor(s);
   if (s.special && loop::here() == nullptr) raise_nothing_wakes();
-  if (current_run != nullptr) [[unlikely]]
-    require_fits_run(w);
+  require_fits_run(w);
   if (cancel_tree::may_not_park(s)) {
     s.unwinding = true;
     return false;
@@ -191,94 +184,6 @@ void park_quietly(strand& s, wait& w) {
   w.belongs_to(s);
   s.parked = &w;
   cancel_tree::arm_deadlines(s);
-}
-
-void require_fits_run(const wait& w) {
-  if (w.fits_run()) return;
-  std::string text("durable run '");
-  text.append(current_run->run_id()).append("': a wait for ");
-  {
-    dump_line line(text);
-    w.describe(line);
-  }
-  text.append(" at ").append(running_place());
-  text.append(
-      " is neither local to the run nor journaled, so it would not be the same when the run is "
-      "replayed; do it in a weir::step");
-  raise(errc::not_journaled, text);
-}
-
-namespace {
-
-/// The common path prefix of the library's source files.
-constexpr std::string_view source_root() noexcept {
-  constexpr std::string_view me = __FILE__;
-  constexpr std::string_view name = "core/turn.cpp";
-  return me.ends_with(name) ? me.substr(0, me.size() - name.size()) : me;
-}
-
-}  // namespace
-
-// The prefix alone is not enough: it may be relative, and then the user's files may share it.
-bool is_library_file(std::string_view file) noexcept {
-  if (file.find("include/weir/") != std::string_view::npos) return true;
-  if (!file.starts_with(source_root())) return false;
-  file.remove_prefix(source_root().size());
-  constexpr std::string_view layers[] = {"core/",   "toolkit/", "flow/",
-                                         "agents/", "sim/",     "durable/"};
-  return std::any_of(std::begin(layers), std::end(layers),
-                     [&](std::string_view layer) { return file.starts_with(layer); });
-}
-
-// Skips policies and combinators, which are coroutines in library files, to find the user's code.
-// If all frames are the library's, the place is where the user spawned the fiber.
-std::string place_in(const strand& s) {
-  const frame* user = s.leaf;
-  while (user != nullptr && is_library_file(user->function.file_name())) user = user->parent;
-  if (user != nullptr) return text_of(user->awaiting.line() == 0 ? user->function : user->awaiting);
-  const fiber* f = s.top == nullptr ? nullptr : cancel_tree::fiber_of(*s.top);
-  if (f != nullptr && f->site.line() != 0 && !is_library_file(f->site.file_name()))
-    return text_of(f->site);
-  if (s.leaf == nullptr) return "an unknown place";
-  return text_of(s.leaf->awaiting.line() == 0 ? s.leaf->function : s.leaf->awaiting);
-}
-
-std::string running_place() { return current == nullptr ? "an unknown place" : place_in(*current); }
-
-void refuse_in_run(const char* kind, std::string_view name, std::source_location site) {
-  std::string text("durable run '");
-  text.append(current_run->run_id()).append("': ").append(kind);
-  if (!name.empty()) text.append(" '").append(name).append("'");
-  if (site.line() != 0) {
-    text.append(" used at ").append(text_of(site));
-  } else {
-    text.append(" used at or after ").append(running_place());
-  }
-  text.append(
-      " is not journaled, and others have a part in it, so it would not be the same when the run "
-      "is replayed; use it in a weir::step");
-  raise(errc::not_journaled, text);
-}
-
-void require_same_run(std::uint32_t home, const std::string& what) {
-  if (current_run != nullptr || door_table::is_inner(home)) raise_other_run(what);
-}
-
-void raise_other_run(const std::string& what) {
-  std::string text = what;
-  if (current_run != nullptr) {
-    text.append(" of others used at or after ").append(running_place()).append(" in durable run '");
-    text.append(current_run->run_id());
-    text.append(
-        "'; what others do to it would not be the same when the run is replayed: use it in "
-        "a weir::step, or make one inside the run");
-  } else {
-    text.append(" of a durable run used outside of it at or after ").append(running_place());
-    text.append(
-        "; a run's own objects are for its fibers only, not for steps and not for others: "
-        "pass values");
-  }
-  raise(errc::not_journaled, text);
 }
 
 void cancel_if_asked(strand& s) {

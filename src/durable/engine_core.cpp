@@ -83,7 +83,7 @@ void engine_core::require_process(const char* what) const {
 }
 
 void engine_core::require_here(const char* what) const {
-  if (current_run != nullptr) refuse_in_run("a durable::engine");
+  require_no_run("a durable::engine");
   if (ended_) return;  // in any process
   require_process(what);
   if (current_loop_serial() == host_serial_) return;

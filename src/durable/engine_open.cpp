@@ -23,7 +23,7 @@ std::array<unsigned char, 16> drawn_secret(environment& env, std::string_view pa
 }  // namespace
 
 void engine_core::open() {
-  if (current_run != nullptr) refuse_in_run("a durable::engine");
+  require_no_run("a durable::engine");
   require_process("open");
   if (ended_ || closing_.is_set())
     raise(errc::not_open,

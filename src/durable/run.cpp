@@ -4,6 +4,7 @@
 
 #include "core/dump_tree.hpp"
 #include "core/error_notes.hpp"
+#include "core/user_place.hpp"
 #include "durable/engine_core.hpp"
 
 namespace weir::detail {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error_notes.hpp"
+#include "core/user_place.hpp"
 #include "durable/engine_core.hpp"
 
 namespace weir::detail {

@@ -2,11 +2,11 @@
 #include "durable/step_job.hpp"
 
 #include <weir/context.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/local.hpp>
 #include <weir/time.hpp>
 
 #include "core/cancel_tree.hpp"
-#include "core/run_seam.hpp"
 #include "durable/engine_core.hpp"
 
 namespace weir::detail {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <weir/detail/core/dump_line.hpp>
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/error.hpp>
 
 #include "core/fatal.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/policy/retry_budget.hpp>
 
 #include "toolkit/sliding_window.hpp"
@@ -25,7 +25,7 @@ class budget_core {
   /// Throws errc::not_journaled where it must not be used.
   void require_here() const { made_.require_here({"retry budget", {}}); }
   /// Throws errc::not_journaled if a durable run made it.
-  void require_outside_runs() const;
+  void require_for_step() const { made_.require_for_step("retry budget"); }
 
  private:
   double ratio_;

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/detail/toolkit/policy_event.hpp>
 
 #include "core/loop.hpp"

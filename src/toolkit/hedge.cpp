@@ -8,7 +8,7 @@
 
 #include <weir/combinators.hpp>
 #include <weir/detail/core/dump_line.hpp>
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/detail/toolkit/policy_event.hpp>
 
 #include "core/cancel_tree.hpp"

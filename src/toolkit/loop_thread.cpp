@@ -5,8 +5,8 @@
 #include <string>
 #include <thread>
 
-#include <weir/detail/core/made_in_run.hpp>
 #include <weir/detail/core/region_await.hpp>
+#include <weir/detail/core/run_rules.hpp>
 
 #include "core/door.hpp"
 #include "core/fatal.hpp"

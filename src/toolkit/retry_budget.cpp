@@ -5,8 +5,6 @@
 #include <cmath>
 #include <string>
 
-#include <weir/detail/core/run_seam.hpp>
-
 #include "toolkit/budget_core.hpp"
 #include "toolkit/option.hpp"
 
@@ -40,12 +38,6 @@ bool budget_core::grants(time_point now) {
   if (static_cast<double>(granted_.total(now) + 1) > limit + rounding) return false;
   granted_.add(now, 1);
   return true;
-}
-
-void budget_core::require_outside_runs() const {
-  if (made_.serial() == 0) return;
-  raise(errc::not_journaled, "retry budget of a durable run given to a step at " + running_place() +
-                                 "; steps are not part of the run: give one that was made outside");
 }
 
 std::shared_ptr<budget_core> core_of(const retry_budget* budget) {

@@ -4,15 +4,11 @@
 #include <weir/time.hpp>
 
 #include "core/loop.hpp"
-#include "core/run_seam.hpp"
 #include "toolkit/budget_core.hpp"
 
 namespace weir::detail {
 
 namespace {
-
-/// A programming error, which another attempt would repeat.
-bool is_misuse(errc code) { return code == errc::inside_step || code == errc::not_journaled; }
 
 retry_decision worth_another(void*, const std::exception_ptr& error) {
   try {
@@ -22,7 +18,7 @@ retry_decision worth_another(void*, const std::exception_ptr& error) {
   } catch (const cancelled_error&) {
     return retry_decision::stop();
   } catch (const weir::error&) {
-    return !is_misuse(code_of(error));
+    return !is_refusal(code_of(error));
   } catch (...) {
     return retry_decision::retry();
   }
@@ -61,7 +57,7 @@ errc code_of(const std::exception_ptr& error) {
     std::rethrow_exception(error);
   } catch (const weir::error& e) {
     const auto code = static_cast<errc>(e.code().value());
-    return is_misuse(code) ? code : errc::terminal;
+    return is_refusal(code) ? code : errc::terminal;
   } catch (...) {
     return errc::terminal;
   }
@@ -69,13 +65,13 @@ errc code_of(const std::exception_ptr& error) {
 
 void check_step(const retry_options& given) {
   const retry_rules rules(given);
-  if (rules.budget != nullptr) rules.budget->require_outside_runs();
+  if (rules.budget != nullptr) rules.budget->require_for_step();
 }
 
 duration step_attempts::after_failure(outcome_base& out) {
   if (out.is_cancelled()) return duration{-1};
   const duration pause = run_.after_failure(out, worth_another, nullptr);
-  if (pause >= duration::zero() || is_misuse(code_of(out.error()))) return pause;
+  if (pause >= duration::zero() || is_refusal(code_of(out.error()))) return pause;
   try {
     std::rethrow_exception(out.error());
   } catch (const terminal_error&) {
@@ -95,10 +91,7 @@ std::string step_key() {
     here = detail::find_local(&detail::step_mark);
     if (here == nullptr) here = detail::find_local(&detail::plain_mark);
   }
-  if (here == nullptr)
-    detail::raise(errc::not_durable, "step_key called outside the body of a step, at or after " +
-                                         detail::running_place() +
-                                         "; call it in the function given to weir::step");
+  if (here == nullptr) detail::raise_outside_step("step_key");
   return static_cast<detail::step_source*>(here)->key();
 }
 

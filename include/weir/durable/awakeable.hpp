@@ -35,9 +35,8 @@ class awakeable {
   /// May be awaited any number of times.
   [[nodiscard]] detail::pending<detail::answer_wait<T>> wait(
       std::source_location site = std::source_location::current()) const {
-    detail::run_seam& here = detail::require_run("awakeable");
-    if (&here != run_) detail::refuse_in_run("an awakeable of another run");
-    detail::command_setup setup(here, detail::command_kind::awakeable, site);
+    detail::command_setup setup(detail::require_run_of_awakeable(run_),
+                                detail::command_kind::awakeable, site);
     setup.name = name_;
     setup.key = made_.key;
     return detail::pending<detail::answer_wait<T>>(std::move(setup));

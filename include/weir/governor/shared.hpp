@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include <weir/detail/core/governor_facade.hpp>
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/detail/core/wait.hpp>
 #include <weir/detail/flow/shared_governor.hpp>
 #include <weir/governor/counting.hpp>

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include <weir/detail/core/frame.hpp>
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/detail/flow/circular_buffer.hpp>
 #include <weir/detail/flow/from_callback.hpp>
 #include <weir/detail/flow/stream_op.hpp>

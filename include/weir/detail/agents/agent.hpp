@@ -10,7 +10,7 @@
 #include <weir/detail/agents/agent_core.hpp>
 #include <weir/detail/agents/agent_life.hpp>
 #include <weir/detail/agents/agent_timer.hpp>
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/loop_ref.hpp>
 #include <weir/name.hpp>
 #include <weir/overflow.hpp>

@@ -45,7 +45,6 @@ class arms_wait : public composite {
   void grace_over() noexcept override;
   void arm_completed(arm_link& arm) noexcept override;
   void blockers(blocker_list& list) const override;
-  bool fits_run() const noexcept override { return true; }
   /// Polling an arm threw: that ends the composite, whatever its rule.
   void poll_failed(std::exception_ptr e) noexcept {
     problem_ = std::move(e);

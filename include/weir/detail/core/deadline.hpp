@@ -36,7 +36,7 @@ std::exception_ptr timeout_of(const time_limit& limit);
 void emit_late(const time_limit& limit, bool failed);
 
 /// The other arm of with_timeout over a wait.
-class limit_wait : public simple_wait<limit_wait>, public deadline_node {
+class limit_wait : public simple_wait<limit_wait, local_wait>, public deadline_node {
  public:
   using args = time_limit;
   using result = void;
@@ -50,7 +50,6 @@ class limit_wait : public simple_wait<limit_wait>, public deadline_node {
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   void expired() noexcept override { complete(); }
-  bool fits_run() const noexcept override { return true; }
   void take() const noexcept {}
   const time_limit& limit() const noexcept { return limit_; }
 

@@ -59,7 +59,7 @@ class core_ref {
 };
 
 /// Waits until a future is settled. The typed waits below differ only in their result.
-class future_wait : public simple_wait<future_wait> {
+class future_wait : public simple_wait<future_wait, local_wait> {
  public:
   static constexpr bool home_bound = true;
   using args = core_ref;
@@ -75,7 +75,6 @@ class future_wait : public simple_wait<future_wait> {
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;
-  bool fits_run() const noexcept override { return true; }
   bool failed() const noexcept { return !core_.get()->result().is_value(); }
   bool is_only_one() const noexcept { return next_ == this; }
 

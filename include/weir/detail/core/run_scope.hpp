@@ -21,7 +21,7 @@ namespace weir {
 namespace detail {
 
 /// Waits until a scope has no ordinary child.
-class join_wait : public simple_wait<join_wait> {
+class join_wait : public simple_wait<join_wait, local_wait> {
  public:
   static constexpr bool home_bound = true;
   enum class use : std::uint8_t { join, idle, end };
@@ -37,7 +37,6 @@ class join_wait : public simple_wait<join_wait> {
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;
-  bool fits_run() const noexcept override { return true; }
   void take();
 
  protected:

@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 
-#include <weir/detail/core/made_in_run.hpp>
 #include <weir/duration.hpp>
 #include <weir/error.hpp>
 
@@ -113,17 +112,6 @@ class run_seam {
   run_seam() = default;
   ~run_seam() = default;
 };
-
-/// Whether a source file belongs to the library and is therefore not shown to users.
-bool is_library_file(std::string_view file) noexcept;
-/// The file and line of the user's code where a strand is, or of the last await before that.
-std::string place_in(const strand& s);
-/// The same for the running code.
-std::string running_place();
-/// The run of the running code, null outside of runs. Inside a step: errc::inside_step.
-run_seam* run_outside_step(const char* what);
-/// The same, but errc::not_durable outside of runs.
-run_seam& require_run(const char* what);
 
 }  // namespace detail
 }  // namespace weir

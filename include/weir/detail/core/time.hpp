@@ -13,7 +13,7 @@ namespace weir {
 namespace detail {
 
 /// Waits for a point in time, which it keeps when it is restarted after a withdrawal.
-class sleep_wait : public simple_wait<sleep_wait>, public timer_node {
+class sleep_wait : public simple_wait<sleep_wait, local_wait>, public timer_node {
  public:
   /// Absolute nanoseconds, or a length from the start, with the highest bit set.
   using args = std::uint64_t;
@@ -25,7 +25,6 @@ class sleep_wait : public simple_wait<sleep_wait>, public timer_node {
   void arm();
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
-  bool fits_run() const noexcept override { return true; }
   void take() const noexcept {}
   void fired() noexcept { complete(); }
 };
@@ -33,7 +32,7 @@ class sleep_wait : public simple_wait<sleep_wait>, public timer_node {
 void fire_sleep(timer_node& due) noexcept;
 
 /// Moves the strand to the back of the ready queue.
-class yield_wait : public simple_wait<yield_wait> {
+class yield_wait : public simple_wait<yield_wait, local_wait> {
  public:
   struct args {};
   using result = void;
@@ -43,12 +42,11 @@ class yield_wait : public simple_wait<yield_wait> {
   void arm() noexcept { complete(); }
   cancel_result withdraw() noexcept override { return cancel_result::done; }
   void describe(dump_line& line) const override;
-  bool fits_run() const noexcept override { return true; }
   void take() const noexcept {}
 };
 
 /// Ready at once, unless the fiber is cancelled or a deadline around it has passed.
-class checkpoint_wait : public simple_wait<checkpoint_wait> {
+class checkpoint_wait : public simple_wait<checkpoint_wait, local_wait> {
  public:
   struct args {};
   using result = void;
@@ -57,7 +55,6 @@ class checkpoint_wait : public simple_wait<checkpoint_wait> {
   void arm() noexcept { complete(); }
   cancel_result withdraw() noexcept override { return cancel_result::done; }
   void describe(dump_line& line) const override;
-  bool fits_run() const noexcept override { return true; }
   void take() const noexcept {}
 };
 

@@ -77,8 +77,7 @@ class wait {
   virtual void grace_over() noexcept {}
   /// What a dump prints after "waits on".
   virtual void describe(dump_line& line) const = 0;
-  /// Whether a durable run may wait for it: it is local to the run, or journaled. Everything else
-  /// is refused before it is armed.
+  /// Whether a durable run may wait for it (run_rules.hpp): a local_wait, and what is journaled.
   virtual bool fits_run() const noexcept { return false; }
   /// The fibers that must continue for this wait to complete; to report deadlock cycles.
   virtual void blockers(blocker_list&) const {}
@@ -95,6 +94,15 @@ class wait {
 
  private:
   std::uintptr_t target_ = 0;  // the strand, or the arm_link with the lowest bit set
+};
+
+/// A wait that only its own loop completes: a timer, another fiber, an object of the loop.
+class local_wait : public wait {
+ public:
+  bool fits_run() const noexcept override { return true; }
+
+ protected:
+  ~local_wait() = default;
 };
 
 /// An answer that a wait expects from another loop or thread: while one is due, an idle loop is not
@@ -121,8 +129,9 @@ enum class pull_end : std::uint8_t {
   given_up,  // the pull was cancelled: nothing stays in flight
 };
 
-/// Notified by its arms when they complete; itself a wait.
-class composite : public wait {
+/// Notified by its arms when they complete; itself a wait. A durable run may wait for it if it may
+/// wait for each arm.
+class composite : public local_wait {
  public:
   virtual void arm_completed(arm_link& arm) noexcept = 0;
   /// Called by the parts of a pull while they are withdrawn.
@@ -134,9 +143,6 @@ class composite : public wait {
 
 /// Parks `s` on `w`, which is about to be armed. False if the strand must not park and unwinds.
 bool prepare_park(strand& s, wait& w);
-/// errc::not_journaled if a durable run is about to wait for something that a replay could not
-/// reproduce.
-void require_fits_run(const wait& w);
 /// As prepare_park, for a wait that cancellation does not end.
 void park_quietly(strand& s, wait& w);
 /// The budget is used up or the strand is cancelled: starts `w` in a later turn, or unwinds.

@@ -9,11 +9,10 @@
 namespace weir::detail {
 
 /// A wait that is in a list of its source while it is armed.
-class linked_wait : public wait {
+class linked_wait : public local_wait {
  public:
   static constexpr bool home_bound = true;  // as the list is
   linked_wait() noexcept = default;
-  bool fits_run() const noexcept override { return true; }
 
  protected:
   ~linked_wait() = default;

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <weir/detail/core/braces.hpp>
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/detail/core/wait_list.hpp>
 #include <weir/detail/flow/channel_core.hpp>
 #include <weir/detail/flow/circular_buffer.hpp>

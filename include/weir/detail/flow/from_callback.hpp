@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <weir/detail/core/frame.hpp>
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/detail/flow/circular_buffer.hpp>
 #include <weir/detail/flow/stream_op.hpp>
 #include <weir/overflow.hpp>

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include <weir/detail/core/made_in_run.hpp>
+#include <weir/detail/core/run_rules.hpp>
 #include <weir/detail/core/wait.hpp>
 #include <weir/governor/counting.hpp>
 #include <weir/governor/governor.hpp>

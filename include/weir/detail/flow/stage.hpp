@@ -193,7 +193,6 @@ class pull_wait : public composite {
   /// Always pausable: parts that its stages cannot pause stay in flight, and it attaches to them
   /// again.
   cancel_result pause() noexcept override;
-  bool fits_run() const noexcept override { return true; }
   void arm_completed(arm_link& link) noexcept override;
   pull_end why_ending() const noexcept override {
     return phase_ == phase::given_up ? pull_end::given_up

@@ -32,7 +32,7 @@ struct hedge_rules {
 };
 
 /// Waits until an attempt ends or the next one is due.
-class hedge_wait : public simple_wait<hedge_wait>, public deadline_node {
+class hedge_wait : public simple_wait<hedge_wait, local_wait>, public deadline_node {
  public:
   using args = hedge_core*;
   using result = void;
@@ -42,7 +42,6 @@ class hedge_wait : public simple_wait<hedge_wait>, public deadline_node {
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   void expired() noexcept override;
-  bool fits_run() const noexcept override { return true; }
   void blockers(blocker_list& list) const override;
   void take() const noexcept {}
   void wake() noexcept;
