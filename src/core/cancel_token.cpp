@@ -11,6 +11,7 @@
 #include <weir/detail/core/run_rules.hpp>
 
 #include "core/cancel_tree.hpp"
+#include "core/error.hpp"
 #include "core/loop.hpp"
 
 namespace weir {
@@ -125,9 +126,8 @@ class cancel_state {
   void refuse_foreign() const {
     for (const auto& r : waiting_)
       if (r->home->simulated() && r->home->thread != std::this_thread::get_id())
-        raise(errc::wrong_loop,
-              "cancel of a token that simulated loop '" + r->home->name() +
-                  "' waits for, on another thread; simulated programs run on one");
+        raise_outside_simulation("cancel of a token that simulated loop '" + r->home->name() +
+                                 "' waits for,");
   }
 
   const made_in_run made_;

@@ -409,10 +409,7 @@ void limited_region::arm() noexcept { loop::here()->arm_deadline(*this, at, orde
 void limited_region::expired() noexcept {
   fired = true;
   if (!cancel_requested()) ended_by_it = true;
-  cancel_reason why(fires_as);
-  why.source = id();
-  why.when = loop::here()->now();
-  cancel_tree::cancel(*this, make_reason(std::move(why)),
+  cancel_tree::cancel(*this, make_reason(fires_as, id(), loop::here()->now()),
                       cancel_tree::kind(*this) == region_kind::shield);
 }
 

@@ -24,14 +24,13 @@ grace_region::grace_region(context& of, time_point end)
 void grace_region::expired() noexcept {
   fired = true;
   cancel_tree::force(owner);
-  cancel_reason why(ends_as, "the grace for cleanup is over");
-  why.source = id();
-  why.when = loop::here()->now();
+  const reason_ref why =
+      make_reason({ends_as, "the grace for cleanup is over"}, id(), loop::here()->now());
   if (const fiber* f = cancel_tree::fiber_of(owner); f == &owner && loop::here()->is_root(*f))
     loop::here()->root_grace_over();
   context& ended = joining == nullptr ? static_cast<context&>(*this) : *joining;
   loop::here()->emit("cleanup_overdue", owner.name(), 0, owner.scope_id());
-  cancel_tree::cancel(ended, make_reason(std::move(why)), true);
+  cancel_tree::cancel(ended, why, true);
 }
 
 namespace {
@@ -60,10 +59,8 @@ task<> stop_service(context& c, fiber& f, time_point grace_end) {
   if (polite != nullptr && !cancel_tree::forced(c)) {
     polite->ask_to_end();
   } else {
-    cancel_reason why(cancel_kind::scope_ended);
-    why.source = c.scope_id();
-    why.when = loop::here()->now();
-    cancel_tree::cancel(f, make_reason(std::move(why)), cancel_tree::forced(c));
+    const reason_ref why = make_reason(cancel_kind::scope_ended, c.scope_id(), loop::here()->now());
+    cancel_tree::cancel(f, why, cancel_tree::forced(c));
   }
   grace_region grace(c, grace_end);
   grace.joining = &f;

@@ -15,10 +15,7 @@ cancel_kind arms_wait::loser_kind() const noexcept { return cancel_kind::race_lo
 
 void cancel_losers(scope& s, cancel_kind kind) noexcept {
   if (cancel_tree::first_child(s) == nullptr || s.cancel_requested()) return;
-  cancel_reason why(kind);
-  why.source = s.id();
-  why.when = loop::here()->now();
-  cancel_tree::cancel(s, make_reason(std::move(why)), false);
+  cancel_tree::cancel(s, make_reason(kind, s.id(), loop::here()->now()), false);
 }
 
 void emit_discarded(std::string_view object) noexcept {

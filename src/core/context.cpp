@@ -5,6 +5,7 @@
 #include <weir/scope.hpp>
 
 #include "core/cancel_tree.hpp"
+#include "core/error.hpp"
 #include "core/loop.hpp"
 
 namespace weir {
@@ -23,15 +24,12 @@ struct stop_entry final : detail::entry {
 
 [[noreturn]] void raise_wrong_loop(const char* what, const context& c) {
   const scope& s = detail::cancel_tree::scope_of(c);
-  detail::loop* here = detail::loop::here();
   detail::require_same_run(detail::cancel_tree::loop_of(s).serial(),
                            "scope '" + std::string(s.name()) + "'");
-  const std::string at =
-      here == nullptr ? "a thread without a loop" : "loop '" + here->own_door().name() + "'";
   detail::raise(errc::wrong_loop,
                 std::string(what) + " on scope '" + std::string(s.name()) + "' of loop '" +
-                    detail::cancel_tree::loop_of(s).own_door().name() + "' called on " + at +
-                    "; use a cancel_source, or post to its loop");
+                    detail::cancel_tree::loop_of(s).own_door().name() + "' called on " +
+                    detail::running_loop_text() + "; use a cancel_source, or post to its loop");
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <weir/outcome.hpp>
 
+#include "core/error.hpp"
+#include "core/loop.hpp"
+
 namespace weir {
 
 namespace {
@@ -134,6 +137,27 @@ const cancel_reason& cancelled_error::reason() const noexcept { return *reason_;
 namespace detail {
 
 void raise(errc code, const std::string& what) { throw error(code, what); }
+
+std::exception_ptr make_error(errc code, const std::string& what) {
+  return std::make_exception_ptr(error(code, what));
+}
+
+errc errc_of(const error& e) noexcept { return static_cast<errc>(e.code().value()); }
+
+std::string running_loop_text() {
+  loop* const here = loop::here();
+  return here == nullptr ? "a thread without a loop" : "loop '" + here->own_door().name() + "'";
+}
+
+void raise_outside_simulation(const std::string& what) {
+  raise(errc::wrong_loop, what + " on another thread; simulated programs run on one");
+}
+
+void raise_forked(const std::string& what, const char* maker) {
+  raise(errc::wrong_loop, what + " belongs to the process that " + maker +
+                              " it, and this is a forked child; end the child with exec or _exit");
+}
+
 void raise_no_current_fiber(const char* what) {
   raise(errc::no_current_fiber,
         std::string(what) + " called outside a fiber; call it from code that weir::run runs");

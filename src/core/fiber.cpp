@@ -9,6 +9,7 @@
 
 #include "core/cancel_tree.hpp"
 #include "core/cleanup.hpp"
+#include "core/error.hpp"
 #include "core/error_notes.hpp"
 #include "core/fatal.hpp"
 #include "core/fiber_end.hpp"
@@ -90,11 +91,8 @@ void require_future_home(const future_core& core) {
   const door_ref home = door_table::find_serial(core.home);
   if (home == nullptr) return;  // its loop has ended: any thread may read it
   require_same_run(core.home, "a future");
-  raise(errc::wrong_loop,
-        "future of loop '" + home->name() + "' used on " +
-            (current_loop == nullptr ? std::string("a thread without a loop")
-                                     : "loop '" + current_loop->own_door().name() + "'") +
-            "; a future never leaves its loop");
+  raise(errc::wrong_loop, "future of loop '" + home->name() + "' used on " + running_loop_text() +
+                              "; a future never leaves its loop");
 }
 
 void check_foreign_release(const future_core& core) noexcept {
@@ -106,10 +104,8 @@ void check_foreign_release(const future_core& core) noexcept {
 
 void cancel_fiber(fiber& f, cancel_reason reason) {
   if (f.ended || cancel_tree::reason(f)) return;
-  scope& owner = cancel_tree::scope_of(f);
-  reason.source = owner.id();
-  reason.when = loop::here()->now();
-  cancel_tree::cancel(f, make_reason(std::move(reason)), false);
+  const scope_id owner = cancel_tree::scope_of(f).id();
+  cancel_tree::cancel(f, make_reason(std::move(reason), owner, loop::here()->now()), false);
 }
 
 // ------------------------------------------------------------------ the end of a fiber

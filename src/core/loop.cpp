@@ -274,10 +274,11 @@ bool loop::finished() {
 }
 
 void loop::cancel_everything(const char* message, bool force) {
-  cancel_reason why(cancel_kind::shutdown, message);
-  why.source = root_scope_->id();
-  why.when = now();
-  cancel_tree::cancel(*root_scope_, make_reason(std::move(why)), force);
+  cancel_root({cancel_kind::shutdown, message}, force);
+}
+
+void loop::cancel_root(cancel_reason why, bool force) {
+  cancel_tree::cancel(*root_scope_, make_reason(std::move(why), root_scope_->id(), now()), force);
 }
 
 void loop::look_at_signals(bool idle) {
@@ -288,10 +289,7 @@ void loop::look_at_signals(bool idle) {
   if (interrupts != interrupts_seen_) {
     const bool first = interrupts_seen_ == 0;
     interrupts_seen_ = interrupts;
-    cancel_reason why(cancel_kind::signal, "interrupted by a signal");
-    why.source = root_scope_->id();
-    why.when = now();
-    cancel_tree::cancel(*root_scope_, make_reason(std::move(why)), !first || interrupts > 1);
+    cancel_root({cancel_kind::signal, "interrupted by a signal"}, !first || interrupts > 1);
     root_overdue_at_ = !first || interrupts > 1 ? now() : saturating_add(now(), root_grace_);
   }
 }
@@ -301,11 +299,7 @@ void loop::look_at_signals(bool idle) {
 void loop::root_overdue(bool idle) {
   if (!root_is_overdue_) {
     root_is_overdue_ = true;
-    cancel_reason why(cancel_kind::signal, "the grace of the program is over");
-    why.source = root_scope_->id();
-    why.when = now();
-    cancel_tree::cancel(*root_scope_, make_reason(std::move(why)), true);
-    return;
+    return cancel_root({cancel_kind::signal, "the grace of the program is over"}, true);
   }
   if (!idle) return;
   emit("cancel_overdue", root_scope_->name(), 0, root_scope_->id());

@@ -250,6 +250,7 @@ class loop {
   void park();
   void give_up();
   bool can_wake() const noexcept;
+  void cancel_root(cancel_reason why, bool force);
   void root_overdue(bool idle);
 
   environment& env_;
@@ -332,6 +333,8 @@ class active_loop {
 
 /// True in destructors of frames that a crash destroys: they must have no effect outside.
 inline bool in_dead_world() noexcept { return current_loop != nullptr && current_loop->dead(); }
+/// A reason that comes from the scope or region numbered `source`.
+reason_ref make_reason(cancel_reason why, scope_id source, time_point when);
 /// The running loop; throws errc::no_current_fiber outside a fiber.
 loop& require_fiber(const char* what);
 

@@ -5,6 +5,7 @@
 
 #include <weir/detail/core/run_rules.hpp>
 
+#include "core/error.hpp"
 #include "core/loop.hpp"
 
 namespace weir {
@@ -35,8 +36,7 @@ bool post_to(const loop_ref& to, std::unique_ptr<posted_call> call) {
   if (in_dead_world()) return false;
   const door_ref home = door_table::find(to.index(), to.serial());
   if (home != nullptr && home->simulated() && home->thread != std::this_thread::get_id())
-    raise(errc::wrong_loop, "post to simulated loop '" + home->name() +
-                                "' on another thread; simulated programs run on one");
+    raise_outside_simulation("post to simulated loop '" + home->name() + "'");
   return home != nullptr && home->post(*new post_message(std::move(call)));
 }
 

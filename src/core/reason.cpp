@@ -48,14 +48,18 @@ reason_ref make_reason(cancel_reason reason) {
   return reason_ref(new reason_record(std::move(reason)));
 }
 
+reason_ref make_reason(cancel_reason why, scope_id source, time_point when) {
+  why.source = source;
+  why.when = when;
+  return make_reason(std::move(why));
+}
+
 reason_ref nested_reason(const reason_ref& outer, scope_id here, std::string_view name,
                          time_point when) {
   cancel_reason nested(cancel_kind::parent);
-  nested.source = here;
-  nested.when = when;
   nested.scope_name = name;
   nested.outer_ = outer;
-  return make_reason(std::move(nested));
+  return make_reason(std::move(nested), here, when);
 }
 
 reason_ref remote_reason(const reason_ref& outer) {

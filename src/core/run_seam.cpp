@@ -6,6 +6,7 @@
 #include <weir/policy/absorb.hpp>
 
 #include "core/cancel_tree.hpp"
+#include "core/error.hpp"
 #include "core/loop.hpp"
 
 namespace weir::detail {
@@ -37,7 +38,7 @@ void raise_undecodable(std::string_view what, std::string_view name) {
       text.append(" of durable run '").append(current_run->run_id()).append("'");
     text.append(": ").append(e.what());
     text.append("; the value was written as another type than it is read as");
-    raise(static_cast<errc>(e.code().value()), text);
+    raise(errc_of(e), text);
   }
 }
 

@@ -251,10 +251,8 @@ void join_wait::take() {
 // ------------------------------------------------------------------ children
 
 reason_ref cancel_tree::signed_by(const scope& s, cancel_reason why) {
-  why.source = s.id_;
   why.scope_name = s.name_.view();
-  why.when = s.loop_->now();
-  return make_reason(std::move(why));
+  return make_reason(std::move(why), s.id_, s.loop_->now());
 }
 
 bool cancel_tree::runs_in_child_of(const scope& s) noexcept {
@@ -292,10 +290,7 @@ void cancel_tree::drained(scope& s) noexcept {
 // Only stream children are left: the body and the children they worked for have ended.
 void cancel_tree::stop_streams(scope& s) noexcept {
   if (s.kind_ != region_kind::scope || s.cancel_requested()) return;
-  cancel_reason why(cancel_kind::scope_ended);
-  why.source = s.id_;
-  why.when = s.loop_->now();
-  const reason_ref reason = make_reason(std::move(why));
+  const reason_ref reason = make_reason(cancel_kind::scope_ended, s.id_, s.loop_->now());
   for (fiber* f = s.first_; f != nullptr; f = f->following)
     if (f->hidden && mark(*f, reason, false)) spread(*f, false);
 }

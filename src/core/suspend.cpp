@@ -6,6 +6,7 @@
 #include <weir/detail/core/dump_line.hpp>
 #include <weir/detail/core/run_rules.hpp>
 
+#include "core/error.hpp"
 #include "core/fatal.hpp"
 #include "core/loop.hpp"
 
@@ -37,8 +38,7 @@ bool suspend_core::claim() {
   const door& home = *shared_->home;
   if (home.simulated() && home.thread != std::this_thread::get_id() &&
       phase_.load(std::memory_order_acquire) == phase::waiting)
-    raise(errc::wrong_loop, "a suspend of simulated loop '" + home.name() +
-                                "' answered on another thread; simulated programs run on one");
+    raise_outside_simulation("a suspend of simulated loop '" + home.name() + "' answered");
   phase expected = phase::waiting;
   if (phase_.compare_exchange_strong(expected, phase::answered, std::memory_order_acq_rel))
     return true;
@@ -63,10 +63,9 @@ void suspend_core::drop_resumer() noexcept {
   if (crashed && shared_->home->serial() == loop::here()->serial()) return;
   phase expected = phase::waiting;
   if (!phase_.compare_exchange_strong(expected, phase::answered, std::memory_order_acq_rel)) return;
-  error = std::make_exception_ptr(
-      crashed ? weir::error(errc::loop_gone, "suspend: the loop that was to answer has crashed")
-              : weir::error(errc::abandoned,
-                            "suspend: the last resumer was destroyed without an answer"));
+  error = crashed ? make_error(errc::loop_gone, "suspend: the loop that was to answer has crashed")
+                  : make_error(errc::abandoned,
+                               "suspend: the last resumer was destroyed without an answer");
   hand_over();
 }
 
@@ -170,8 +169,8 @@ bool suspend_list::abandon_all() noexcept {
   while (suspend_wait_base* w = first_) {
     remove(*w);
     if (w->core_->end_waiting()) {
-      w->core_->error = std::make_exception_ptr(
-          weir::error(errc::abandoned, "suspend: nothing is left that could answer it"));
+      w->core_->error =
+          make_error(errc::abandoned, "suspend: nothing is left that could answer it");
       w->core_->detach();
       w->answered();
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/error.hpp"
 #include "core/error_notes.hpp"
 #include "durable/step_job.hpp"
 #include "durable/visits.hpp"
@@ -44,7 +45,7 @@ void engine_core::start_call(durable_run& run, command_wait& w) {
   try {
     if (callee == nullptr) callee = start_run(request, run.number(), w.command);
   } catch (const payload_error& e) {
-    return refuse(run, w, static_cast<errc>(e.code().value()), e.what());
+    return refuse(run, w, errc_of(e), e.what());
   }
   if (callee == nullptr) return;
   if (!callee->ended()) return note_caller(*callee, run, w.command);

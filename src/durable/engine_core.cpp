@@ -2,6 +2,9 @@
 // The engine itself: its options, its work strands, where and when it may be used.
 #include "durable/engine_core.hpp"
 
+#include "core/error.hpp"
+#include "toolkit/option.hpp"
+
 namespace weir::detail {
 
 namespace {
@@ -9,10 +12,6 @@ namespace {
 constexpr std::int64_t events_kept = 1024;
 
 }  // namespace
-
-void require_option(bool good, const char* what) {
-  if (!good) raise(errc::invalid_argument, std::string("durable engine: ").append(what));
-}
 
 engine_setup::engine_setup(const durable::engine_options& options)
     : path(options.path),
@@ -23,13 +22,15 @@ engine_setup::engine_setup(const durable::engine_options& options)
       disk(options.disk),
       max_live(options.max_live),
       report_blocked(options.report_blocked) {
-  require_option(!path.empty(), "path is empty; give the directory of the journal");
-  require_option(max_resume > 0, "max_resume is not positive; give 1 or more");
-  require_option(max_live > 0, "max_live is not positive; give 1 or more");
-  require_option(retention >= duration::zero(), "retention is negative; give 0 or more");
-  require_option(segment_bytes >= 64 * 1024,
+  require_option(!path.empty(), "durable engine",
+                 "path is empty; give the directory of the journal");
+  require_option(max_resume > 0, "durable engine", "max_resume is not positive; give 1 or more");
+  require_option(max_live > 0, "durable engine", "max_live is not positive; give 1 or more");
+  require_option(retention >= duration::zero(), "durable engine",
+                 "retention is negative; give 0 or more");
+  require_option(segment_bytes >= 64 * 1024, "durable engine",
                  "segment_bytes is less than 64 KiB; give that or more");
-  require_option(options.encryption_key.empty(),
+  require_option(options.encryption_key.empty(), "durable engine",
                  "encryption_key is not supported yet; leave it empty");
 }
 
@@ -75,11 +76,13 @@ void work_strand::drop(work_strand* s) noexcept { loop::free(*s); }
 
 // ------------------------------------------------------------------ where and when it may be used
 
+std::string engine_core::text_of_use(const char* what) const {
+  return std::string(what) + ": the durable engine on '" + setup_.path + "'";
+}
+
 void engine_core::require_process(const char* what) const {
   if (process_.is_here()) return;
-  raise(errc::wrong_loop, std::string(what) + ": the durable engine on '" + setup_.path +
-                              "' belongs to the process that made it, and this is a forked "
-                              "child; end the child with exec or _exit");
+  raise_forked(text_of_use(what), "made");
 }
 
 void engine_core::require_here(const char* what) const {
@@ -87,16 +90,16 @@ void engine_core::require_here(const char* what) const {
   if (ended_) return;  // in any process
   require_process(what);
   if (current_loop_serial() == host_serial_) return;
-  raise(errc::wrong_loop, std::string(what) + ": the durable engine on '" + setup_.path +
-                              "' belongs to loop '" + host_name_ + "'");
+  raise(errc::wrong_loop, text_of_use(what) + " belongs to loop '" + host_name_ + "'");
 }
 
 void engine_core::require_open(const char* what) const {
   require_here(what);
   if (broken_) std::rethrow_exception(failure_);
   if (open_) return;
-  raise(errc::not_open, std::string(what) + ": the durable engine on '" + setup_.path + "' " +
-                            (opened_ || ended_ ? "is closed" : "is not open; await open() first"));
+  raise(
+      errc::not_open,
+      text_of_use(what) + (opened_ || ended_ ? " is closed" : " is not open; await open() first"));
 }
 
 void engine_core::require_running() const {

@@ -94,9 +94,6 @@ struct engine_setup {
   bool report_blocked;
 };
 
-/// errc::invalid_argument unless `good`.
-void require_option(bool good, const char* what);
-
 /// A strand on the host's loop that does one piece of the engine's work per turn. If the engine
 /// ends while it is in the ready queue, the loop frees it.
 class work_strand final : public special_strand {
@@ -158,6 +155,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// Throws errc::not_journaled or wrong_loop if the engine must not be used here.
   void require_here(const char* what) const;
   void require_process(const char* what) const;
+  /// "get: the durable engine on 'path'": the beginning of an error.
+  std::string text_of_use(const char* what) const;
   void require_open(const char* what) const;
   /// There is no space for the next segment: runs that have begun may continue, new ones are
   /// refused.

@@ -2,6 +2,7 @@
 // Completions of runs: recorded, then delivered. Answers, signals, cancellations.
 #include "durable/engine_core.hpp"
 
+#include "core/error.hpp"
 #include "durable/awakeable_id.hpp"
 
 namespace weir::detail {
@@ -35,7 +36,7 @@ void engine_core::answer_run(durable_run& run, completion what) {
     record(run, what);
   } catch (const payload_error& e) {
     what.answer.how = command_answer::kind::error;
-    what.answer.code = static_cast<errc>(e.code().value());
+    what.answer.code = errc_of(e);
     what.answer.text = e.what();
     record(run, what);
   }

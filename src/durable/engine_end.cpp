@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "core/error.hpp"
 #include "durable/step_job.hpp"
 
 namespace weir::detail {
@@ -39,8 +40,8 @@ void engine_core::end_run(durable_run& run) {
     at = record_end(run);
   } catch (const payload_error& e) {
     const std::string text = shortened("the result of run '" + run.id + "': " + e.what());
-    const auto code = static_cast<errc>(e.code().value());
-    run.error = std::make_exception_ptr(error(code, text));
+    const errc code = errc_of(e);
+    run.error = make_error(code, text);
     run.outcome = command_answer{command_answer::kind::error, code, text};
     at = record_end(run);
   }

@@ -35,8 +35,7 @@ std::vector<durable::run_info> engine_core::list(const durable::list_options& op
 
 subscription<durable::run_event> engine_core::events() {
   require_here("events");
-  if (ended_)
-    raise(errc::not_open, "events: the durable engine on '" + setup_.path + "' is closed");
+  if (ended_) raise(errc::not_open, text_of_use("events") + " is closed");
   return events_.subscribe({.overflow = overflow::drop_oldest});
 }
 

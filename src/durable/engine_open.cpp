@@ -26,11 +26,9 @@ void engine_core::open() {
   require_no_run("a durable::engine");
   require_process("open");
   if (ended_ || closing_.is_set())
-    raise(errc::not_open,
-          "open: the durable engine on '" + setup_.path + "' is closed; make another one");
+    raise(errc::not_open, text_of_use("open") + " is closed; make another one");
   if (opened_)
-    raise(errc::already_open,
-          "open: the durable engine on '" + setup_.path + "' was opened before; make another one");
+    raise(errc::already_open, text_of_use("open") + " was opened before; make another one");
   journal_options options;
   options.path = setup_.path;
   options.segment_bytes = static_cast<std::uint64_t>(setup_.segment_bytes);

@@ -2,7 +2,9 @@
 // Handlers, and the start of runs.
 #include "durable/engine_core.hpp"
 
+#include "core/error.hpp"
 #include "durable/journal_error.hpp"
+#include "toolkit/option.hpp"
 
 namespace weir::detail {
 
@@ -17,8 +19,10 @@ std::string idempotency_key(std::string_view handler, std::string_view key) {
 void engine_core::add_handler(std::string_view name, std::shared_ptr<const handler_base> handler,
                               int version) {
   require_here("add");
-  require_option(!name.empty(), "add: the name of a handler is empty; give it one");
-  require_option(version >= 1, "add: the version of a handler is less than 1; give 1 or more");
+  require_option(!name.empty(), "durable engine",
+                 "add: the name of a handler is empty; give it one");
+  require_option(version >= 1, "durable engine",
+                 "add: the version of a handler is less than 1; give 1 or more");
   auto& versions = handlers_[std::string(name)];
   if (!versions.emplace(static_cast<std::uint32_t>(version), std::move(handler)).second)
     raise(errc::invalid_argument, "durable engine: there is a handler '" + std::string(name) +
@@ -164,7 +168,7 @@ errc engine_core::start_sent(const run_request& request, std::string& problem) {
     return errc{};
   } catch (const payload_error& e) {
     problem = e.what();
-    return static_cast<errc>(e.code().value());
+    return errc_of(e);
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include <weir/error.hpp>
 
+#include "core/error.hpp"
 #include "core/fork_watch.hpp"
 #include "durable/journal_error.hpp"
 #include "durable/log_batch.hpp"
@@ -174,10 +175,7 @@ void journal::state::start(const recovered& state) {
 }
 
 void journal::state::require_usable() const {
-  if (!process_.is_here())
-    raise(errc::wrong_loop, "journal '" + files_.directory +
-                                "' belongs to the process that opened it, and this is a forked "
-                                "child; end the child with exec or _exit");
+  if (!process_.is_here()) raise_forked("journal '" + files_.directory + "'", "opened");
   if (broken_.load(std::memory_order_acquire)) throw error(*cause_);
   if (!layout_) raise(errc::not_open, "journal '" + files_.directory + "' is not open; open it");
 }

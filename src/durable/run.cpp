@@ -3,6 +3,7 @@
 #include "durable/run.hpp"
 
 #include "core/dump_tree.hpp"
+#include "core/error.hpp"
 #include "core/error_notes.hpp"
 #include "core/user_place.hpp"
 #include "durable/engine_core.hpp"
@@ -110,11 +111,9 @@ void durable_run::block(std::string why) {
 
 void durable_run::evict(const char* why) {
   live->evicting = true;
-  cancel_reason reason(cancel_kind::evicted, why);
-  reason.when = live->inner.now();
   {
     strand* const before = std::exchange(current, nullptr);
-    live->inner.evict(make_reason(std::move(reason)));
+    live->inner.evict(make_reason({cancel_kind::evicted, why}, 0, live->inner.now()));
     current = before;
   }
   for (const auto& [key, t] : live->timers) engine_.stop_timer(*t);
@@ -137,7 +136,7 @@ command_answer durable_run::take_result() {
     how.how = command_answer::kind::error;
     how.code = errc::deadlock;
     how.text = std::move(live->deadlock);
-    error = std::make_exception_ptr(weir::error(errc::deadlock, how.text));
+    error = make_error(errc::deadlock, how.text);
   } else if (root.out.is_value()) {
     how.how = command_answer::kind::value;
     how.text = root.out.take();

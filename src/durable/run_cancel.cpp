@@ -31,10 +31,8 @@ std::vector<scope*> durable_run::outermost_absorbs() const {
 // The outermost absorbed operations get the cancellation; if there are none, the whole run does.
 void durable_run::deliver_cancel(const completion& what) {
   if (live->cancelling) return;  // one is under way already
-  cancel_reason why(cancel_kind::user, what.answer.text);
-  why.source = live->root_scope->id();
-  why.when = live->inner.now();
-  reason_ref reason = make_reason(std::move(why));
+  const reason_ref reason =
+      make_reason({cancel_kind::user, what.answer.text}, live->root_scope->id(), live->inner.now());
   const std::vector<scope*> outermost = outermost_absorbs();
   if (outermost.empty()) return cancel_tree::cancel(*live->root_scope, reason, false);
   live->cancelling = reason;

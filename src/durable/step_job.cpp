@@ -7,6 +7,7 @@
 #include <weir/time.hpp>
 
 #include "core/cancel_tree.hpp"
+#include "core/error.hpp"
 #include "durable/engine_core.hpp"
 
 namespace weir::detail {
@@ -135,11 +136,11 @@ step_job::recorded step_job::record_value(outcome<std::string>& out) {
     engine_.deliver_to(run_, std::move(what));
   } catch (const payload_error& e) {
     value_ = std::move(what.answer.text);
-    const auto code = static_cast<errc>(e.code().value());
+    const errc code = errc_of(e);
     if (code == errc::journal_full) return recorded::no_room;
     out.reset();
-    out.set_error(std::make_exception_ptr(
-        error(code, "the result of step '" + name_ + "' of run '" + run_.id + "': " + e.what())));
+    out.set_error(make_error(
+        code, "the result of step '" + name_ + "' of run '" + run_.id + "': " + e.what()));
     return recorded::failed;
   }
   leave();

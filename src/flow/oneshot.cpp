@@ -4,6 +4,7 @@
 #include <weir/detail/core/dump_line.hpp>
 #include <weir/error.hpp>
 
+#include "core/error.hpp"
 #include "core/fatal.hpp"
 #include "core/loop.hpp"
 
@@ -20,8 +21,8 @@ void abandon_oneshot(future_core& core) noexcept {
   if (in_dead_world()) return;
   if (core.waiters != nullptr && core.home != current_loop_serial())
     fatal("oneshot destroyed on another loop than the one where fibers wait for it");
-  core.result().set_error(std::make_exception_ptr(
-      weir::error(errc::abandoned, "oneshot destroyed before anything was sent")));
+  core.result().set_error(
+      make_error(errc::abandoned, "oneshot destroyed before anything was sent"));
   core.settle_now();
 }
 

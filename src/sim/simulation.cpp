@@ -20,9 +20,7 @@ constexpr std::int64_t patience_steps = 1000;
 constexpr std::string_view main_name = "main";
 
 reason_ref evicted(const char* message, time_point when) {
-  cancel_reason why(cancel_kind::evicted, message);
-  why.when = when;
-  return make_reason(std::move(why));
+  return make_reason({cancel_kind::evicted, message}, 0, when);
 }
 
 std::string quoted(std::string_view name) {

@@ -7,6 +7,7 @@
 #include <weir/detail/core/region_await.hpp>
 
 #include "core/cancel_tree.hpp"
+#include "core/error.hpp"
 #include "core/loop.hpp"
 
 namespace weir::detail {
@@ -105,7 +106,7 @@ remote_run::~remote_run() {
   text.append("ended before the operation that ran on it");
   op_->drop_operation();
   op_->drop_result();
-  op_->result().set_error(std::make_exception_ptr(error(errc::loop_gone, text)));
+  op_->result().set_error(make_error(errc::loop_gone, text));
   answer(std::move(op_));
 }
 
@@ -204,7 +205,7 @@ void inherit(remote_extra& extra, const wait& caller, time_point limit, const vo
 
 void remote_wait_base::fail_now(errc code, const char* what) {
   op_->drop_operation();
-  op_->result().set_error(std::make_exception_ptr(error(code, what)));
+  op_->result().set_error(make_error(code, what));
   complete();
 }
 

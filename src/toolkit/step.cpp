@@ -3,6 +3,7 @@
 
 #include <weir/time.hpp>
 
+#include "core/error.hpp"
 #include "core/loop.hpp"
 #include "toolkit/budget_core.hpp"
 
@@ -56,7 +57,7 @@ errc code_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const weir::error& e) {
-    const auto code = static_cast<errc>(e.code().value());
+    const auto code = errc_of(e);
     return is_refusal(code) ? code : errc::terminal;
   } catch (...) {
     return errc::terminal;
