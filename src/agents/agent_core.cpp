@@ -311,13 +311,12 @@ namespace {
 
 /// The sender or caller no longer waits for it.
 bool is_abandoned(const envelope& e) noexcept {
-  if (e.ticket != nullptr) return e.ticket->abandoned();
-  return e.is_call && static_cast<const call_envelope&>(e).phase.load(std::memory_order_acquire) ==
-                          call_envelope::step::abandoned;
+  if (e.ticket != nullptr) return e.ticket->is_abandoned();
+  return e.is_call && static_cast<const call_envelope&>(e).is_given_up();
 }
 
 void discard(envelope& e) noexcept {
-  if (e.ticket != nullptr) e.ticket->release();
+  if (e.ticket != nullptr) e.ticket->dispose();
   e.dispose();
 }
 
@@ -330,7 +329,7 @@ void agent_core::refuse_message(envelope& e, errc code) noexcept {
   }
   if (e.is_call) return answer(static_cast<call_envelope&>(e), problem(code));
   if (e.ticket != nullptr) {
-    if (e.ticket->decide(room_ticket::step::refused, problem(code))) e.ticket->notify();
+    if (e.ticket->decide(problem(code))) e.ticket->answer();
   } else {
     count_dropped(1);
   }
@@ -500,13 +499,13 @@ void agent_core::admit_line() noexcept {
       continue;
     }
     room_ticket* const ticket = std::exchange(e.ticket, nullptr);
-    if (ticket != nullptr && !ticket->decide(room_ticket::step::accepted, nullptr)) {
+    if (ticket != nullptr && !ticket->decide(nullptr)) {
       give_back_place();  // the sender gave up concurrently
       e.dispose();
       continue;
     }
     push(e);
-    if (ticket != nullptr) ticket->notify();
+    if (ticket != nullptr) ticket->answer();
   }
 }
 

@@ -97,23 +97,6 @@ class wait {
   std::uintptr_t target_ = 0;  // the strand, or the arm_link with the lowest bit set
 };
 
-/// An answer that a wait expects from another loop or thread: while one is due, an idle loop is not
-/// deadlocked. On the loop of the wait only.
-class answer_due {
- public:
-  answer_due() noexcept = default;
-  answer_due(const answer_due&) = delete;
-  answer_due& operator=(const answer_due&) = delete;
-  ~answer_due() { settle(); }
-  explicit operator bool() const noexcept { return due_; }
-  void expect() noexcept;
-  /// The answer has arrived, or is no longer awaited.
-  void settle() noexcept;
-
- private:
-  bool due_ = false;
-};
-
 /// Why the parts of a pull are withdrawn.
 enum class pull_end : std::uint8_t {
   result,    // the pull has a result; they may stay in flight
