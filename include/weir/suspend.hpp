@@ -27,9 +27,7 @@ class resumer {
     return *this;
   }
   ~resumer() {
-    if (state_ == nullptr) return;
-    state_->drop_resumer();
-    state_->drop_ref();
+    if (state_ != nullptr) state_->drop_resumer();
   }
 
   /// Ends the wait with a value (`complete()` for void).
@@ -42,13 +40,13 @@ class resumer {
     } catch (...) {
       state_->error = std::current_exception();
     }
-    state_->hand_over();
+    state_->answer();
   }
   /// Ends the wait with an error.
   void fail(std::exception_ptr error) {
     if (state_ == nullptr || !state_->claim()) return;
     state_->error = std::move(error);
-    state_->hand_over();
+    state_->answer();
   }
 
   // Below: for the library.
@@ -56,9 +54,7 @@ class resumer {
 
  private:
   void hold() noexcept {
-    if (state_ == nullptr) return;
-    state_->add_ref();
-    state_->add_resumer();
+    if (state_ != nullptr) state_->add_resumer();
   }
   detail::suspend_state<T>* state_ = nullptr;
 };

@@ -25,7 +25,7 @@ chain_link::~chain_link() {
   trail_ref rest = std::move(outer);
   while (rest) {
     auto& link = static_cast<chain_link&>(*rest.get());
-    if (!link.is_only_one()) return;
+    if (!link.has_one_owner()) return;
     trail_ref next = std::move(link.outer);
     rest = std::move(next);
   }
@@ -58,29 +58,14 @@ void agent_core::blockers(blocker_list& list) const {
 
 // ------------------------------------------------------------------ answers
 
-void call_envelope::deliver(loop& here) noexcept {
-  if (!returning) return envelope::deliver(here);
-  if (phase.load(std::memory_order_acquire) == step::answered) return caller->answered();
-  dispose();  // the caller emitted late_reply when it abandoned the call
-}
-
-void call_envelope::refuse() noexcept {
-  if (!returning) return envelope::refuse();
-  dispose();  // the caller's loop has ended, and the caller with it
-}
-
 void agent_core::answer(call_envelope& e) const noexcept {
-  const auto before = e.phase.exchange(call_envelope::step::answered, std::memory_order_acq_rel);
-  if (before != call_envelope::step::waiting) {
-    if (before == call_envelope::step::abandoned && loop::here() != nullptr && !in_dead_world())
+  if (!e.claim()) {
+    if (!e.orphaned && loop::here() != nullptr && !in_dead_world())
       loop::here()->emit("late_reply", name());
     return e.dispose();
   }
   e.chain = {};
-  if (e.home->serial() == current_loop_serial()) return e.caller->answered();
-  const door_ref home = e.home;
-  e.returning = true;
-  home->post(e);
+  e.answer();
 }
 
 void agent_core::answer(call_envelope& e, std::exception_ptr problem) const noexcept {
@@ -100,15 +85,12 @@ void call_wait_base::arm() noexcept {
   loop& here = *loop::here();
   call_envelope& e = *message_;
   context& top = *waiting_strand()->top;
-  e.caller = this;
-  e.home = here.shared_door();
   e.chain = cancel_tree::trail_around(top);
   if (to_->clock() == here.own_door().clock() || to_->is_here()) {
     if (const auto deadline = top.deadline()) e.deadline = *deadline;
     if (limit_ < e.deadline) e.deadline = limit_;
   }
-  sent_ = true;
-  if (!to_->is_here()) due_.expect();
+  e.ask(*this, !to_->is_here());
   switch (to_->offer(e)) {
     case agent_core::room::yes:
     case agent_core::room::lost:
@@ -125,26 +107,17 @@ void call_wait_base::arm() noexcept {
   }
 }
 
-void call_wait_base::answered() noexcept {
-  sent_ = false;
-  due_.settle();
-  complete();
-}
+void call_wait_base::answered() noexcept { complete(); }
 
 void call_wait_base::abandon() noexcept {
   call_envelope& e = *std::exchange(message_, nullptr);
-  sent_ = false;
-  due_.settle();
   if (to_->is_here() && e.in_line) {
     to_->leave_line(e);
+    e.take_back();
     return e.dispose();
   }
-  const auto how = in_dead_world() ? call_envelope::step::orphaned : call_envelope::step::abandoned;
-  const auto before = e.phase.exchange(how, std::memory_order_acq_rel);
-  // Skipped: the agent left disposal to the caller. Answered: the message is on its way back and is
-  // disposed of on arrival.
-  if (before == call_envelope::step::skipped) e.dispose();
-  if (before == call_envelope::step::answered && !in_dead_world())
+  if (in_dead_world()) e.orphaned = true;
+  if (e.leave() == reply::phase::answered && !in_dead_world())
     loop::here()->emit("late_reply", to_->name());
 }
 
@@ -157,12 +130,7 @@ cancel_result call_wait_base::withdraw() noexcept {
 }
 
 call_wait_base::~call_wait_base() {
-  if (message_ == nullptr) return;
-  if (sent_) {
-    abandon();
-  } else {
-    message_->dispose();
-  }
+  if (message_ != nullptr) abandon();
 }
 
 void call_wait_base::describe(dump_line& line) const {
@@ -198,62 +166,43 @@ bool mail_send_wait::try_now() {
 }
 
 void mail_send_wait::arm() noexcept {
-  ticket_ = new room_ticket(*this, loop::here()->shared_door());
+  ticket_ = new room_ticket;
+  ticket_->ask(*this, !to_->is_here());
   message_->ticket = ticket_;
-  if (!to_->is_here()) due_.expect();
   envelope& e = *std::exchange(message_, nullptr);
   if (to_->enter_line(e) && ticket_ != nullptr) message_ = &e;
 }
 
-// Runs on the sender's loop when the decision arrives.
-void mail_send_wait::notified() noexcept {
+void mail_send_wait::answered() noexcept {
   room_ticket* const ticket = std::exchange(ticket_, nullptr);
   error_ = ticket->problem;
   message_ = nullptr;
-  ticket->release();
-  due_.settle();
+  ticket->dispose();
   complete();
 }
 
-bool room_ticket::decide(step how, std::exception_ptr why) noexcept {
-  problem = std::move(why);
-  step seen = step::waiting;
-  if (phase.compare_exchange_strong(seen, how, std::memory_order_acq_rel)) return true;
-  release();
-  return false;
-}
-
-void room_ticket::notify() noexcept {
-  if (home->serial() == current_loop_serial()) {
-    deliver(*loop::here());
-  } else {
-    const door_ref there = home;
-    there->post(*this);
+bool room_ticket::decide(std::exception_ptr why) noexcept {
+  if (!claim()) {
+    dispose();
+    return false;
   }
-}
-
-void room_ticket::deliver(loop&) noexcept {
-  if (waiter != nullptr) waiter->notified();
-  release();
+  problem = std::move(why);
+  return true;
 }
 
 cancel_result mail_send_wait::withdraw() noexcept {
-  auto seen = room_ticket::step::waiting;
-  if (!ticket_->phase.compare_exchange_strong(seen, room_ticket::step::abandoned,
-                                              std::memory_order_acq_rel)) {
-    if (!in_dead_world()) return cancel_result::no;  // already decided: the ticket is on its way
-    ticket_->waiter = nullptr;
-  }
-  room_ticket* const ticket = std::exchange(ticket_, nullptr);
-  due_.settle();
   if (message_ != nullptr) {  // in the line of an agent of this loop: withdraw it
     to_->leave_line(*message_);
     message_->ticket = nullptr;
-    ticket->release();
+    ticket_->take_back();
+    std::exchange(ticket_, nullptr)->dispose();
+    return cancel_result::done;
   }
-  const bool here = message_ != nullptr;
-  ticket->release();
-  if (here) return cancel_result::done;
+  if (!ticket_->abandon()) {
+    if (!in_dead_world()) return cancel_result::no;  // already decided: the ticket is on its way
+    ticket_->detach();
+  }
+  ticket_ = nullptr;
   complete();
   return cancel_result::later;
 }

@@ -338,7 +338,7 @@ void agent_core::refuse_message(envelope& e, errc code) noexcept {
   }
   if (e.is_call) return answer(static_cast<call_envelope&>(e), problem(code));
   if (e.ticket != nullptr) {
-    if (e.ticket->decide(room_ticket::step::refused, problem(code))) e.ticket->notify();
+    if (e.ticket->decide(problem(code))) e.ticket->answer();
   } else {
     count_dropped(1);
   }
@@ -450,7 +450,7 @@ void agent_core::admit_line() noexcept {
   room_ticket* ticket = nullptr;
   while (envelope* e = mail_.admit(ticket)) {
     push(*e);
-    if (ticket != nullptr) ticket->notify();
+    if (ticket != nullptr) ticket->answer();
   }
 }
 

@@ -14,6 +14,20 @@ namespace weir::detail {
 
 // ------------------------------------------------------------------ stop
 
+struct stop_future;
+
+/// A waiter for the end of a life. The future may outlive its loop, and then a refused answer, so
+/// it has a reference besides the one of the reply.
+class stop_ticket final : public reply_to<stop_future>,
+                          public counted<stop_ticket>,
+                          public frame_allocated {
+ public:
+  stop_ticket() noexcept : counted(2) {}
+  void dispose() noexcept override { release(); }
+  /// The life has ended.
+  void settle() noexcept;
+};
+
 /// The future that stop() returns. It settles when the life ends and never fails.
 struct stop_future final : future_core {
   explicit stop_future(agent_core& a) : agent(agent_handle::share(&a)) {
@@ -23,7 +37,7 @@ struct stop_future final : future_core {
   }
   ~stop_future() {
     if (ticket == nullptr) return;
-    ticket->future = nullptr;
+    ticket->leave();
     ticket->release();
   }
   outcome_base& result() noexcept override { return out; }
@@ -39,7 +53,9 @@ struct stop_future final : future_core {
   const fiber* runner() const noexcept override {
     return agent->is_here() ? agent->life() : nullptr;
   }
-  void settle() noexcept {
+  void answered() noexcept {
+    ticket->dispose();
+    std::exchange(ticket, nullptr)->release();
     out.emplace();
     settle_now();
   }
@@ -48,16 +64,9 @@ struct stop_future final : future_core {
   stop_ticket* ticket = nullptr;
 };
 
-void stop_ticket::deliver(loop& here) noexcept {
-  if (expected) here.expect_answer(-1);
-  if (future != nullptr) future->settle();
-  release();
-}
-
 void stop_ticket::settle() noexcept {
-  if (home->serial() == current_loop_serial()) return deliver(*loop::here());
-  const door_ref there = home;
-  there->post(*this);
+  if (!claim()) return dispose();
+  answer();
 }
 
 future<void> agent_core::stop() {
@@ -66,18 +75,17 @@ future<void> agent_core::stop() {
   loop* const here = loop::here();
   const bool settled = has_home();
   if (crashing || (settled && !may_be_reached())) return given;
-  stop_ticket* const ticket =
-      here == nullptr ? nullptr : f->ticket = new stop_ticket(f, here->shared_door());
+  if (here != nullptr) {
+    f->ticket = new stop_ticket;
+    f->ticket->ask(*f, !is_here());
+  }
+  stop_ticket* const ticket = f->ticket;
   if (is_next_door()) {
     stop_here(ticket);
     return given;
   }
   if (!revives_) {  // new messages are refused at once; earlier ones arrive before the request
     mail_.announce_stop();
-  }
-  if (ticket != nullptr && !is_here()) {
-    ticket->expected = true;
-    here->expect_answer(1);
   }
   post_home([ticket](agent_core& a) { a.stop_here(ticket); });
   return given;
@@ -375,7 +383,6 @@ void agent_core::finish_here(weir::ending how) noexcept {
 bool agent_core::watch(end_watch& w) noexcept {
   const std::lock_guard lock(lock_of(*this));
   if (ended_for_good()) return false;
-  w.linked = true;
   w.after = std::exchange(need_extra().watches, &w);
   if (w.after != nullptr) w.after->before = &w;
   return true;
@@ -384,14 +391,13 @@ bool agent_core::watch(end_watch& w) noexcept {
 void agent_core::unwatch(end_watch& w) noexcept {
   {
     const std::lock_guard lock(lock_of(*this));
-    if (!w.linked) {
-      w.waiter = nullptr;  // the notification is on its way and deletes it
-      return;
+    if (w.is_waiting()) {
+      (w.before == nullptr ? extra().watches : w.before->after) = w.after;
+      if (w.after != nullptr) w.after->before = w.before;
+      w.take_back();
     }
-    (w.before == nullptr ? extra().watches : w.before->after) = w.after;
-    if (w.after != nullptr) w.after->before = w.before;
   }
-  delete &w;
+  w.leave();
 }
 
 void agent_core::notify_watches() noexcept {
@@ -400,7 +406,7 @@ void agent_core::notify_watches() noexcept {
     const std::lock_guard lock(lock_of(*this));
     cycle_.on(life_event::finish);
     if (has_extra()) all = std::exchange(extra().watches, nullptr);
-    for (end_watch* w = all; w != nullptr; w = w->after) w->linked = false;
+    for (end_watch* w = all; w != nullptr; w = w->after) (void)w->claim();
   }
   // The list is newest first; notify in the order of registration.
   end_watch* ordered = nullptr;
@@ -412,38 +418,25 @@ void agent_core::notify_watches() noexcept {
   while (ordered != nullptr) {
     end_watch* const w = ordered;
     ordered = w->after;
-    const door_ref home = w->home;
-    if (home->serial() == current_loop_serial()) {
-      w->deliver(*loop::here());
-    } else {
-      home->post(*w);
-    }
+    w->answer();
   }
 }
 
-void end_watch::deliver(loop&) noexcept {
-  if (waiter != nullptr) waiter->notified();
-  delete this;
-}
-
 void end_wait_base::arm() {
-  watch_ = new end_watch(*this);
-  if (!of_->is_here()) due_.expect();
+  watch_ = new end_watch;
+  watch_->ask(*this, !of_->is_here());
   if (of_->watch(*watch_)) return;
-  delete std::exchange(watch_, nullptr);
-  due_.settle();
-  complete();
+  watch_->take_back();
+  answered();
 }
 
-void end_wait_base::notified() noexcept {
-  watch_ = nullptr;
-  due_.settle();
+void end_wait_base::answered() noexcept {
+  std::exchange(watch_, nullptr)->dispose();
   complete();
 }
 
 cancel_result end_wait_base::withdraw() noexcept {
   of_->unwatch(*std::exchange(watch_, nullptr));
-  due_.settle();
   return cancel_result::done;
 }
 

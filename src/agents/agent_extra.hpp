@@ -8,8 +8,10 @@
 #include <mutex>
 #include <vector>
 
+#include <weir/detail/agents/agent_call.hpp>
 #include <weir/detail/agents/agent_core.hpp>
 #include <weir/detail/agents/agent_life.hpp>
+#include <weir/detail/core/reply.hpp>
 
 #include "agents/mailbox_extra.hpp"
 #include "core/door.hpp"
@@ -17,26 +19,6 @@
 #include "core/takedown.hpp"
 
 namespace weir::detail {
-
-struct stop_future;
-
-/// A waiter for the end of a life. Shared by the agent and a future, which may be destroyed first.
-class stop_ticket final : public message {
- public:
-  stop_ticket(stop_future* f, door_ref from) noexcept : future(f), home(std::move(from)) {}
-  void deliver(loop& here) noexcept override;
-  void refuse() noexcept override { release(); }
-  void release() noexcept {
-    if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-  }
-  /// The life has ended: notifies the future's loop and drops the agent's reference.
-  void settle() noexcept;
-
-  std::atomic<std::uint32_t> refs{2};
-  stop_future* future;    // used on the future's loop only; null: the future is gone
-  bool expected = false;  // its loop expects an answer
-  const door_ref home;
-};
 
 /// State that few agents need, allocated on demand: for a bounded mailbox, another loop, a
 /// supervisor, a pool, a stop, a watch or an unwound call.
@@ -54,35 +36,14 @@ struct agent_extra : agent_mailbox::extra {
   takedown_ref why_ended;                // behind the lock; null: no supervisor gave up
 };
 
-/// A sender that waits for room in a mailbox. Shared by the sender's wait and the message.
-class room_ticket final : public message {
+/// A sender that waits for room in a mailbox; the message is the answerer.
+class room_ticket final : public reply_to<mail_send_wait>, public frame_allocated {
  public:
-  enum class step : std::uint8_t { waiting, accepted, refused, abandoned };
-  room_ticket(mail_send_wait& sender, door_ref from) noexcept
-      : home(std::move(from)), waiter(&sender) {}
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
-  void deliver(loop& here) noexcept override;
-  void refuse() noexcept override { release(); }
-  void release() noexcept {
-    if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-  }
-  /// Records the decision. Returns false if the sender has given up; then the message's reference
-  /// is dropped.
-  bool decide(step how, std::exception_ptr why) noexcept;
-  /// Notifies the sender of the decision and drops the message's reference.
-  void notify() noexcept;
-  bool abandoned() const noexcept {
-    return phase.load(std::memory_order_acquire) == step::abandoned;
-  }
+  void dispose() noexcept override { delete this; }
+  /// Records the decision. Returns false if the sender has given up; then it is freed.
+  bool decide(std::exception_ptr why) noexcept;
 
-  std::atomic<std::uint32_t> refs{2};
-  std::atomic<step> phase{step::waiting};
-  std::exception_ptr problem;
-  const door_ref home;
-  mail_send_wait* waiter;  // used on the sender's loop only
+  std::exception_ptr problem;  // null: the message was accepted
 };
 
 /// Guards what several threads may do to an agent besides sending: watching its end, and using its
@@ -102,12 +63,8 @@ inline void life_cycle::on(life_event e) noexcept {
 
 /// A call to make on the agent's loop. REQUIRES: `fn` does not throw.
 template <class F>
-struct agent_message final : message {
+struct agent_message final : message, frame_allocated {
   agent_message(agent_core& a, F f) : agent(agent_handle::share(&a)), fn(std::move(f)) {}
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
   void deliver(loop&) noexcept override {
     fn(*agent.get());
     delete this;
@@ -138,20 +95,12 @@ void agent_core::post_home(F&& what) noexcept {
   there->post(*new agent_message<std::decay_t<F>>(*this, std::forward<F>(what)));
 }
 
-/// Waits for the end of an agent, from any loop. `waiter` is used on its own loop only.
-class end_watch final : public message {
+/// Waits for the end of an agent, from any loop. It waits exactly while it is in the agent's list.
+class end_watch final : public reply_to<end_wait_base>, public frame_allocated {
  public:
-  explicit end_watch(end_wait_base& w) : home(loop::here()->shared_door()), waiter(&w) {}
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
-  void deliver(loop& here) noexcept override;
-  void refuse() noexcept override { delete this; }
+  void dispose() noexcept override { delete this; }
 
-  const door_ref home;
-  end_wait_base* waiter;  // null: it has been withdrawn
-  bool linked = false;    // the rest: behind the agent's lock
+  // Behind the agent's lock.
   end_watch* before = nullptr;
   end_watch* after = nullptr;
 };

@@ -106,15 +106,12 @@ namespace {
 
 /// Whether the caller no longer waits for the answer.
 bool is_stale(call_envelope& e) noexcept {
-  const auto phase = e.phase.load(std::memory_order_acquire);
-  if (phase == call_envelope::step::abandoned) {
+  if (e.is_given_up()) {
     e.dispose();
     return true;
   }
   if (e.deadline == time_point::max() || e.deadline > loop::here()->now()) return false;
-  if (e.phase.exchange(call_envelope::step::skipped, std::memory_order_acq_rel) !=
-      call_envelope::step::waiting)
-    e.dispose();
+  if (!e.decline()) e.dispose();
   return true;
 }
 

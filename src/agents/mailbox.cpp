@@ -8,13 +8,12 @@
 namespace weir::detail {
 
 bool is_abandoned(const envelope& e) noexcept {
-  if (e.ticket != nullptr) return e.ticket->abandoned();
-  return e.is_call && static_cast<const call_envelope&>(e).phase.load(std::memory_order_acquire) ==
-                          call_envelope::step::abandoned;
+  if (e.ticket != nullptr) return e.ticket->is_abandoned();
+  return e.is_call && static_cast<const call_envelope&>(e).is_given_up();
 }
 
 void discard(envelope& e) noexcept {
-  if (e.ticket != nullptr) e.ticket->release();
+  if (e.ticket != nullptr) e.ticket->dispose();
   e.dispose();
 }
 
@@ -120,7 +119,7 @@ envelope* agent_mailbox::admit(room_ticket*& ticket) noexcept {
       continue;
     }
     ticket = std::exchange(e.ticket, nullptr);
-    if (ticket == nullptr || ticket->decide(room_ticket::step::accepted, nullptr)) return &e;
+    if (ticket == nullptr || ticket->decide(nullptr)) return &e;
     give_back_place();  // the sender gave up concurrently
     e.dispose();
   }

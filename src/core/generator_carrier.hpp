@@ -16,10 +16,6 @@ namespace weir::detail {
 /// 2. It owns a generator whose stream was destroyed (`dropped_`).
 struct generator_carrier final : fiber_of<void>, entry {
   static generator_carrier* start(generator_base& g);
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
   void landed() noexcept;
 
   bool begin() override { return false; }

@@ -218,14 +218,6 @@ void loop::arm_watch(deadline_node& node, time_point when) noexcept {
   wheels_->deadlines.arm(node, ticks(when));
 }
 
-void answer_due::expect() noexcept {
-  due_ = true;
-  loop::here()->expect_answer(1);
-}
-void answer_due::settle() noexcept {
-  if (std::exchange(due_, false)) loop::here()->expect_answer(-1);
-}
-
 bool loop::can_wake() const noexcept {
   return serves_ || answers_due_ > 0 || !suspends_.empty() || tokens_.can_fire() ||
          door_->kept_alive.load(std::memory_order_acquire) > 0;

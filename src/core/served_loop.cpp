@@ -58,11 +58,14 @@ struct served_loop::end_message final : message {
 /// Notifies the owner that the loop has ended.
 struct served_loop::ended_message final : message {
   explicit ended_message(std::shared_ptr<served_loop> s) noexcept : from(std::move(s)) {}
-  void deliver(loop& here) noexcept override {
-    from->notify_owner(here);
+  void deliver(loop&) noexcept override {
+    from->notify_owner();
     delete this;
   }
-  void refuse() noexcept override { delete this; }
+  void refuse() noexcept override {
+    from->due_.forget();
+    delete this;
+  }
   std::shared_ptr<served_loop> from;
 };
 
@@ -72,6 +75,7 @@ served_loop::served_loop(std::string name, std::unique_ptr<served_root> root)
 // The thread has posted its last message and is about to end. If it could not start its loop, it
 // may hold the last reference itself.
 served_loop::~served_loop() {
+  due_.forget();  // the owner may be gone
   if (thread_.get_id() == std::this_thread::get_id()) {
     thread_.detach();
   } else {
@@ -85,7 +89,7 @@ std::shared_ptr<served_loop> served_loop::start(std::string name,
   if (loop* here = loop::here()) {
     made->owner_ = here->shared_door();
     here->env().start(made);
-    here->expect_answer(1);
+    made->due_.expect(*here);
   } else {
     made->start_thread();
   }
@@ -138,10 +142,10 @@ void served_loop::has_ended_now() noexcept {
   if (owner_ != nullptr) owner_->post(*new ended_message(shared_from_this()));
 }
 
-void served_loop::notify_owner(loop& here) noexcept {
+void served_loop::notify_owner() noexcept {
   join();
   joined_ = true;
-  here.expect_answer(-1);
+  due_.settle();
   if (served_wait* w = std::exchange(waiter_, nullptr)) w->complete();
 }
 

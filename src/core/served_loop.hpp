@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include <weir/detail/core/reply.hpp>
 #include <weir/detail/core/wait.hpp>
 #include <weir/loop_ref.hpp>
 #include <weir/task.hpp>
@@ -89,7 +90,7 @@ class served_loop : public std::enable_shared_from_this<served_loop> {
   struct ended_message;
   enum class asked : std::uint8_t { nothing, to_end, forced };
   void run_thread() noexcept;
-  void notify_owner(loop& here) noexcept;
+  void notify_owner() noexcept;
 
   std::string name_;
   std::unique_ptr<served_root> root_;
@@ -107,6 +108,7 @@ class served_loop : public std::enable_shared_from_this<served_loop> {
   // Used on the owner's loop only.
   served_wait* waiter_ = nullptr;
   bool joined_ = false;
+  answer_due due_;
 };
 
 /// Throws errc::would_deadlock on a loop: `what` has no scope, so its destructor would block it.

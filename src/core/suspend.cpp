@@ -12,74 +12,30 @@
 
 namespace weir::detail {
 
-/// Carries an answer to the loop that waits for it.
-struct suspend_message final : message {
-  explicit suspend_message(suspend_core& c) noexcept : core(&c) {}
-  void deliver(loop&) noexcept override {
-    core->arrived();
-    core->drop_ref();
-  }
-  void refuse() noexcept override { core->drop_ref(); }
-  suspend_core* core;
-};
-
-struct suspend_core::shared {
-  explicit shared(suspend_core& c) noexcept : answer(c) {}
-  suspend_message answer;
-  door_ref home = loop::here()->shared_door();
-};
-
-suspend_core::suspend_core() : shared_(std::make_unique<shared>(*this)) {}
-suspend_core::~suspend_core() = default;
-
 bool suspend_core::claim() {
   require_no_run("resumer");
   if (in_dead_world()) return false;
-  const door& home = *shared_->home;
-  if (home.simulated() && home.thread != std::this_thread::get_id() &&
-      phase_.load(std::memory_order_acquire) == phase::waiting)
-    raise_outside_simulation("a suspend of simulated loop '" + home.name() + "' answered");
-  phase expected = phase::waiting;
-  if (phase_.compare_exchange_strong(expected, phase::answered, std::memory_order_acq_rel))
-    return true;
-  shared_->home->late.fetch_add(1, std::memory_order_relaxed);
+  if (home()->simulated() && home()->thread != std::this_thread::get_id() && is_waiting())
+    raise_outside_simulation("a suspend of simulated loop '" + home()->name() + "' answered");
+  if (reply::claim()) return true;
+  home()->late.fetch_add(1, std::memory_order_relaxed);
   return false;
 }
 
-void suspend_core::hand_over() noexcept {
-  loop* here = loop::here();
-  if (here != nullptr && here->serial() == shared_->home->serial()) return arrived();
-  add_ref();
-  shared_->home->post(shared_->answer);
-}
-
-void suspend_core::arrived() noexcept {
-  if (suspend_wait_base* wait = std::exchange(wait_, nullptr)) wait->answered();
-}
-
-void suspend_core::drop_resumer() noexcept {
-  if (resumers_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+// The last resumer is gone. On a loop that crashes nothing is answered: the wait is destroyed, too.
+void suspend_core::end_answering() noexcept {
   const bool crashed = in_dead_world();
-  if (crashed && shared_->home->serial() == loop::here()->serial()) return;
-  phase expected = phase::waiting;
-  if (!phase_.compare_exchange_strong(expected, phase::answered, std::memory_order_acq_rel)) return;
-  error = crashed ? make_error(errc::loop_gone, "suspend: the loop that was to answer has crashed")
-                  : make_error(errc::abandoned,
-                               "suspend: the last resumer was destroyed without an answer");
-  hand_over();
-}
-
-void suspend_core::drop_ref() noexcept {
-  if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-}
-
-bool suspend_core::end_waiting() noexcept {
-  phase expected = phase::waiting;
-  return phase_.compare_exchange_strong(expected, phase::ended, std::memory_order_acq_rel);
-}
-
-bool suspend_core::answered() const noexcept {
-  return phase_.load(std::memory_order_acquire) == phase::answered;
+  if (crashed && is_home()) {
+    decline();
+  } else if (reply::claim()) {
+    error = crashed
+                ? make_error(errc::loop_gone, "suspend: the loop that was to answer has crashed")
+                : make_error(errc::abandoned,
+                             "suspend: the last resumer was destroyed without an answer");
+    answer();
+  }
+  if (is_abandoned()) dispose();
+  release();
 }
 
 // ------------------------------------------------------------------ the wait
@@ -88,34 +44,25 @@ suspend_wait_base::~suspend_wait_base() { let_go(); }
 
 void suspend_wait_base::let_go() noexcept {
   loop::here()->suspends().remove(*this);
-  if (core_ == nullptr) return;
-  core_->end_waiting();
-  core_->detach();
-  core_->drop_ref();
-  core_ = nullptr;
+  if (suspend_core* const core = std::exchange(core_, nullptr)) core->leave();
 }
 
 void suspend_wait_base::arm() noexcept {
   let_go();
   later_ = false;
   core_ = make_core();
-  core_->attach(*this);
+  core_->ask(*this, false);  // the list of suspends says that it is due
   loop::here()->suspends().add(*this);
-  // Kept alive while the starting function runs: it may answer, and a throw may destroy its
-  // resumer.
   suspend_core* const core = core_;
-  core->add_ref();
-  core->add_resumer();
   try {
     call_start();
   } catch (...) {
     if (core->claim()) {
       core->error = std::current_exception();
-      core->hand_over();
+      core->answer();
     }
   }
   core->drop_resumer();
-  core->drop_ref();
 }
 
 void suspend_wait_base::answered() noexcept {
@@ -125,10 +72,9 @@ void suspend_wait_base::answered() noexcept {
 }
 
 cancel_result suspend_wait_base::withdraw() noexcept {
-  if (core_->answered()) return cancel_result::no;  // the answer is on its way: deliver it
-  // Kept alive: a canceller that drops the last resumer and returns `done` has not answered.
+  if (core_->in_flight()) return cancel_result::no;  // deliver it
+  // A resumer of its own: a canceller that drops the last one and returns `done` has not answered.
   suspend_core* const core = core_;
-  core->add_ref();
   core->add_resumer();
   cancel_result answer = cancel_result::done;
   try {
@@ -136,14 +82,13 @@ cancel_result suspend_wait_base::withdraw() noexcept {
   } catch (...) {
     fatal("the canceller of a suspend threw; cancellers must not throw");
   }
-  const bool ended = answer == cancel_result::done && core->end_waiting();
-  core->drop_resumer();
-  core->drop_ref();
-  if (answer == cancel_result::done && !ended) return cancel_result::no;
-  if (answer == cancel_result::done) {
+  const bool answered = answer == cancel_result::done && !core->abandon();
+  if (answer == cancel_result::done && !answered) {
     loop::here()->suspends().remove(*this);
-    core_->detach();
+    core_ = nullptr;  // it belongs to the resumers now
   }
+  core->drop_resumer();
+  if (answered) return cancel_result::no;
   later_ = answer == cancel_result::later;
   if (later_ && at_on_loop_ == nullptr && has_value())  // confirmed inside the call
     loop::here()->emit("value_discarded", "suspend");
@@ -168,12 +113,10 @@ bool suspend_list::abandon_all() noexcept {
   const bool any = first_ != nullptr;
   while (suspend_wait_base* w = first_) {
     remove(*w);
-    if (w->core_->end_waiting()) {
-      w->core_->error =
-          make_error(errc::abandoned, "suspend: nothing is left that could answer it");
-      w->core_->detach();
-      w->answered();
-    }
+    suspend_core& core = *w->core_;
+    if (!core.reply::claim()) continue;
+    core.error = make_error(errc::abandoned, "suspend: nothing is left that could answer it");
+    core.answer();
   }
   return any;
 }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include <weir/detail/core/message.hpp>
+#include <weir/detail/core/reply.hpp>
 
 #include "core/fork_watch.hpp"
 #include "core/loop.hpp"
@@ -51,17 +52,21 @@ struct handover {
   std::unique_ptr<journal_batch> batch;
   std::exception_ptr error;
   engine_core* engine;  // null once the writer is being destroyed; used on the loop only
+  answer_due due;       // likewise
 };
 
 struct commit_message final : message {
   explicit commit_message(std::shared_ptr<handover> h) : shared(std::move(h)) {}
-  void deliver(loop& here) noexcept override {
-    here.expect_answer(-1);
+  void deliver(loop&) noexcept override {
+    shared->due.settle();
     if (engine_core* engine = shared->engine)
       engine->commit_done(std::move(shared->batch), std::move(shared->error));
     delete this;
   }
-  void refuse() noexcept override { delete this; }
+  void refuse() noexcept override {
+    shared->due.forget();
+    delete this;
+  }
   std::shared_ptr<handover> shared;
 };
 
@@ -82,7 +87,7 @@ class thread_writer final : public commit_writer {
     }
   }
   void write(std::unique_ptr<journal_batch> batch) override {
-    host_.expect_answer(1);
+    shared_->due.expect(host_);
     {
       const std::lock_guard lock(shared_->mutex);
       shared_->batch = std::move(batch);

@@ -96,15 +96,11 @@ class run_environment final : public environment {
 };
 
 /// The state of a run in memory: its loop, its fibers and what they wait for.
-struct live_run {
+// Too large for the fast path of malloc, hence in the frame cache.
+struct live_run : frame_allocated {
   explicit live_run(durable_run& run, loop& host);
   live_run(const live_run&) = delete;
   live_run& operator=(const live_run&) = delete;
-  // It is too large for the fast path of malloc.
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
 
   struct fiber_record {
     std::uint32_t id = 0;

@@ -42,22 +42,6 @@ struct channel_core::shared {
   send_envelope* last = nullptr;
 };
 
-/// Wakes a waiting sender and carries the answer: accepted or refused.
-struct envelope_message final : message {
-  envelope_message(send_envelope& e, door_ref h) noexcept : envelope(&e), home(std::move(h)) {}
-  void deliver(loop&) noexcept override {
-    if (send_wait_base* wait = envelope->wait_) wait->answered();
-    envelope->release();
-  }
-  void refuse() noexcept override { envelope->release(); }
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
-  send_envelope* envelope;
-  door_ref home;
-};
-
 /// A thread without a loop that waits for the answer.
 struct blocked_thread {
   /// False if `limit` expired first.
@@ -81,35 +65,27 @@ struct blocked_thread {
 };
 
 send_envelope::send_envelope(channel_core& to, this_thread_t)
-    : channel_(&to), wait_(nullptr), thread_(std::make_unique<blocked_thread>()) {
+    : channel_(&to), thread_(std::make_unique<blocked_thread>()) {
   to.retain();
 }
 
-send_envelope::send_envelope(channel_core& to, send_wait_base& from)
-    : channel_(&to),
-      wait_(&from),
-      message_(std::make_unique<envelope_message>(*this, loop::here()->shared_door())) {
-  to.retain();
-}
+send_envelope::send_envelope(channel_core& to) : channel_(&to) { to.retain(); }
 
 send_envelope::~send_envelope() { channel_->release(); }
 
 // ------------------------------------------------------------------ waiting senders
 
 void send_wait_base::start_waiting() noexcept {
+  envelope_->ask(*this);
   const channel_core::room answer = envelope_->channel_->enter(*envelope_);
-  if (answer == channel_core::room::full) {
-    waiting_ = true;
-    return loop::here()->expect_answer(1);
-  }
+  if (answer == channel_core::room::full) return;
+  envelope_->take_back();
   refused_ = answer == channel_core::room::closed;
   error_ = envelope_->error_;
   complete();
 }
 
 void send_wait_base::answered() noexcept {
-  waiting_ = false;
-  loop::here()->expect_answer(-1);
   refused_ = envelope_->refused_;
   error_ = envelope_->error_;
   complete();
@@ -117,16 +93,12 @@ void send_wait_base::answered() noexcept {
 
 cancel_result send_wait_base::withdraw() noexcept {
   if (!envelope_->channel_->leave(*envelope_)) return cancel_result::no;  // it has been answered
-  waiting_ = false;
-  loop::here()->expect_answer(-1);
+  envelope_->take_back();
   return cancel_result::done;
 }
 
 send_wait_base::~send_wait_base() {
-  if (envelope_ == nullptr) return;
-  if (waiting_) loop::here()->expect_answer(-1);
-  envelope_->wait_ = nullptr;
-  envelope_->release();
+  if (envelope_ != nullptr) envelope_->leave();
 }
 
 void send_wait_base::describe(dump_line& line) const {
@@ -156,7 +128,7 @@ void require_no_loop(const char* what, const char* instead) {
 // On timeout it leaves the list. If it was unlinked concurrently, the answer is on its way.
 void wait_for_room(send_envelope& e, duration limit) {
   struct owner {
-    ~owner() { of.release(); }
+    ~owner() { of.dispose(); }
     send_envelope& of;
   } const mine{e};
   channel_core& channel = *e.channel_;
@@ -189,7 +161,8 @@ std::int64_t checked(std::int64_t capacity, const channel_options& options) {
 }  // namespace
 
 channel_core::channel_core(std::int64_t capacity, const channel_options& options)
-    : capacity_(checked(capacity, options)),
+    : counted(2),
+      capacity_(checked(capacity, options)),
       slots_(std::bit_ceil(static_cast<std::uint64_t>(capacity))),
       shared_(std::make_unique<shared>(*this)),
       name_(options.name) {}
@@ -298,12 +271,12 @@ bool channel_core::will_be_called() noexcept {
 
 void channel_core::add_consumer(linked_wait& w) noexcept {
   consumers_.push_back(w);
-  loop::here()->expect_answer(1);
+  due_.expect();
 }
 
 void channel_core::remove_consumer(linked_wait& w) noexcept {
   consumers_.remove(w);
-  loop::here()->expect_answer(-1);
+  if (consumers_.empty()) due_.settle();
 }
 
 // ------------------------------------------------------------------ waiting for room
@@ -314,11 +287,9 @@ void channel_core::link(send_envelope& e) noexcept {
   e.next_ = nullptr;
   (shared_->last == nullptr ? shared_->first : shared_->last->next_) = &e;
   shared_->last = &e;
-  e.retain();
   add_sender();
 }
 
-// The list's reference to the envelope passes to the caller.
 void channel_core::unlink(send_envelope& e) noexcept {
   e.linked_ = false;
   (e.previous_ == nullptr ? shared_->first : e.previous_->next_) = e.next_;
@@ -350,7 +321,6 @@ bool channel_core::leave(send_envelope& e) noexcept {
     unlink(e);
   }
   drop_sender();
-  e.release();
   return true;
 }
 
@@ -373,16 +343,13 @@ void channel_core::admit_waiting() noexcept {
 void channel_core::answer(send_envelope& e) noexcept {
   if (e.thread_ != nullptr) {
     e.thread_->notify();
-    e.release();
     return drop_sender();
   }
-  const door_ref home = e.message_->home;  // the envelope may be destroyed before post() returns
-  loop* const here = loop::here();
   retain();
-  if (here != nullptr && here->serial() == home->serial()) {
-    e.message_->deliver(*here);
+  if (e.claim()) {
+    e.answer();
   } else {
-    home->post(*e.message_);
+    e.dispose();
   }
   drop_sender();
   release();

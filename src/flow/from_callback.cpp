@@ -6,6 +6,7 @@
 #include <string>
 
 #include <weir/detail/core/dump_line.hpp>
+#include <weir/detail/core/reply.hpp>
 #include <weir/error.hpp>
 #include <weir/stream/share.hpp>
 
@@ -18,15 +19,15 @@ namespace weir::detail {
 /// It is also the message. Only the caller that clears `waiting` posts it, so at most one is in
 /// flight.
 struct doorbell::shared final : message {
-  void deliver(loop& here) noexcept override {
+  void deliver(loop&) noexcept override {
     const std::shared_ptr<shared> keep = std::move(self);
-    notify(here);
+    notify();
   }
   void refuse() noexcept override { self.reset(); }
-  void notify(loop& here) noexcept {
+  void notify() noexcept {
     due = false;
     if (link.state != arm_link::phase::armed) return;
-    here.expect_answer(-1);
+    answer.settle();
     link.owner->arm_completed(link);
   }
 
@@ -35,6 +36,7 @@ struct doorbell::shared final : message {
   std::shared_ptr<shared> self;  // set while the message is in flight
   // Used on the home loop only.
   bool due = false;  // a wake-up or its message is expected
+  answer_due answer;
   arm_link link;
 };
 
@@ -47,7 +49,7 @@ void doorbell::wake() noexcept {
   if (!s.waiting.load(std::memory_order_seq_cst)) return;
   if (!s.waiting.exchange(false, std::memory_order_seq_cst)) return;
   loop* const here = loop::here();
-  if (here != nullptr && here->serial() == s.home->serial()) return s.notify(*here);
+  if (here != nullptr && here->serial() == s.home->serial()) return s.notify();
   const door_ref there = s.home;
   s.self = shared_;
   there->post(s);
@@ -56,7 +58,7 @@ void doorbell::wake() noexcept {
 void doorbell::wait_for(composite& owner) noexcept {
   shared& s = *shared_;
   loop& here = *loop::here();
-  if (s.link.state != arm_link::phase::armed) here.expect_answer(1);
+  s.answer.expect(here);
   s.link.owner = &owner;
   s.link.state = arm_link::phase::armed;
   if (s.due) return;
@@ -67,7 +69,7 @@ void doorbell::wait_for(composite& owner) noexcept {
 
 unsigned doorbell::withdraw_all() noexcept {
   shared& s = *shared_;
-  if (s.link.state == arm_link::phase::armed) loop::here()->expect_answer(-1);
+  s.answer.settle();
   s.link.state = arm_link::phase::idle;
   if (s.due && s.waiting.exchange(false, std::memory_order_seq_cst)) s.due = false;
   return 0;

@@ -14,17 +14,6 @@ namespace detail {
 
 // ------------------------------------------------------------------ requests
 
-void shared_request::deliver(loop&) noexcept {
-  if (shared_wait* w = std::exchange(wait, nullptr)) w->answered(how);
-  drop();
-}
-
-void shared_request::send() noexcept {
-  loop* here = loop::here();
-  if (here != nullptr && here->serial() == loop_number) return deliver(*here);
-  home->post(*this);
-}
-
 void request_list::push_back(shared_request& r) noexcept {
   r.previous = last;
   r.next = nullptr;
@@ -41,10 +30,10 @@ void request_list::remove(shared_request& r) noexcept {
 
 void shared_wait::arm() { governor_->queue_->enter(*this); }
 
-void shared_wait::answered(fate how) noexcept {
-  std::exchange(request_, nullptr)->drop();
-  loop::here()->expect_answer(-1);
-  fate_ = how;
+void shared_wait::answered() noexcept {
+  shared_request& r = *std::exchange(request_, nullptr);
+  fate_ = r.how;
+  r.dispose();
   complete();
 }
 
@@ -55,7 +44,6 @@ cancel_result shared_wait::withdraw() noexcept {
 
 void shared_wait::leave() noexcept {
   if (request_ != nullptr) {
-    loop::here()->expect_answer(-1);
     governor_->queue_->leave(*std::exchange(request_, nullptr));
   } else if (fate_ == fate::granted) {
     fate_ = fate::waiting;
@@ -123,7 +111,7 @@ std::int64_t shared_queue::free() const noexcept {
 // Sets `waits` first: from then on units are taken only under the lock, and every release comes
 // here.
 void shared_queue::enter(shared_wait& w) {
-  auto* made = new shared_request(w, w.weight_, loop::here()->shared_door());
+  auto* made = new shared_request(w.weight_);
   fate how = fate::waiting;
   {
     const std::lock_guard lock(mutex_);
@@ -137,6 +125,7 @@ void shared_queue::enter(shared_wait& w) {
     } else if (requests_ >= max_waiting_) {
       how = fate::full;
     } else {
+      made->ask(w);
       made->queued = true;
       requests_in_order_.push_back(*made);
       waiting_ += w.weight_;
@@ -146,12 +135,10 @@ void shared_queue::enter(shared_wait& w) {
   }
   w.fate_ = how;
   if (how != fate::waiting) {
-    made->drop();
-    made->drop();
+    made->dispose();
     return w.complete();
   }
   w.request_ = made;
-  loop::here()->expect_answer(1);
 }
 
 void shared_queue::note_empty() noexcept {
@@ -169,6 +156,7 @@ void shared_queue::answer_first(fate how, to_do& later) noexcept {
   shared_request& r = *requests_in_order_.first;
   unlink(r);
   r.how = how;
+  (void)r.claim();  // a wait leaves under the lock
   later.answered.push_back(r);
 }
 
@@ -186,17 +174,16 @@ void shared_queue::leave(shared_request& r) noexcept {
   to_do later;
   {
     const std::lock_guard lock(mutex_);
-    r.wait = nullptr;
     if (r.queued) {
       unlink(r);
-      r.drop();  // the queue's reference
+      r.take_back();
     } else if (r.how == fate::granted) {
       of_.word().fetch_add(r.weight * shared_governor::unit, std::memory_order_release);
     }
     grant(later);
     note_idle(later);
   }
-  r.drop();
+  r.leave();
   later.run();
 }
 
@@ -238,7 +225,7 @@ void shared_queue::close() noexcept {
 void shared_queue::to_do::run() noexcept {
   while (shared_request* r = answered.first) {
     answered.first = r->next;  // read before sending, which may delete it
-    r->send();
+    r->answer();
   }
   if (idle != nullptr) idle->notify();
 }

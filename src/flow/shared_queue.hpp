@@ -2,7 +2,6 @@
 // Waiters of a shared governor, and how they are notified.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <weir/detail/core/reply.hpp>
 #include <weir/governor/shared.hpp>
 #include <weir/name.hpp>
 
@@ -17,40 +17,19 @@
 
 namespace weir::detail {
 
-/// A waiter's place in the queue, then the message that notifies its loop. Owned jointly by the
-/// wait and by the queue or inbox that holds it; a wait that leaves only drops its reference.
-class shared_request final : public message {
+/// A waiter's place in the queue, then the message that notifies its loop.
+class shared_request final : public reply_to<shared_wait>, public frame_allocated {
  public:
-  shared_request(shared_wait& w, std::int64_t units, door_ref there) noexcept
-      : wait(&w), weight(units), home(std::move(there)), loop_number(current_loop_serial()) {}
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
+  explicit shared_request(std::int64_t units) noexcept : weight(units) {}
+  void dispose() noexcept override { delete this; }
 
-  void deliver(loop& here) noexcept override;
-  /// The loop has ended, so the waiter has already left and returned what it was granted.
-  void refuse() noexcept override { drop(); }
-  /// Notifies the waiter, at once if it is on this loop.
-  void send() noexcept;
-  void drop() noexcept {
-    if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-  }
-
-  shared_wait* wait;  // used on the waiter's loop only; null when it has left
   const std::int64_t weight;
-  const door_ref home;
-  const std::uint32_t loop_number;  // an inner loop's number differs from its door's
 
   // Guarded by the queue's lock.
   bool queued = false;
   shared_wait::fate how = shared_wait::fate::waiting;
   shared_request* previous = nullptr;
   shared_request* next = nullptr;  // in the queue, or in the list of requests to answer
-
- private:
-  ~shared_request() = default;
-  std::atomic<int> owners_{2};
 };
 
 /// Requests in order.

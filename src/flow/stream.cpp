@@ -17,11 +17,7 @@ void join_later(closing& c, core_ref rest) {
 
 namespace {
 
-struct task_strand final : generator_base {
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
+struct task_strand final : generator_base, frame_allocated {
   void dispose() noexcept override { delete this; }
 };
 

@@ -17,19 +17,19 @@ constexpr std::size_t longest_trace_shown = 16'000;
 constexpr auto quiet_for = std::chrono::seconds(1);
 constexpr auto between_lines = std::chrono::milliseconds(200);
 
-std::string counted(std::uint64_t number, const char* what) {
+std::string quantity(std::uint64_t number, const char* what) {
   return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
 }
 
 void print_replay(std::ostream& out, const sim::trace& trace, bool livelock) {
   const std::string text = trace.text();
   if (trace.has_choices()) {
-    out << "trace (" << counted(trace.preemptions(), "preemption") << "):\n  ";
+    out << "trace (" << quantity(trace.preemptions(), "preemption") << "):\n  ";
     if (text.size() <= longest_trace_shown) {
       out << text << "\n";
     } else {
       out << text.substr(0, longest_trace_shown) << " ... ("
-          << counted(trace.choices().size(), "choice") << "; report.trace() has all of them)\n";
+          << quantity(trace.choices().size(), "choice") << "; report.trace() has all of them)\n";
     }
   }
   out << "replay it:\n";
@@ -50,8 +50,8 @@ namespace sim {
 
 std::ostream& operator<<(std::ostream& out, const report& r) {
   out << "explore: " << (r.ok() ? "ok" : "failed") << " after "
-      << counted(static_cast<std::uint64_t>(r.runs()), "run") << ", "
-      << counted(static_cast<std::uint64_t>(r.steps()), "step");
+      << quantity(static_cast<std::uint64_t>(r.runs()), "run") << ", "
+      << quantity(static_cast<std::uint64_t>(r.steps()), "step");
   if (r.exhausted()) out << ", all that there are";
   if (r.ok()) return out << "\n";
   const bool failing_run = r.failures() > 0;

@@ -29,7 +29,7 @@ std::string quoted(std::string_view name) {
   return text;
 }
 
-std::string counted(std::int64_t number, const char* what) {
+std::string quantity(std::int64_t number, const char* what) {
   return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
 }
 
@@ -297,8 +297,8 @@ void simulation::look_for_leaks() {
     leaking.push_back(h.here().serial());
     found.append(found.empty() ? "leak: at the end of the run " : ", and ");
     found.append("loop ").append(quoted(h.name())).append(" still has ");
-    found.append(counted(fibers, "fiber")).append(", ").append(counted(scopes, "scope"));
-    found.append(" and ").append(counted(timers, "timer"));
+    found.append(quantity(fibers, "fiber")).append(", ").append(quantity(scopes, "scope"));
+    found.append(" and ").append(quantity(timers, "timer"));
   }
   if (leaking.empty()) return;
   fail(errc::leak, std::move(found), dump_all());

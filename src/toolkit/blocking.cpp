@@ -14,42 +14,36 @@
 
 namespace weir::detail {
 
-/// The type-independent part of a call. Also the message that carries the result to the caller's
-/// loop; in a simulation, the step that makes the call.
-struct blocking_extra final : message {
-  enum class phase : std::uint8_t { idle, queued, running, finished, abandoned };
+/// The type-independent part of a call. In a simulation its message is the step that makes the
+/// call.
+struct blocking_extra final : reply_to<blocking_wait_base> {
+  enum class place : std::uint8_t { nowhere, queued, running, replaced };
 
   blocking_extra(blocking_job& j, bool abandonable) noexcept
       : job(&j), may_be_abandoned(abandonable) {}
-  void deliver(loop&) noexcept override;
-  void refuse() noexcept override;
+  void dispose() noexcept override { delete job; }
 
   blocking_job* job;
-  door_ref home;
 
   // Guarded by the pool's mutex.
   blocking_extra* before = nullptr;
   blocking_extra* after = nullptr;
-  phase state = phase::idle;
+  place where = place::nowhere;
 
   const bool may_be_abandoned;
-
-  // Used on the caller's loop only.
-  bool under_way = false;  // a simulated call: the message is in the inbox
-  blocking_wait_base* waiter = nullptr;
 };
 
 namespace {
 
-using phase = blocking_extra::phase;
+using place = blocking_extra::place;
 
 constexpr std::size_t threads_max = 64;
 constexpr auto idle_limit = std::chrono::seconds(5);
 
-/// Sends a result to the caller's loop, with the thread's reference.
-void send_home(blocking_extra& done) noexcept {
-  const door_ref home = done.home;  // may outlive the job from now on
-  home->post(done);
+/// Sends the result to the caller's loop, or destroys it if the caller has abandoned the call.
+void send(blocking_extra& done) noexcept {
+  if (!done.claim()) return done.dispose();
+  done.answer_by_message();
 }
 
 /// The threads of the process and a FIFO queue of calls.
@@ -96,7 +90,7 @@ class blocking_pool {
 };
 
 void blocking_pool::append(blocking_extra& call) noexcept {
-  call.state = phase::queued;
+  call.where = place::queued;
   call.before = last_;
   call.after = nullptr;
   (last_ == nullptr ? first_ : last_->after) = &call;
@@ -134,26 +128,23 @@ std::exception_ptr blocking_pool::submit(blocking_extra& call) noexcept {
   const std::lock_guard lock(mutex_);
   append(call);
   std::exception_ptr failed = provide_thread();
-  if (failed == nullptr) {
-    call.job->retain();  // not taken yet: that needs the mutex
-    return nullptr;
-  }
+  if (failed == nullptr) return nullptr;
   unlink(call);
-  call.state = phase::idle;
+  call.where = place::nowhere;
   return failed;
 }
 
 blocking_pool::removed blocking_pool::remove(blocking_extra& call) noexcept {
   std::unique_lock lock(mutex_);
-  if (call.state == phase::queued) {
+  if (call.where == place::queued) {
     unlink(call);
-    call.state = phase::idle;
-    lock.unlock();
-    call.job->release();
+    call.where = place::nowhere;
+    call.take_back();
     return removed::from_queue;
   }
-  if (call.state != phase::running || !call.may_be_abandoned) return removed::no;
-  call.state = phase::abandoned;
+  if (call.where != place::running || !call.may_be_abandoned) return removed::no;
+  call.where = place::replaced;
+  (void)call.abandon();  // `running`: it is not claimed yet
   --threads_;
   if (first_ != nullptr) {
     if (const std::exception_ptr failed = provide_thread()) fail_all(failed, lock);
@@ -166,20 +157,20 @@ void blocking_pool::fail_all(const std::exception_ptr& why,
                              std::unique_lock<std::mutex>& lock) noexcept {
   while (blocking_extra* call = first_) {
     unlink(*call);
-    call->state = phase::finished;
+    call->where = place::nowhere;
     call->job->result().set_error(why);
     lock.unlock();
-    send_home(*call);
+    send(*call);
     lock.lock();
   }
 }
 
 std::uint64_t blocking_pool::place_of(const blocking_extra& call) noexcept {
   const std::lock_guard lock(mutex_);
-  if (call.state != phase::queued) return 0;
-  std::uint64_t place = 1;
-  for (const blocking_extra* c = call.before; c != nullptr; c = c->before) ++place;
-  return place;
+  if (call.where != place::queued) return 0;
+  std::uint64_t position = 1;
+  for (const blocking_extra* c = call.before; c != nullptr; c = c->before) ++position;
+  return position;
 }
 
 bool blocking_pool::wait_for_call(std::unique_lock<std::mutex>& lock) {
@@ -194,18 +185,14 @@ bool blocking_pool::wait_for_call(std::unique_lock<std::mutex>& lock) {
 
 // False if another thread has taken this one's place.
 bool blocking_pool::finish(blocking_extra& call, std::unique_lock<std::mutex>& lock) noexcept {
-  if (call.state == phase::abandoned) {
-    lock.unlock();
-    call.job->release();
-    lock.lock();
-    if (threads_ >= threads_max) return false;
-    ++threads_;
-    return true;
-  }
-  call.state = phase::finished;
+  const bool replaced = call.where == place::replaced;
+  call.where = place::nowhere;
   lock.unlock();
-  send_home(call);
+  send(call);
   lock.lock();
+  if (!replaced) return true;
+  if (threads_ >= threads_max) return false;
+  ++threads_;
   return true;
 }
 
@@ -214,7 +201,7 @@ void blocking_pool::work() noexcept {
   while (wait_for_call(lock)) {
     blocking_extra& call = *first_;
     unlink(call);
-    call.state = phase::running;
+    call.where = place::running;
     lock.unlock();
     call.job->run();
     lock.lock();
@@ -248,78 +235,52 @@ void blocking_job::run() noexcept {
   drop_function();
 }
 
-void blocking_extra::deliver(loop&) noexcept {
-  under_way = false;
-  const blocking_ref held(job);
-  blocking_wait_base* const w = std::exchange(waiter, nullptr);
-  if (w == nullptr) return;  // a simulated call that was withdrawn
-  if (home->simulated()) job->run();
-  w->arrived();
-}
-
-void blocking_extra::refuse() noexcept {
-  under_way = false;
-  job->release();
-}
+void leave_blocking::operator()(blocking_job* job) const noexcept { job->extra().leave(); }
 
 // ------------------------------------------------------------------ the wait
 
-void blocking_wait_base::fail_now(std::exception_ptr error) noexcept {
-  stop_waiting();
-  job_->result().set_error(std::move(error));
-  complete();
-}
-
-void blocking_wait_base::stop_waiting() noexcept {
-  job_->extra().waiter = nullptr;
-  due_.settle();
-}
-
 void blocking_wait_base::arm() noexcept {
-  loop& here = *loop::here();
   blocking_extra& extra = job_->extra();
-  extra.waiter = this;
-  due_.expect();
-  if (extra.home == nullptr) extra.home = here.shared_door();
-  if (here.env().simulated()) {
-    if (std::exchange(extra.under_way, true)) return;  // restarted before its message arrived
-    job_->retain();
-    here.own_door().post(extra);
-  } else if (std::exception_ptr failed = blocking_pool::instance().submit(extra)) {
-    fail_now(std::move(failed));
+  withdrawn_ = false;
+  if (extra.in_flight()) return;  // simulated: restarted before its message arrived
+  extra.ask(*this);
+  if (extra.home()->simulated()) return extra.answer_by_message();
+  if (std::exception_ptr failed = blocking_pool::instance().submit(extra)) {
+    extra.take_back();
+    job_->result().set_error(std::move(failed));
+    complete();
   }
 }
 
-void blocking_wait_base::arrived() noexcept {
-  due_.settle();
+void blocking_wait_base::answered() noexcept {
+  if (withdrawn_) return;
+  if (job_->extra().home()->simulated()) job_->run();
   complete();
 }
 
 cancel_result blocking_wait_base::withdraw() noexcept {
   using removed = blocking_pool::removed;
   blocking_extra& extra = job_->extra();
-  removed how = removed::from_queue;
-  if (!extra.home->simulated()) how = blocking_pool::instance().remove(extra);
+  if (extra.home()->simulated()) {
+    withdrawn_ = true;
+    return cancel_result::done;
+  }
+  const removed how = blocking_pool::instance().remove(extra);
   if (how == removed::no) return cancel_result::no;
-  stop_waiting();
   if (how == removed::from_queue) return cancel_result::done;
+  (void)job_.release();  // its thread continues without a waiter: no restart is possible
   loop::here()->emit("blocking_abandoned", "blocking");
-  complete();  // its thread continues without a waiter: no restart is possible
+  complete();
   return cancel_result::later;
 }
 
-blocking_wait_base::~blocking_wait_base() {
-  if (due_) stop_waiting();
-}
-
 void blocking_wait_base::describe(dump_line& line) const {
-  blocking_extra& extra = job_->extra();
-  if (extra.home == nullptr) {
+  if (job_ == nullptr || job_->extra().home() == nullptr) {
     line.add("blocking");  // not started
-  } else if (extra.home->simulated()) {
+  } else if (job_->extra().home()->simulated()) {
     line.add("blocking, queued");
-  } else if (const std::uint64_t place = blocking_pool::instance().place_of(extra)) {
-    line.add("blocking, queued as number ").add(place);
+  } else if (const std::uint64_t position = blocking_pool::instance().place_of(job_->extra())) {
+    line.add("blocking, queued as number ").add(position);
   } else {
     line.add("blocking, running");
   }

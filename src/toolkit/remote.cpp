@@ -47,11 +47,6 @@ void remote_message::deliver(loop& here) noexcept {
       if (extra.running != nullptr) cancel_tree::cancel(*extra.running, extra.heard, true);
       return;
     }
-    case kind::answer: {
-      const remote_ref held(of);
-      if (remote_wait_base* w = std::exchange(of->extra().waiter, nullptr)) w->arrived();
-      return;
-    }
   }
 }
 
@@ -63,15 +58,13 @@ void remote_message::refuse() noexcept {
   }
 }
 
-// The reference travels with the message, so that the result is destroyed at its destination. Once
-// posted, the operation and its door may be gone.
+// The reference travels with the message, so that the result is destroyed at its destination.
 void answer(remote_ref op) noexcept {
   remote_extra& extra = op->extra();
-  const door_ref home = extra.home;
-  if (home == nullptr) return;
+  if (extra.answer.home() == nullptr) return;
   extra.there->remote_children.fetch_sub(1, std::memory_order_relaxed);
   op.detach();
-  home->post(extra.answer);
+  extra.answer.answer_by_message();
 }
 
 void request_cancel(remote_op& op, reason_ref why, bool force) noexcept {
@@ -177,8 +170,9 @@ std::vector<run_place> callers_of(const context& c) {
     const auto* const remote = dynamic_cast<const remote_region*>(&limited);
     if (remote == nullptr) continue;
     const remote_extra& extra = remote->of.extra();
-    if (extra.home == nullptr) return {};
-    std::vector<run_place> found{{extra.home->serial(), extra.caller, true}};
+    const door_ref& home = extra.answer.home();
+    if (home == nullptr) return {};
+    std::vector<run_place> found{{home->serial(), extra.caller, true}};
     found.insert(found.end(), extra.callers.begin(), extra.callers.end());
     return found;
   }
@@ -218,16 +212,14 @@ void remote_wait_base::arm() {
   if (extra.there->simulated() != here.own_door().simulated())
     return fail_now(errc::wrong_loop, "on: one of the two loops is simulated and the other is not");
   inherit(extra, *this, limit_, extra.there->clock());
-  extra.home = here.shared_door();
-  extra.waiter = this;
+  extra.answer.ask(*this);
   extra.there->remote_children.fetch_add(1, std::memory_order_relaxed);
-  due_.expect();
   op_->retain();
   extra.there->post(extra.start);
 }
 
-void remote_wait_base::arrived() noexcept {
-  due_.settle();
+void remote_wait_base::answered() noexcept {
+  op_->extra().answer.dispose();
   complete();
 }
 
@@ -242,12 +234,12 @@ cancel_result remote_wait_base::withdraw() noexcept {
 void remote_wait_base::grace_over() noexcept { request_cancel(*op_.get(), {}, true); }
 
 bool remote_wait_base::ended_by_itself() const noexcept {
-  return cancelling_ && !due_ && !op_->result().is_cancelled();
+  return cancelling_ && !op_->extra().answer.is_asked() && !op_->result().is_cancelled();
 }
 
 remote_wait_base::~remote_wait_base() {
-  if (due_) {
-    op_->extra().waiter = nullptr;
+  if (op_->extra().answer.is_asked()) {
+    op_->extra().answer.detach();
   } else if (cancelling_) {
     emit_unseen(op_->result(), "on");
   }
@@ -261,7 +253,7 @@ void remote_wait_base::describe(dump_line& line) const {
 // Only a simulation may inspect the other side: it runs on the same thread.
 void remote_wait_base::blockers(blocker_list& list) const {
   remote_extra& extra = op_->extra();
-  if (due_ && extra.there->simulated() && extra.runs_in != nullptr)
+  if (extra.answer.is_asked() && extra.there->simulated() && extra.runs_in != nullptr)
     list.fibers.push_back(extra.runs_in);
 }
 

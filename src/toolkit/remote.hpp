@@ -14,12 +14,21 @@
 namespace weir::detail {
 
 struct remote_message final : message {
-  enum class kind : std::uint8_t { start, cancel, force, answer };
+  enum class kind : std::uint8_t { start, cancel, force };
   remote_message(remote_op& o, kind k) noexcept : of(&o), what(k) {}
   void deliver(loop& here) noexcept override;
   void refuse() noexcept override;
   remote_op* of;
   kind what;
+};
+
+/// The caller's wait for the answer. The caller never abandons it: it asks the other side to stop,
+/// and waits for the confirmation.
+struct remote_answer final : reply_to<remote_wait_base> {
+  explicit remote_answer(remote_op& o) noexcept : of(&o) {}
+  /// Drops the reference of the answer.
+  void dispose() noexcept override { of->release(); }
+  remote_op* of;
 };
 
 /// Shared by the two sides of a remote operation, besides its result.
@@ -28,15 +37,14 @@ struct remote_extra {
       : start(of, remote_message::kind::start),
         cancel(of, remote_message::kind::cancel),
         force(of, remote_message::kind::force),
-        answer(of, remote_message::kind::answer) {}
+        answer(of) {}
 
   remote_message start;
   remote_message cancel;
   remote_message force;  // the grace is over
-  remote_message answer;
+  remote_answer answer;  // not asked: no answer is sent
 
   // Written before the message that needs it is posted.
-  door_ref home;   // the caller's; null: no answer is sent
   door_ref there;  // the loop that runs it
   binding* locals = nullptr;
   trail_ref trail;  // the caller's, carried among the locals
@@ -47,9 +55,6 @@ struct remote_extra {
   std::vector<run_place> callers;  // of the operation that contains the caller
   reason_ref why;                  // the reason of the cancellation
   bool forced = false;
-
-  // Used on the caller's loop only.
-  remote_wait_base* waiter = nullptr;
 
   // Used on the running loop only.
   context* running = nullptr;

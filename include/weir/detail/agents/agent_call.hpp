@@ -10,6 +10,7 @@
 
 #include <weir/detail/agents/agent_core.hpp>
 #include <weir/detail/core/op.hpp>
+#include <weir/detail/core/reply.hpp>
 #include <weir/detail/core/wait.hpp>
 #include <weir/outcome.hpp>
 
@@ -227,8 +228,6 @@ class call_wait_base : public wait {
   call_envelope* message_;  // null: abandoned
   std::exception_ptr error_;
   time_point limit_ = time_point::max();
-  answer_due due_;
-  bool sent_ = false;  // and not answered
 };
 
 template <class T>
@@ -257,18 +256,17 @@ class mail_send_wait : public wait {
   void blockers(blocker_list& list) const override;
   bool failed() const noexcept { return error_ != nullptr; }
   void poll_failed(std::exception_ptr e) noexcept { error_ = std::move(e); }
+  /// Called on the sender's loop when the decision has arrived.
+  void answered() noexcept;
   void take() {
     if (error_ != nullptr) std::rethrow_exception(error_);
   }
 
  private:
-  friend class room_ticket;
-  void notified() noexcept;
   agent_handle to_;
   envelope* message_;              // null: the agent has it
   room_ticket* ticket_ = nullptr;  // while it waits
   std::exception_ptr error_;
-  answer_due due_;
 };
 
 /// Waits for the permanent termination of an agent.
@@ -285,6 +283,8 @@ class end_wait_base : public wait {
   void describe(dump_line& line) const override;
   void blockers(blocker_list& list) const override;
   bool failed() const noexcept { return false; }
+  /// Called when the notification has arrived.
+  void answered() noexcept;
 
  protected:
   explicit end_wait_base(args&& a) noexcept : of_(std::move(a.of)) {}
@@ -292,11 +292,8 @@ class end_wait_base : public wait {
   agent_core& agent() const noexcept { return *of_.get(); }
 
  private:
-  friend class end_watch;
-  void notified() noexcept;
   agent_handle of_;
   end_watch* watch_ = nullptr;
-  answer_due due_;
 };
 
 class join_agent_wait : public end_wait_base {

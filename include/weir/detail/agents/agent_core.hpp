@@ -30,6 +30,7 @@
 #include <weir/detail/core/counted_ref.hpp>
 #include <weir/detail/core/fiber.hpp>
 #include <weir/detail/core/message.hpp>
+#include <weir/detail/core/reply.hpp>
 #include <weir/duration.hpp>
 #include <weir/error.hpp>
 #include <weir/future.hpp>
@@ -117,11 +118,7 @@ class chain_link final : public trail {
 };
 
 /// One message: a handler with its arguments.
-struct envelope : message {
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
+struct envelope : message, frame_allocated {
   explicit envelope(bool asks = false) noexcept : is_call(asks) {}
   void deliver(loop& here) noexcept override;
   void refuse() noexcept override;
@@ -138,30 +135,20 @@ struct envelope : message {
   bool is_call;
   bool to_line = false;           // in flight to the line
   bool in_line = false;           // waits for room in the mailbox
+  bool orphaned = false;          // a call whose caller's loop has crashed: its answer is dropped
   room_ticket* ticket = nullptr;  // the wait for its acceptance
 
  protected:
   ~envelope() = default;
 };
 
-/// A message whose sender waits for the result. It is shared by the caller's wait and the current
-/// holder of the message; `phase` decides which of them frees it.
-struct call_envelope : envelope {
-  enum class step : std::uint8_t {
-    waiting,
-    answered,
-    skipped,    // its deadline has passed; the caller times out by itself
-    abandoned,  // the caller was cancelled: the call is skipped, or its answer is late
-    orphaned,   // the caller's loop has crashed: the call is handled, its answer dropped
-  };
-  call_envelope() noexcept : envelope(true) {}
-  void deliver(loop& here) noexcept override;
-  void refuse() noexcept override;
+/// A message whose sender waits for the result; it travels to the agent and back. The agent
+/// declines a call whose deadline has passed: its caller times out by itself.
+struct call_envelope : reply_to<call_wait_base, envelope> {
+  call_envelope() noexcept : reply_to(true) {}
+  /// The caller was cancelled: the call is skipped, or its answer is late.
+  bool is_given_up() const noexcept { return is_abandoned() && !orphaned; }
 
-  std::atomic<step> phase{step::waiting};
-  bool returning = false;            // in flight to the caller
-  call_wait_base* caller = nullptr;  // used on the caller's loop only
-  std::shared_ptr<door> home;        // the caller's
   time_point deadline = time_point::max();
   trail_ref chain;
 
@@ -194,19 +181,9 @@ struct agent_setup {
 /// Throws errc::invalid_argument.
 void check_mailbox(const char* what, std::string_view name, std::int64_t capacity, overflow how);
 
-class agent_core : public polite_service {
+class agent_core : public polite_service, public counted<agent_core>, public frame_allocated {
  public:
   explicit agent_core(agent_setup&& setup);
-  agent_core(const agent_core&) = delete;
-  agent_core& operator=(const agent_core&) = delete;
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
-  void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
-  void release() noexcept {
-    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) dispose();
-  }
 
   // ---- Any thread.
 
@@ -318,7 +295,6 @@ class agent_core : public polite_service {
  protected:
   virtual ~agent_core();
   bool keeps_arguments() const noexcept { return keeps_; }
-  virtual void dispose() noexcept = 0;
   virtual agent_life* make_life() = 0;
   /// Constructs the object of a life; `own` is the scope of the incarnation, if its constructor
   /// takes one.
@@ -329,6 +305,7 @@ class agent_core : public polite_service {
 
  private:
   friend class agent_life;
+  friend class counted<agent_core>;
 
   static constexpr std::uint32_t homeless = ~std::uint32_t{0};  // not the number of any loop
 
@@ -379,7 +356,6 @@ class agent_core : public polite_service {
   template <class F>
   void post_home(F&& what) noexcept;
 
-  std::atomic<std::uint32_t> refs_{1};
   std::atomic<std::uint32_t> home_serial_{homeless};
   std::shared_ptr<door> door_;
   const char* name_ = "";

@@ -19,10 +19,6 @@ namespace weir::detail {
 class agent_life : public driven_fiber {
  public:
   explicit agent_life(agent_core& of) noexcept;
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
 
   agent_core& core() const noexcept { return *of_.get(); }
   std::uint32_t generation() const noexcept { return generation_; }
@@ -126,7 +122,6 @@ class agent_core_of final : public agent_core {
     if (setup.keeps && !copyable) raise_not_copyable(setup.name.view());
     return std::move(setup);
   }
-  void dispose() noexcept override { delete this; }
   agent_life* make_life() override { return new life_of<T>(*this); }
   bool wants_scope() const noexcept override { return scoped; }
   void construct(agent_life& life, scope* own) override {

@@ -14,17 +14,10 @@ namespace weir::detail {
 
 /// Casts a message later, once or periodically, to the life that was alive when it was armed.
 /// Shared by that life and the handle.
-class agent_timer : private alarm {
+class agent_timer : public counted<agent_timer>, private alarm {
  public:
   agent_timer(agent_handle to, duration period, bool repeats) noexcept
       : to_(std::move(to)), period_(period), repeats_(repeats) {}
-  agent_timer(const agent_timer&) = delete;
-  agent_timer& operator=(const agent_timer&) = delete;
-
-  void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
-  void release() noexcept {
-    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) dispose();
-  }
   /// Any thread: arms it on the agent's loop.
   void start() noexcept;
   /// Any thread: stops further casts.
@@ -37,13 +30,12 @@ class agent_timer : private alarm {
  protected:
   virtual ~agent_timer() = default;
   virtual envelope* make_message() = 0;
-  virtual void dispose() noexcept = 0;
 
  private:
+  friend class counted<agent_timer>;
   void rang() noexcept override;
   void cancel_here() noexcept;
 
-  std::atomic<std::uint32_t> refs_{1};
   std::atomic<bool> cancelled_{false};
   agent_handle to_;
   duration period_;
@@ -69,7 +61,6 @@ class timer_of final : public agent_timer {
         [&](const auto&... args) -> envelope* { return new cast_envelope<T, F>(fn_, args...); },
         args_);
   }
-  void dispose() noexcept override { delete this; }
   F fn_;
   typename handler<F>::arguments args_;
 };
@@ -82,7 +73,6 @@ class single_timer final : public agent_timer {
 
  private:
   envelope* make_message() override { return message_.release(); }
-  void dispose() noexcept override { delete this; }
   envelope_owner<envelope> message_;
 };
 

@@ -39,17 +39,13 @@ enum class region_kind : std::uint8_t {
 
 /// Something that a context owns until it ends: a defer, a service, a std::stop_source.
 /// Popped in reverse order of registration.
-struct entry {
+struct entry : frame_allocated {
   enum class kind : std::uint8_t { defer, background, stop, bottom };
 
   explicit entry(kind k) noexcept : what(k) {}
   entry(const entry&) = delete;
   entry& operator=(const entry&) = delete;
   virtual ~entry() = default;
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
   /// Runs a defer: returns a task to be awaited, or an empty task if it has finished.
   virtual task<> run(const outcome_view&) { return task<>(nullptr); }
   /// The service, of an entry of kind `background`.

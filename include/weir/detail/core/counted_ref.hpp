@@ -1,9 +1,33 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <utility>
 
 namespace weir::detail {
+
+/// A base with an intrusive count of owners, for objects that several threads own; the last owner
+/// deletes it. Every release happens before the destructor. `T` is final, or its destructor is
+/// virtual; a destructor that is not public makes `counted<T>` a friend.
+template <class T>
+class counted {
+ public:
+  counted(const counted&) = delete;
+  counted& operator=(const counted&) = delete;
+  void retain() noexcept { owners_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete static_cast<T*>(this);
+  }
+  bool has_one_owner() const noexcept { return owners_.load(std::memory_order_acquire) == 1; }
+
+ protected:
+  explicit counted(std::uint32_t owners = 1) noexcept : owners_(owners) {}
+  ~counted() = default;
+
+ private:
+  std::atomic<std::uint32_t> owners_;
+};
 
 /// A counted reference to something with `retain()` and `release()`.
 template <class T>
@@ -28,6 +52,7 @@ class counted_ref {
   }
   T* get() const noexcept { return to_; }
   T* operator->() const noexcept { return to_; }
+  T& operator*() const noexcept { return *to_; }
   explicit operator bool() const noexcept { return to_ != nullptr; }
   /// Releases ownership without dropping the reference.
   T* detach() noexcept { return std::exchange(to_, nullptr); }

@@ -99,20 +99,10 @@ struct fiber : future_core, strand, context {
 };
 
 /// The call chain that the work of a driven fiber belongs to; shared by all loops that work for it.
-class trail {
+class trail : public counted<trail> {
  public:
   trail() noexcept = default;
-  trail(const trail&) = delete;
-  trail& operator=(const trail&) = delete;
   virtual ~trail() = default;
-  void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
-  void release() noexcept {
-    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-  }
-  bool is_only_one() const noexcept { return refs_.load(std::memory_order_acquire) == 1; }
-
- private:
-  std::atomic<std::uint32_t> refs_{1};
 };
 
 using trail_ref = counted_ref<trail>;
@@ -158,12 +148,8 @@ struct fiber_of : fiber {
 
 /// Runs an existing task: its frame is the operation.
 template <class T>
-struct task_fiber final : fiber_of<T> {
+struct task_fiber final : fiber_of<T>, frame_allocated {
   explicit task_fiber(task<T>&& t) noexcept { this->out.own_frame(t.release()); }
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
   bool begin() override {
     frame& root = frame_of(this->out.frame());
     root.out = &this->out;
@@ -176,17 +162,13 @@ struct task_fiber final : fiber_of<T> {
 
 /// Calls `op` on its first turn and runs the task it returns. `Make` turns it into a task.
 template <class T, class Op, class Make>
-struct call_fiber final : fiber_of<T> {
+struct call_fiber final : fiber_of<T>, frame_allocated {
   static_assert(alignof(Op) <= 16, "the callable is over-aligned; keep what needs it elsewhere");
   template <class G>
   explicit call_fiber(G&& g) {
     new (static_cast<void*>(std::addressof(op))) Op(std::forward<G>(g));
   }
   ~call_fiber() { drop_operation(); }
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
   bool begin() override {
     try {
       this->out.own_frame(Make::task_of(op, static_cast<context&>(*this)).release());

@@ -90,6 +90,16 @@ inline constexpr std::uint8_t nesting_limit = 64;
 void* allocate_frame(std::size_t bytes);
 void deallocate_frame(void* memory, std::size_t bytes) noexcept;
 
+/// An empty base: objects of derived types live in the frame cache. Only one base of a class may
+/// derive from it. The class is final, or has a virtual destructor, or frees itself by a virtual
+/// `dispose()`: the size that is freed must be the size that was allocated.
+struct frame_allocated {
+  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept {
+    deallocate_frame(memory, bytes);
+  }
+};
+
 /// A source location as its underlying pointer: as a default argument of await_transform a pointer
 /// takes no space in the awaiting coroutine's frame, while g++ reserves space for class types.
 using place_pointer = decltype(__builtin_source_location());
@@ -102,7 +112,7 @@ inline std::source_location as_location(place_pointer place) noexcept {
 /// source location. It is the first part of every promise and no promise is over-aligned (results
 /// live in the outcome, not in the frame), so the coroutine handle can be computed from its
 /// address.
-struct frame {
+struct frame : frame_allocated {
   frame* parent = nullptr;
   outcome_base* out = nullptr;
   std::source_location awaiting;  // the await it is suspended in
@@ -111,11 +121,8 @@ struct frame {
   std::coroutine_handle<> handle() noexcept {
     return std::coroutine_handle<frame>::from_promise(*this);
   }
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
 };
+static_assert(sizeof(frame) == 4 * sizeof(void*), "frame_allocated takes no space");
 inline frame& frame_of(std::coroutine_handle<> handle) noexcept {
   return std::coroutine_handle<frame>::from_address(handle.address()).promise();
 }

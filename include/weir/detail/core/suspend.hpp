@@ -4,9 +4,10 @@
 
 #include <atomic>
 #include <exception>
-#include <memory>
 #include <optional>
 
+#include <weir/detail/core/counted_ref.hpp>
+#include <weir/detail/core/reply.hpp>
 #include <weir/detail/core/wait.hpp>
 #include <weir/error.hpp>
 #include <weir/outcome.hpp>
@@ -16,46 +17,31 @@ namespace weir {
 namespace detail {
 
 class suspend_wait_base;
-struct suspend_message;
 
-/// The state shared by a pending `suspend` and its resumers. Two kinds of owners: the wait (which
-/// lives in a coroutine frame and may end first) and the resumers, on any thread. The first answer
-/// claims it; it is posted to the wait's loop as a message unless it is given there.
-class suspend_core {
+/// The state shared by a pending `suspend` and its resumers on any thread. The resumers together
+/// are the answerer; the first answer claims the reply. They outlive the answer, so it is counted:
+/// the reply has one reference, and all resumers have one.
+class suspend_core : public reply_to<suspend_wait_base>,
+                     public counted<suspend_core>,
+                     public frame_allocated {
  public:
-  suspend_core();
-  suspend_core(const suspend_core&) = delete;
-  suspend_core& operator=(const suspend_core&) = delete;
-  virtual ~suspend_core();
+  suspend_core() noexcept : counted(2) {}
+  virtual ~suspend_core() = default;
 
   /// False if it was already answered or the wait has ended: the late answer is counted.
   bool claim();
-  /// The claimed answer is complete: notifies the wait.
-  void hand_over() noexcept;
   void add_resumer() noexcept { resumers_.fetch_add(1, std::memory_order_relaxed); }
-  void drop_resumer() noexcept;
-  void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
-  void drop_ref() noexcept;
-
-  // The wait's side, on its loop.
-  void attach(suspend_wait_base& wait) noexcept { wait_ = &wait; }
-  /// The wait ends without an answer. False if an answer is in flight.
-  bool end_waiting() noexcept;
-  void detach() noexcept { wait_ = nullptr; }
-  bool answered() const noexcept;
-  void arrived() noexcept;
+  void drop_resumer() noexcept {
+    if (resumers_.fetch_sub(1, std::memory_order_acq_rel) == 1) end_answering();
+  }
+  void dispose() noexcept override { release(); }
 
   std::exception_ptr error;  // written by the claimant
 
  private:
-  friend struct suspend_message;
-  enum class phase : std::uint8_t { waiting, answered, ended };
-  struct shared;
-  std::atomic<phase> phase_{phase::waiting};
-  std::atomic<std::uint32_t> refs_{1};
-  std::atomic<std::uint32_t> resumers_{0};
-  suspend_wait_base* wait_ = nullptr;  // home loop only
-  std::unique_ptr<shared> shared_;
+  friend class suspend_list;
+  void end_answering() noexcept;
+  std::atomic<std::uint32_t> resumers_{1};  // the wait is one while it starts
 };
 
 template <class T>
@@ -75,6 +61,8 @@ class suspend_wait_base : public wait {
   bool pausable() const noexcept override { return false; }
   void describe(dump_line& line) const override;
   bool failed() const noexcept { return core_->error != nullptr; }
+  /// Called when the answer has arrived.
+  void answered() noexcept;
 
  protected:
   suspend_wait_base() noexcept = default;
@@ -86,9 +74,7 @@ class suspend_wait_base : public wait {
   suspend_core* core_ = nullptr;
 
  private:
-  friend class suspend_core;
   friend class suspend_list;
-  void answered() noexcept;
   void let_go() noexcept;
   bool later_ = false;
   suspend_wait_base* next_on_loop_ = nullptr;  // armed and unanswered ones of this loop

@@ -105,23 +105,6 @@ class local_wait : public wait {
   ~local_wait() = default;
 };
 
-/// An answer that a wait expects from another loop or thread: while one is due, an idle loop is not
-/// deadlocked. On the loop of the wait only.
-class answer_due {
- public:
-  answer_due() noexcept = default;
-  answer_due(const answer_due&) = delete;
-  answer_due& operator=(const answer_due&) = delete;
-  ~answer_due() { settle(); }
-  explicit operator bool() const noexcept { return due_; }
-  void expect() noexcept;
-  /// The answer has arrived, or is no longer awaited.
-  void settle() noexcept;
-
- private:
-  bool due_ = false;
-};
-
 /// Why the parts of a pull are withdrawn.
 enum class pull_end : std::uint8_t {
   result,    // the pull has a result; they may stay in flight

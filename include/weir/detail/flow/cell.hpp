@@ -11,13 +11,9 @@ namespace weir::detail {
 
 /// An item that several subscribers share; counted without atomics, on one loop.
 template <class T>
-struct cell {
+struct cell : frame_allocated {
   template <class U>
   explicit cell(U&& v) : value(std::forward<U>(v)) {}
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
   T value;
   std::uint32_t refs = 1;
 };

@@ -32,14 +32,9 @@ class send_wait;
 template <class T>
 class send_envelope_of final : public send_envelope {
  public:
-  send_envelope_of(channel_core& to, send_wait_base& from, T&& v)
-      : send_envelope(to, from), value(std::move(v)) {}
+  send_envelope_of(channel_core& to, T&& v) : send_envelope(to), value(std::move(v)) {}
   send_envelope_of(channel_core& to, this_thread_t, T&& v)
       : send_envelope(to, this_thread_t{}), value(std::move(v)) {}
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
   T value;
 };
 
@@ -251,7 +246,7 @@ class send_wait : public send_wait_base {
     if (answer == channel_core::room::yes) return true;
     if (answer == channel_core::room::closed) return refuse();
     // Here and not in `arm`, which must not throw: moving the value may throw.
-    if (envelope() == nullptr) keep(new send_envelope_of<T>(*channel_, *this, std::move(value_)));
+    if (envelope() == nullptr) keep(new send_envelope_of<T>(*channel_, std::move(value_)));
     return false;
   }
   void link() override { arm(); }

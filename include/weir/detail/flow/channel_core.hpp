@@ -22,7 +22,9 @@
 #include <memory>
 #include <string_view>
 
+#include <weir/detail/core/counted_ref.hpp>
 #include <weir/detail/core/home.hpp>
+#include <weir/detail/core/reply.hpp>
 #include <weir/detail/core/wait_list.hpp>
 #include <weir/duration.hpp>
 #include <weir/name.hpp>
@@ -39,7 +41,6 @@ class channel_core;
 class send_wait_base;
 class send_envelope;
 struct blocked_thread;
-struct envelope_message;
 
 /// Tag: a thread waits, not a wait of a loop.
 struct this_thread_t {};
@@ -50,33 +51,23 @@ void wait_for_room(send_envelope& e, duration limit);
 /// errc::would_deadlock if a loop runs on this thread.
 void require_no_loop(const char* what, const char* instead);
 
-/// Shared by a waiting sender (its wait is in a coroutine frame and may end first) and by the
-/// channel or the message that carries the answer. The wait is used on its own loop only.
-class send_envelope {
+/// A sender that waits for room: a wait, or a thread, which owns it when it was answered or left.
+class send_envelope : public reply_to<send_wait_base>, public frame_allocated {
  public:
-  send_envelope(channel_core& to, send_wait_base& from);
+  explicit send_envelope(channel_core& to);
   send_envelope(channel_core& to, this_thread_t);
-  send_envelope(const send_envelope&) = delete;
-  send_envelope& operator=(const send_envelope&) = delete;
   virtual ~send_envelope();
+  void dispose() noexcept override { delete this; }
 
  private:
   friend class channel_core;
   friend class send_wait_base;
-  friend struct envelope_message;
   friend void wait_for_room(send_envelope& e, duration limit);
-  void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
-  void release() noexcept {
-    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-  }
-  std::atomic<std::uint32_t> refs_{1};
   channel_core* channel_;
-  send_wait_base* wait_;                       // null: it has ended
-  std::unique_ptr<envelope_message> message_;  // with the door of its loop
-  std::unique_ptr<blocked_thread> thread_;     // instead of a wait and its message
-  bool refused_ = false;                       // the answer; written before it is sent
-  std::exception_ptr error_;                   // its value could not be moved
-  bool linked_ = false;                        // this and the following: under the channel's lock
+  std::unique_ptr<blocked_thread> thread_;  // instead of a wait
+  bool refused_ = false;                    // the answer; written before it is sent
+  std::exception_ptr error_;                // its value could not be moved
+  bool linked_ = false;                     // this and the following: under the channel's lock
   send_envelope* previous_ = nullptr;
   send_envelope* next_ = nullptr;
 };
@@ -89,6 +80,8 @@ class send_wait_base : public wait {
   void describe(dump_line& line) const override;
   bool failed() const noexcept { return refused_ || error_ != nullptr; }
   void poll_failed(std::exception_ptr e) noexcept { error_ = std::move(e); }
+  /// Called when the answer has arrived.
+  void answered() noexcept;
 
  protected:
   send_wait_base() noexcept = default;
@@ -100,22 +93,17 @@ class send_wait_base : public wait {
   [[noreturn]] void raise_problem(const channel_core* channel) const;
 
  private:
-  friend struct envelope_message;
-  friend class channel_core;
-  void answered() noexcept;
   send_envelope* envelope_ = nullptr;
-  bool waiting_ = false;
   bool refused_ = false;
   std::exception_ptr error_;
 };
 
-class channel_core {
+/// Its owners: all senders together, the receiver, messages in flight, waiting senders.
+class channel_core : public counted<channel_core> {
  public:
   enum class room : std::uint8_t { yes, full, closed };
 
   channel_core(std::int64_t capacity, const channel_options& options);
-  channel_core(const channel_core&) = delete;
-  channel_core& operator=(const channel_core&) = delete;
 
   // Any thread.
 
@@ -179,11 +167,9 @@ class channel_core {
   object_name self() const noexcept { return {"channel", name_.view()}; }
   bool serving_ = false;  // prevents recursion: delivering makes room, which admits senders, which
                           // call for a receiver
-  void release() noexcept {
-    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-  }
 
  private:
+  friend class counted<channel_core>;
   friend class send_wait_base;
   friend class send_envelope;
   friend void wait_for_room(send_envelope& e, duration limit);
@@ -211,7 +197,6 @@ class channel_core {
   bool is_full(std::uint64_t tail, std::uint64_t head) const noexcept {
     return static_cast<std::int64_t>(tail - head) >= capacity_;
   }
-  void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   void call_receiver() noexcept;
   void call_refused() noexcept;
   void called() noexcept;
@@ -234,12 +219,12 @@ class channel_core {
   std::atomic<bool> senders_wait_{false};
   const std::int64_t capacity_;
   const std::uint64_t slots_;
-  std::atomic<std::uint32_t> refs_{2};  // all senders together, the receiver, messages, envelopes
   std::atomic<std::uint32_t> senders_{1};  // including waiting ones
   std::unique_ptr<shared> shared_;
   // The receiver's loop only.
   wait_list consumers_;
   home home_;
+  answer_due due_;         // while a consumer waits
   bool call_due_ = false;  // it has requested a message, and neither cancelled nor received it
   kept_name name_;
 };

@@ -141,12 +141,8 @@ class callback_core {
   doorbell bell;
 
  private:
-  struct boxed {
+  struct boxed : frame_allocated {
     explicit boxed(T&& v) : value(std::move(v)) {}
-    static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-    static void operator delete(void* memory, std::size_t bytes) noexcept {
-      deallocate_frame(memory, bytes);
-    }
     T value;
   };
   using items = circular_buffer<std::unique_ptr<boxed>>;

@@ -48,12 +48,8 @@ void join_later(closing& c, core_ref rest);
 /// The strand of a generator function and the slot of its values. Its frame refers to it, and it
 /// owns the frame.
 template <class T>
-struct generator_of final : generator_base {
+struct generator_of final : generator_base, frame_allocated {
   generator_of() noexcept = default;
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
   void dispose() noexcept override { delete this; }
   const T* value = nullptr;
   bool may_move = false;

@@ -15,14 +15,10 @@ namespace detail {
 
 /// The state shared by a oneshot and its futures.
 template <class T>
-struct oneshot_core final : future_core {
+struct oneshot_core final : future_core, frame_allocated {
   outcome_base& result() noexcept override { return out; }
   void dispose() noexcept override { delete this; }
   void describe(dump_line& line) const override;
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
   outcome<T> out;
 };
 

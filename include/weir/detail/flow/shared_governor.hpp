@@ -38,6 +38,8 @@ class shared_wait : public simple_wait<shared_wait> {
   bool fits_run() const noexcept override;
   bool failed() const noexcept { return fate_ != fate::waiting && fate_ != fate::granted; }
   permit take();
+  /// Called when the answer has arrived.
+  void answered() noexcept;
   ~shared_wait();
 
  private:
@@ -46,7 +48,6 @@ class shared_wait : public simple_wait<shared_wait> {
   enum class fate : std::uint8_t { waiting, granted, closed, full };
   [[noreturn]] void refuse() const;
   void leave() noexcept;
-  void answered(fate how) noexcept;
 
   // Deliberately not adjacent: a combined load into a permit would stall on the two separate
   // stores.

@@ -132,11 +132,7 @@ class wait_leaf {
 class pull_wait;
 
 /// The turns of a pull that waits.
-struct pull_turn final : special_strand {
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
+struct pull_turn final : special_strand, frame_allocated {
   bool begin_turn() noexcept override;
   void end_turn() noexcept override;
   void dispose() noexcept override { delete this; }

@@ -64,11 +64,7 @@ using async_value = unit_or<typename async_result<std::invoke_result_t<F&, T>>::
 
 /// Work on one item: its place in the order, and its permit.
 template <class V>
-struct async_slot {
-  static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept {
-    deallocate_frame(memory, bytes);
-  }
+struct async_slot : frame_allocated {
   permit held;
   std::optional<V> value;
   std::exception_ptr error;

@@ -2,7 +2,6 @@
 // Part of <weir/blocking.hpp>, which includes it after the declarations it needs.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include <weir/detail/core/op.hpp>
+#include <weir/detail/core/reply.hpp>
 #include <weir/detail/core/wait.hpp>
 #include <weir/outcome.hpp>
 
@@ -24,8 +24,8 @@ namespace detail {
 struct blocking_extra;
 class blocking_job;
 
-/// Releases a reference to a call.
-struct drop_blocking {
+/// The caller's reference to a call.
+struct leave_blocking {
   void operator()(blocking_job* job) const noexcept;
 };
 
@@ -33,18 +33,12 @@ struct drop_blocking {
 ///
 /// Invariants:
 /// 1. The thread or caller that removes it from the pool's queue decides whether it runs.
-/// 2. Function and result belong to the thread while it runs, then to the caller, unless the caller
-///    has abandoned it: then the thread destroys them.
-/// 3. The caller's wait is used on the caller's loop only.
+/// 2. Function and result belong to the thread while it runs, then to the owner of its reply.
 class blocking_job {
  public:
   blocking_job(const blocking_job&) = delete;
   blocking_job& operator=(const blocking_job&) = delete;
 
-  void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
-  void release() noexcept {
-    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-  }
   /// Calls the function, stores its value or error in the result, and destroys it.
   void run() noexcept;
   virtual outcome_base& result() noexcept = 0;
@@ -57,14 +51,12 @@ class blocking_job {
   virtual void drop_function() noexcept = 0;
 
  private:
-  static constexpr std::size_t extra_size = 96;
-  std::atomic<std::uint32_t> refs_{1};
+  friend struct blocking_extra;
+  static constexpr std::size_t extra_size = 80;
   alignas(std::max_align_t) std::byte extra_[extra_size];
 };
 
-using blocking_ref = std::unique_ptr<blocking_job, drop_blocking>;
-
-inline void drop_blocking::operator()(blocking_job* job) const noexcept { job->release(); }
+using blocking_ref = std::unique_ptr<blocking_job, leave_blocking>;
 
 template <class T, class F, class... Args>
 class blocking_job_of final : public blocking_job {
@@ -105,20 +97,18 @@ class blocking_wait_base : public wait {
   cancel_result withdraw() noexcept override;
   bool pausable() const noexcept override { return false; }
   void describe(dump_line& line) const override;
-  bool failed() const noexcept { return !job_->result().is_value(); }
+  bool failed() const noexcept { return job_ == nullptr || !job_->result().is_value(); }
   /// Called when the result has arrived.
-  void arrived() noexcept;
+  void answered() noexcept;
 
  protected:
   explicit blocking_wait_base(args&& a) noexcept : job_(std::move(a.job)) {}
-  ~blocking_wait_base();
+  ~blocking_wait_base() = default;
   blocking_job& job() const noexcept { return *job_; }
 
  private:
-  void fail_now(std::exception_ptr error) noexcept;
-  void stop_waiting() noexcept;
-  blocking_ref job_;
-  answer_due due_;
+  blocking_ref job_;        // null: abandoned
+  bool withdrawn_ = false;  // a simulated call whose message is under way
 };
 
 template <class T>

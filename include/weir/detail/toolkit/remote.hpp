@@ -13,6 +13,7 @@
 
 #include <weir/detail/core/counted_ref.hpp>
 #include <weir/detail/core/op.hpp>
+#include <weir/detail/core/reply.hpp>
 #include <weir/detail/core/wait.hpp>
 #include <weir/loop_ref.hpp>
 #include <weir/outcome.hpp>
@@ -46,23 +47,17 @@ task<> leave_result(Op op, outcome<T>& out, context& c) {
 /// carries or runs it there.
 ///
 /// Invariants:
-/// 1. Its messages (start, cancel, force, answer) are parts of it and posted at most once each.
+/// 1. Its messages (start, cancel, force) and its reply are parts of it and posted at most once
+/// each.
 /// 2. The side that takes it over to run it answers exactly once in every case: with its outcome,
 ///    or with errc::loop_gone if it was not run to its end.
 /// 3. The outcome and the operation belong to the running side until the answer is posted, then to
 ///    the caller. The caller's wait is used on the caller's loop only.
-class remote_op {
+class remote_op : public counted<remote_op> {
  public:
   using caller = task<> (*)(remote_op& self, context& c);
   explicit remote_op(caller how);
-  remote_op(const remote_op&) = delete;
-  remote_op& operator=(const remote_op&) = delete;
   virtual ~remote_op();
-
-  void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
-  void release() noexcept {
-    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-  }
 
   /// The operation itself; on the loop that runs it.
   task<> call(context& c) { return call_(*this, c); }
@@ -77,7 +72,6 @@ class remote_op {
  private:
   // Not a virtual function: g++-12 warns about every coroutine created in one.
   caller call_;
-  std::atomic<std::uint32_t> refs_{1};
   std::unique_ptr<remote_extra> extra_;
 };
 
@@ -141,7 +135,7 @@ class remote_wait_base : public wait {
   /// A time limit directly around it.
   void limit_to(time_point at) noexcept { limit_ = at; }
   /// Called when the answer has arrived.
-  void arrived() noexcept;
+  void answered() noexcept;
 
  protected:
   explicit remote_wait_base(args&& a) noexcept : op_(std::move(a.op)), there_(a.there) {}
@@ -157,7 +151,6 @@ class remote_wait_base : public wait {
   remote_ref op_;
   loop_ref there_;
   time_point limit_ = time_point::max();
-  answer_due due_;
   bool cancelling_ = false;  // asked to stop; the result is not taken
 };
 
