@@ -31,8 +31,10 @@
 // - In `answered` the message owns it. The asker may leave (`detach`) before it arrives; all of
 //   that happens on the home loop, so either the arrival finds an asker, which owns the reply from
 //   then on, or it finds none and frees it. If the home loop has ended, the message is refused, and
-//   frees it; askers do not outlive their loop, except futures, which detach on the thread that
-//   holds them after the loop has closed its inbox.
+//   frees it: a wait does not outlive its loop.
+// - Where that is not enough the object is counted, the reply is one of its owners, and `dispose`
+//   releases: a future may outlive its loop (`stop`), several resumers share one suspend, and other
+//   messages of a remote operation may be in flight.
 //
 // Why the memory orders suffice: the compare-exchanges are acq_rel. Whatever the asker wrote before
 // `ask` or `abandon` is visible to the answerer that reads the phase; what the answerer wrote
