@@ -7,6 +7,7 @@
 
 #include "agents/agent_extra.hpp"
 #include "core/cancel_tree.hpp"
+#include "core/home.hpp"
 
 namespace weir::detail {
 
@@ -32,8 +33,8 @@ void begin_in(scope& s, agent_core& agent, std::source_location site) {
 
 agent_setup pool_setup(const agent_options& options, std::int64_t n) {
   if (n <= 0 || n > 1'000'000)
-    raise(errc::invalid_argument, "agent_pool '" + std::string(options.name.view()) +
-                                      "': the number of agents is not between 1 and 1000000");
+    raise(errc::invalid_argument, text_of({"agent_pool", options.name.view()}) +
+                                      ": the number of agents is not between 1 and 1000000");
   agent_setup setup = setup_of(options);
   setup.lives = static_cast<std::uint32_t>(n);
   setup.keeps = n > 1;
@@ -65,8 +66,8 @@ agent_core& current_agent(const void* type) {
   if (found == nullptr)
     raise(errc::no_current_agent, "self: called outside of an agent; use a ref instead");
   if (found->type() == type) return *found;
-  raise(errc::no_current_agent, "self: agent '" + std::string(found->name()) +
-                                    "', which runs this code, is of another type");
+  raise(errc::no_current_agent, "self: " + text_of({"agent", found->name()}) +
+                                    ", which runs this code, is of another type");
 }
 
 }  // namespace weir::detail

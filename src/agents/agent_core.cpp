@@ -11,6 +11,7 @@
 #include "agents/agent_extra.hpp"
 #include "core/cancel_tree.hpp"
 #include "core/error_notes.hpp"
+#include "core/home.hpp"
 
 namespace weir {
 
@@ -20,16 +21,6 @@ agent_error::agent_error(errc code, const std::string& what, std::vector<std::st
 
 namespace detail {
 
-namespace {
-
-std::string quoted(std::string_view name) {
-  std::string text = "'";
-  text.append(name.empty() ? "unnamed" : name).append("'");
-  return text;
-}
-
-}  // namespace
-
 std::recursive_mutex& lock_of(const agent_core& a) noexcept {
   static std::array<std::recursive_mutex, 16> locks;
   return locks[std::hash<const void*>()(&a) / 64 % locks.size()];
@@ -37,8 +28,8 @@ std::recursive_mutex& lock_of(const agent_core& a) noexcept {
 
 void check_mailbox(const char* what, std::string_view name, std::int64_t capacity, overflow how) {
   if (capacity <= 0)
-    raise(errc::invalid_argument, std::string(what) + " " + quoted(name) +
-                                      ": capacity is not positive; give 1 or more, or unbounded");
+    raise(errc::invalid_argument,
+          text_of({what, name}) + ": capacity is not positive; give 1 or more, or unbounded");
   if (how == overflow::conflate || how == overflow::disconnect || how == overflow::fail_emitter ||
       how > overflow::stop)
     raise_overflow(what, how, "wait, reject, drop_oldest, drop_newest and stop");
@@ -46,7 +37,7 @@ void check_mailbox(const char* what, std::string_view name, std::int64_t capacit
 
 void raise_not_copyable(std::string_view name) {
   raise(errc::invalid_argument,
-        "agent " + quoted(name) +
+        text_of({"agent", name}) +
             ": its arguments cannot be copied, so it cannot be restarted; make it temporary");
 }
 
@@ -65,9 +56,9 @@ agent_core::agent_core(agent_setup&& setup)
     door_ = door_table::find(setup.on.index(), setup.on.serial());
     if (door_ == nullptr)
       throw agent_error(errc::loop_gone,
-                        "agent " + quoted(setup.name.view()) + ": its loop has ended");
+                        text_of({"agent", setup.name.view()}) + ": its loop has ended");
     if (here != nullptr && door_->simulated() != here->own_door().simulated())
-      raise(errc::wrong_loop, "agent " + quoted(setup.name.view()) +
+      raise(errc::wrong_loop, text_of({"agent", setup.name.view()}) +
                                   ": one of the two loops is simulated and the other is not");
   } else if (here != nullptr) {
     door_ = here->shared_door();
@@ -199,7 +190,7 @@ std::exception_ptr agent_core::problem(errc code) const {
     default:
       break;
   }
-  std::string what = "agent " + quoted(name()) + text;
+  std::string what = text_of({"agent", name()}) + text;
   if (why == nullptr) return std::make_exception_ptr(agent_error(code, what));
   // Its supervisor gave up: the error says so and links to the supervisor's error.
   if (code == errc::agent_stopped) what.append(": ").append(why->who).append(" gave up");

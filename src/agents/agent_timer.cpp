@@ -4,13 +4,14 @@
 #include <string>
 
 #include "agents/agent_extra.hpp"
+#include "core/home.hpp"
 
 namespace weir::detail {
 
 void check_period(duration d, std::string_view agent) {
   if (d > duration::zero()) return;
-  raise(errc::invalid_argument, "cast_every to agent '" + std::string(agent) +
-                                    "': the period is not positive; give more than 0");
+  raise(errc::invalid_argument, "cast_every to " + text_of({"agent", agent}) +
+                                    ": the period is not positive; give more than 0");
 }
 
 void agent_timer::start() noexcept {
