@@ -106,7 +106,7 @@ class journal::state {
   bool short_of_space() const noexcept { return short_of_space_; }
 
  private:
-  void start(const recovered& state);
+  void start(const recovered& found);
   void require_usable() const;
   record_place append_inline(const record_head& head, std::string_view payload);
   blob_name write_payload(std::string_view payload);
@@ -151,26 +151,26 @@ void journal::state::open(record_reader& reader) {
   }
 }
 
-void journal::state::start(const recovered& state) {
-  state_ = state;
-  durable_lsn_ = state.next_lsn - 1;
+void journal::state::start(const recovered& found) {
+  state_ = found;
+  durable_lsn_ = found.next_lsn - 1;
   layout_.emplace(log_layout::start{
-      .segment = state.segment,
-      .offset = state.offset,
-      .capacity = state.capacity,
-      .next_lsn = state.next_lsn,
+      .segment = found.segment,
+      .offset = found.offset,
+      .capacity = found.capacity,
+      .next_lsn = found.next_lsn,
       .segment_bytes = options_.segment_bytes & ~std::uint64_t{7},
       .frame_bytes = std::min<std::uint64_t>(options_.frame_bytes, frame_bytes_max),
-      .epoch = state.epoch,
-      .secret = state.secret});
+      .epoch = found.epoch,
+      .secret = found.secret});
   writer_.emplace(
-      files_, log_writer::start{.file = files_.disk->open(files_.path(segment_name(state.segment)),
+      files_, log_writer::start{.file = files_.disk->open(files_.path(segment_name(found.segment)),
                                                           open_mode::read_write),
-                                .segment = state.segment,
-                                .capacity = state.capacity,
+                                .segment = found.segment,
+                                .capacity = found.capacity,
                                 .segment_bytes = options_.segment_bytes & ~std::uint64_t{7},
-                                .next_ready = state.next_ready,
-                                .known = state.known});
+                                .next_ready = found.next_ready,
+                                .known = found.known});
   pending_ = std::make_shared<log_batch>();
 }
 

@@ -268,7 +268,8 @@ cancel_result blocking_wait_base::withdraw() noexcept {
   const removed how = blocking_pool::instance().remove(extra);
   if (how == removed::no) return cancel_result::no;
   if (how == removed::from_queue) return cancel_result::done;
-  (void)job_.release();  // its thread continues without a waiter: no restart is possible
+  // Its thread continues without a waiter, and frees it: no restart is possible.
+  [[maybe_unused]] const auto* const left = job_.release();
   loop::here()->emit("blocking_abandoned", "blocking");
   complete();
   return cancel_result::later;

@@ -75,7 +75,9 @@ TEST(agent_phase, of_every_life_ends_between_two_lives) {
     const agent_phase p = phase(i);
     const bool lives = weir::detail::has_life(p);
     EXPECT_EQ(may_happen(p, life_event::end), p >= agent_phase::starting) << names[i];
-    if (lives) EXPECT_EQ(phase_after(p, life_event::end), agent_phase::between) << names[i];
+    if (lives) {
+      EXPECT_EQ(phase_after(p, life_event::end), agent_phase::between) << names[i];
+    }
     EXPECT_EQ(may_happen(p, life_event::drained), p == agent_phase::draining) << names[i];
     EXPECT_EQ(may_happen(p, life_event::finish), p >= agent_phase::shut) << names[i];
   }

@@ -92,7 +92,9 @@ struct of_dropped_suspend : of_suspend {
   using of_suspend::of_suspend;
   task<> ask() {
     auto dropped = co_await weir::settle(of_suspend::ask());
-    if (dropped.is_error()) EXPECT_EQ(code_of(dropped.error()), weir::errc::abandoned);
+    if (dropped.is_error()) {
+      EXPECT_EQ(code_of(dropped.error()), weir::errc::abandoned);
+    }
   }
   void answer() { held = {}; }
 };
@@ -179,7 +181,9 @@ struct of_call_with_deadline : of_agent {
   using of_agent::of_agent;
   task<> ask() {
     auto late = co_await weir::settle(weir::with_timeout(1ms, agent->call(&worker::nap)));
-    if (late.is_error()) EXPECT_EQ(code_of(late.error()), weir::errc::timeout);
+    if (late.is_error()) {
+      EXPECT_EQ(code_of(late.error()), weir::errc::timeout);
+    }
   }
 };
 
@@ -257,8 +261,12 @@ void explore_user(meets what) {
       });
     });
     EXPECT_LE(e.all(), 1);
-    if (what == meets::nothing) EXPECT_EQ(e.values, 1);
-    if (what == meets::cancellation) EXPECT_EQ(e.values + e.cancellations, 1);
+    if (what == meets::nothing) {
+      EXPECT_EQ(e.values, 1);
+    }
+    if (what == meets::cancellation) {
+      EXPECT_EQ(e.values + e.cancellations, 1);
+    }
   });
 }
 
@@ -325,7 +333,9 @@ void explore_reply(deed does, meets what, const char* where) {
       co_await weir::sleep(1s);
     });
     EXPECT_EQ(freed, 1);
-    if (what != meets::crash) EXPECT_TRUE(ended);
+    if (what != meets::crash) {
+      EXPECT_TRUE(ended);
+    }
   });
 }
 
