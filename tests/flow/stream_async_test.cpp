@@ -108,6 +108,18 @@ FIBER_TEST(map_async, an_error_of_the_source_arrives_behind_the_results_of_its_i
   EXPECT_EQ(p.closed, 1);
 }
 
+FIBER_TEST(map_async, an_error_of_an_item_arrives_in_place_of_an_earlier_one_of_the_source) {
+  plant p;
+  weir::counting_governor g(8);
+  worker fn = [](int i) { return fails_after(20ms, i); };
+  auto s = mapped(items(p, 9, {}, 3), g, fn);
+  numbers got;
+  const std::exception_ptr error = co_await take_until_error(s, got);
+  EXPECT_EQ(got, numbers());
+  EXPECT_EQ(boom_of(error), 1);
+  EXPECT_EQ(g.active(), 0);
+}
+
 FIBER_TEST(map_async, callbacks_may_give_values_nothing_or_operations) {
   auto plain = [](int i) { return i * 10; };
   auto all = co_await (weir::from(from_to(1, 4)) | weir::map_async(2, plain) | weir::to_vector());

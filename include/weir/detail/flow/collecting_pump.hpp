@@ -21,8 +21,8 @@ struct no_permits {};
 /// out one at a time. `State`, which derives from it, is the policy:
 ///   void collect(item&&, permit&&)     takes an item; without Permits: collect(item&&). It calls
 ///                                      news.notify() as soon as there is a result
-///   pull give(out, owner)              value: a result; end: none now; pending: `owner` is
-///   notified void clear()                       drops results and their permits
+///   pull give(out, owner)              value: a result; end: none now; pending: will notify
+///   void clear()                       drops results and their permits
 /// and, if it needs them:
 ///   room()                             without Permits: awaited before each pull
 ///   static constexpr const char* scope_name   items are worked on in children of `workers()`
@@ -31,8 +31,7 @@ struct no_permits {};
 ///
 /// Invariants:
 /// 1. A permit is acquired before each pull, so no item waits outside of the source without one.
-/// 2. `fed_` means that no result is left to wait for: the last pull and the last worker have
-/// ended,
+/// 2. `fed_` means that no result is left to wait for: the last pull and last worker have ended,
 ///    or the consumer has come to an error. An error is kept in `failure_` before.
 /// 3. The end and the error are delivered only after the child has ended, so that nothing of the
 ///    stream runs afterwards; the results that are left are dropped before.

@@ -169,7 +169,7 @@ class map_async_state : public collecting_pump<S, map_async_state<S, G, F>, G> {
     puller_.cancel();
     bool behind = false;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-      if (behind) slots_[i]->work.cancel();
+      if (behind && !slots_[i]->done) slots_[i]->work.cancel();
       behind = behind || slots_[i].get() == &failed;
     }
   }
