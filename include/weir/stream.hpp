@@ -12,7 +12,6 @@
 #include <weir/stream/from_callback.hpp>
 #include <weir/stream/join.hpp>
 #include <weir/stream/next_result.hpp>
-#include <weir/stream/parallel_map.hpp>
 #include <weir/stream/rate.hpp>
 #include <weir/stream/share.hpp>
 #include <weir/stream/sink.hpp>

@@ -39,6 +39,7 @@
 #include <weir/operation.hpp>
 #include <weir/outcome.hpp>
 #include <weir/overflow.hpp>
+#include <weir/parallel_map.hpp>
 #include <weir/policy.hpp>
 #include <weir/pool.hpp>
 #include <weir/queue.hpp>

@@ -7,7 +7,7 @@
 
 #include <weir/detail/core/dump_line.hpp>
 #include <weir/detail/core/run_rules.hpp>
-#include <weir/stream/parallel_map.hpp>
+#include <weir/parallel_map.hpp>
 
 #include "core/fatal.hpp"
 #include "core/home.hpp"

@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include <weir/detail/core/absorb.hpp>
 #include <weir/detail/core/run_seam.hpp>
-#include <weir/detail/toolkit/absorb.hpp>
 #include <weir/policy/settle.hpp>
 
 namespace weir {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include <weir/detail/core/dump_line.hpp>
-#include <weir/detail/core/run_rules.hpp>
-#include <weir/detail/core/run_seam.hpp>
 #include <weir/detail/durable/command.hpp>
-#include <weir/policy/absorb.hpp>
 
-#include "core/cancel_tree.hpp"
+#include <string>
+#include <string_view>
+
+#include <weir/detail/core/dump_line.hpp>
+
 #include "core/error.hpp"
-#include "core/loop.hpp"
 
 namespace weir::detail {
 
@@ -44,32 +43,6 @@ void raise_undecodable(std::string_view what, std::string_view name) {
 
 void command_wait::describe(dump_line& line) const {
   line.add(to_string(setup_.kind)).add_name(setup_.name);
-}
-
-// ------------------------------------------------------------------ absorb
-
-absorb_region::absorb_region()
-    : plain_region(region_kind::settle, "absorb"), run_(run_outside_step("absorb")) {}
-
-void absorb_region::enter() {
-  if (run_ == nullptr) return;
-  known_ = true;
-  run_->enter_absorb(*this);
-}
-
-// If a crash or an eviction destroys the frame, the run forgets the region.
-absorb_region::~absorb_region() {
-  if (known_) run_->leave_absorb(*this, false);
-}
-
-verdict absorb_region::judge(outcome_base& out) {
-  const bool by_run = cancel_requested() && !cancel_tree::cancelled_above(*this);
-  verdict v = judge_region(*this, out);
-  if (known_) {
-    known_ = false;
-    run_->leave_absorb(*this, by_run && out.is_cancelled());
-  }
-  return v;
 }
 
 }  // namespace weir::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The machinery of <weir/stream/parallel_map.hpp>.
+// The machinery of <weir/parallel_map.hpp>.
 #pragma once
 
 #include <cstddef>

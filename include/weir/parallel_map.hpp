@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <weir/detail/core/arms.hpp>
-#include <weir/detail/flow/parallel_map.hpp>
+#include <weir/detail/core/parallel_map.hpp>
 #include <weir/governor/counting.hpp>
 #include <weir/governor/governor.hpp>
 #include <weir/scope.hpp>
