@@ -64,7 +64,7 @@ class cancel_state {
 
   void fire(const cancel_reason& reason) {
     if (in_dead_world()) return;
-    std::vector<std::shared_ptr<token_registration>> told;
+    std::vector<std::shared_ptr<token_registration>> registered;
     {
       const std::lock_guard lock(mutex_);
       if (reason_) return;
@@ -72,10 +72,10 @@ class cancel_state {
       reason_ = reason;
       order_ = next_order.fetch_add(1, std::memory_order_relaxed);
       fired_.store(true, std::memory_order_release);
-      told.swap(waiting_);
+      registered.swap(waiting_);
     }
     loop* here = loop::here();
-    for (const auto& r : told) {
+    for (const auto& r : registered) {
       if (here != nullptr && here->serial() == r->loop_number) {
         if (r->region != nullptr) r->region->fire(reason);
       } else {

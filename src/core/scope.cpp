@@ -315,7 +315,7 @@ void cancel_tree::only_streams_left(scope& s) noexcept {
 }
 
 void overdue_watch::expired() noexcept {
-  told = true;
+  reported = true;
   for (fiber* f = of->first_; f != nullptr; f = f->following)
     of->loop_->emit("cancel_overdue", name_of(*f), of->live_, of->id_);
 }
@@ -330,7 +330,7 @@ void cancel_tree::child_ended(scope& s, fiber& f) {
       f.unobserved = true;
     }
   }
-  if (s.reason_ && !s.watch_.told && s.kind_ == region_kind::scope &&
+  if (s.reason_ && !s.watch_.reported && s.kind_ == region_kind::scope &&
       s.loop_->now() > saturating_add(s.reason_->when, s.grace_) && !f.background) {
     s.watch_.expired();
   }

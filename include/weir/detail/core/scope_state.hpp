@@ -46,7 +46,7 @@ struct overdue_watch final : deadline_node {
   explicit overdue_watch(scope& s) noexcept : of(&s) {}
   void expired() noexcept override;
   scope* of;
-  bool told = false;
+  bool reported = false;
 };
 
 /// The options of a scope with its name already copied, for a lazily started coroutine.
