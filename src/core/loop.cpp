@@ -179,6 +179,9 @@ bool loop::fire_timers(chooser* order) noexcept {
     }
   }
   last_pass_ = pass;
+  // A deadline may cancel a fiber that goes on waiting, perhaps for what only a stop callback can
+  // end: nothing is ready then, and the loop would park before its next turn.
+  if (!stops_.empty()) request_stops();
   return fired;
 }
 
