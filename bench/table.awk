@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Turns a layer's rows and the results into two markdown tables that are also readable as they are.
-# First file: program, row, title, unit, size, target g++, target clang, growth sizes.
-# Second file: who, variant, row, size, value, unit; one line per run.
+# Needs spread.awk. First file: rows.tsv, see core/rows.tsv. Second file, one line per run: who,
+# variant, cores, program, row, size, value, unit and, where it was measured, processor time.
 
 # Whom weir is compared with, in the order of their columns; who has no result has no column.
 BEGIN {
@@ -14,43 +14,62 @@ BEGIN {
 
 FNR == NR && only != "" && $1 != only { next }
 
+# A row of the file is one of the table for each placement of its threads.
 FNR == NR {
-    ++rows
-    row[rows] = $2; title[rows] = $3; unit[rows] = $4; size[rows] = $5
-    target[rows, "gcc"] = $6; target[rows, "clang"] = $7; growth[rows] = $8
+    places = split($9 == "" || $9 == "-" ? "free" : $9, place, ",")
+    for (p = 1; p <= places; ++p) {
+        ++rows
+        row[rows] = $2; title[rows] = $3; unit[rows] = $4; size[rows] = $5
+        target[rows, "gcc"] = $6; target[rows, "clang"] = $7; growth[rows] = $8
+        cores[rows] = place[p]
+    }
+    if ($10 != "" && $10 != "-") differences = differences "\n- *" $3 "*: " $10
     next
 }
 
 {
-    key = $1 SUBSEP $2 SUBSEP $3 SUBSEP $4
-    values[key, ++count[key]] = $5 + 0
+    key = $1 SUBSEP $2 SUBSEP $3 SUBSEP $5 SUBSEP $6
+    add_run(key, $7)
+    if ($9 != "") add_run(key SUBSEP "cpu", $9)
 }
 
-# The median over the runs, or "" if there was none.
-function median(who, variant, name, items,    key, n, i, j, held, sorted) {
-    key = who SUBSEP variant SUBSEP name SUBSEP items
-    if (!(key in count)) return ""
-    n = count[key]
-    for (i = 1; i <= n; ++i) {
-        held = values[key, i]
-        for (j = i - 1; j >= 1 && sorted[j] > held; --j) sorted[j + 1] = sorted[j]
-        sorted[j + 1] = held
+function key_of(who, variant, r, items) {
+    return who SUBSEP variant SUBSEP cores[r] SUBSEP row[r] SUBSEP items
+}
+
+# The result, or "" if there was none or it did not settle.
+function result(who, variant, r, items,    key) {
+    key = key_of(who, variant, r, items)
+    return (key in run_count) && settled(key) ? median_of(key) : ""
+}
+
+# What a cell says: wall time / processor time, or why there is no number.
+function text_of(who, variant, r, items,    key, each) {
+    key = key_of(who, variant, r, items)
+    if (!(key in run_count)) return "-"
+    ++shown_results
+    if (!settled(key)) {
+        ++unsettled_results
+        return sprintf("spread %.1fx", spread_of(key))
     }
-    # Of weir only: Go's scheduler varies tenfold by itself when it may use several cores.
-    if (who == "weir" && sorted[1] > 0 && sorted[n] / sorted[1] > spread) {
-        spread = sorted[n] / sorted[1]
-        spread_of = name " (" variant ") at " short_size(items)
-    }
-    return sorted[int((n + 1) / 2)]
+    # The cost per item; a row in ms is a total.
+    each = unit[r] == "ms" && per_item ? 1e6 / items : 1
+    if (!((key SUBSEP "cpu") in run_count)) return number(median_of(key) * each)
+    return number(median_of(key) * each) " / " \
+        (settled(key SUBSEP "cpu") ? number(median_of(key SUBSEP "cpu") * each) : "-")
 }
 
 # A peer is shown at its best, so that no ratio owes anything to a bad choice of ours.
-function best(who, name, items,    a, b) {
-    a = median(who, who == "go" || who == "erlang" ? "one" : "gcc", name, items)
-    b = median(who, who == "go" || who == "erlang" || who == "node" ? "all" : "clang", name, items)
-    if (a == "" || (b != "" && b < a)) return b
-    return a
+function best_variant(who, r, items,    first, second, a, b) {
+    first = who == "go" || who == "erlang" ? "one" : "gcc"
+    second = who == "go" || who == "erlang" || who == "node" ? "all" : "clang"
+    a = result(who, first, r, items)
+    b = result(who, second, r, items)
+    if (a == "" && b == "") return key_of(who, first, r, items) in run_count ? first : second
+    return a == "" || (b != "" && b < a) ? second : first
 }
+
+function best(who, r, items) { return result(who, best_variant(who, r, items), r, items) }
 
 function worse(a, b) { return a == "" || (b != "" && b > a) ? b : a }
 
@@ -69,28 +88,63 @@ function short_size(items) {
     return items > 1 ? items : "-"
 }
 
-function target_text(r,    gcc, clang, parts) {
-    gcc = target[r, "gcc"]; clang = target[r, "clang"]
-    if (gcc == "-" && clang == "-") return "-"
-    if (split(gcc, parts, "/") == 2) return "<= " label[parts[1]] "/" parts[2]
-    return gcc == clang ? "<= " gcc : "<= " gcc " g++, " clang " clang"
+# A target is a number, "peer/n": an n-th of what that peer needs in the same run, or "peer*n": n
+# times that; several are separated by commas.
+function one_target(text,    parts) {
+    if (split(text, parts, "/") == 2) return label[parts[1]] "/" parts[2]
+    if (split(text, parts, "[*]") == 2) return (parts[2] == 1 ? "" : parts[2] "x ") label[parts[1]]
+    return text
 }
 
-# A target is a number, or "peer/n": an n-th of what that peer needs in the same run. "" is unknown.
-function limit(r, variant,    parts, theirs) {
-    if (split(target[r, variant], parts, "/") < 2) return target[r, variant] + 0
-    theirs = best(parts[1], row[r], size[r])
-    return theirs == "" ? "" : theirs / parts[2]
+function target_text(r,    gcc, clang, parts, n, i, text) {
+    gcc = target[r, "gcc"]; clang = target[r, "clang"]
+    if (gcc == "-" && clang == "-") return "-"
+    if (gcc != clang) return "<= " gcc " g++, " clang " clang"
+    n = split(gcc, parts, ",")
+    for (i = 1; i <= n; ++i) text = text (i > 1 ? ", " : "") "<= " one_target(parts[i])
+    return text
+}
+
+function one_limit(text, r,    parts, theirs) {
+    if (split(text, parts, "/") == 2) {
+        theirs = best(parts[1], r, size[r])
+        return theirs == "" ? "" : theirs / parts[2]
+    }
+    if (split(text, parts, "[*]") == 2) {
+        theirs = best(parts[1], r, size[r])
+        return theirs == "" ? "" : theirs * parts[2]
+    }
+    return text + 0
+}
+
+# The lowest of a row's limits, "" if one of them is unknown.
+function limit(r, variant,    parts, n, i, one, least) {
+    n = split(target[r, variant], parts, ",")
+    for (i = 1; i <= n; ++i) {
+        one = one_limit(parts[i], r)
+        if (one == "") return ""
+        if (i == 1 || one < least) least = one
+    }
+    return least
 }
 
 function over(value, most) { return value != "" && most != "" && value > most }
 
-function verdict(r, gcc, clang,    missed) {
+# Adds a compiler to a list if it was measured there.
+function list(names, r, variant) {
+    if (!(key_of("weir", variant, r, size[r]) in run_count)) return names
+    return names (variant == "gcc" ? " (g++)" : " (clang)")
+}
+
+function verdict(r, gcc, clang,    missed, open) {
     if (target_text(r) == "-") return "-"
-    if ((gcc == "" && clang == "") || limit(r, "gcc") == "") return "not measured"
-    if (over(gcc, limit(r, "gcc"))) missed = " (g++)"
-    if (over(clang, limit(r, "clang"))) missed = missed " (clang)"
-    return missed == "" ? "yes" : "NO" missed
+    if (list(list("", r, "gcc"), r, "clang") == "" || limit(r, "gcc") == "") return "not measured"
+    if (over(gcc, limit(r, "gcc"))) missed = list(missed, r, "gcc")
+    if (over(clang, limit(r, "clang"))) missed = list(missed, r, "clang")
+    if (missed != "") return "NO" missed
+    if (gcc == "") open = list(open, r, "gcc")
+    if (clang == "") open = list(open, r, "clang")
+    return open == "" ? "yes" : "not settled" open
 }
 
 function cell(line, column, text) {
@@ -135,7 +189,8 @@ function compared(name,    r) {
 function find_shown(    p, r) {
     for (p = 1; p <= peers; ++p)
         for (r = 1; r <= rows; ++r)
-            if (best(peer[p], row[r], size[r]) != "") shown[peer[p]] = 1
+            if (key_of(peer[p], best_variant(peer[p], r, size[r]), r, size[r]) in run_count)
+                shown[peer[p]] = 1
 }
 
 function print_targets(    p, r, line, column, gcc, clang) {
@@ -146,47 +201,55 @@ function print_targets(    p, r, line, column, gcc, clang) {
     for (p = 1; p <= peers; ++p)
         if (compared(peer[p])) cell(1, ++column, label[peer[p]] "/weir")
     for (r = 1; r <= rows; ++r) {
-        gcc = median("weir", "gcc", row[r], size[r])
-        clang = median("weir", "clang", row[r], size[r])
+        gcc = result("weir", "gcc", r, size[r])
+        clang = result("weir", "clang", r, size[r])
         line = r + 1
-        cell(line, 1, title[r]); cell(line, 2, short_size(size[r])); cell(line, 3, unit[r])
-        cell(line, 4, number(gcc)); cell(line, 5, number(clang))
+        cell(line, 1, full_title(r)); cell(line, 2, short_size(size[r])); cell(line, 3, unit[r])
+        cell(line, 4, text_of("weir", "gcc", r, size[r]))
+        cell(line, 5, text_of("weir", "clang", r, size[r]))
         column = 5
         for (p = 1; p <= peers; ++p)
-            if (peer[p] in shown) cell(line, ++column, number(best(peer[p], row[r], size[r])))
+            if (peer[p] in shown)
+                cell(line, ++column, text_of(peer[p], best_variant(peer[p], r, size[r]), r, size[r]))
         cell(line, ++column, target_text(r)); cell(line, ++column, verdict(r, gcc, clang))
         for (p = 1; p <= peers; ++p)
             if (compared(peer[p]))
-                cell(line, ++column, ratio(best(peer[p], row[r], size[r]), worse(gcc, clang)))
+                cell(line, ++column, ratio(best(peer[p], r, size[r]), worse(gcc, clang)))
     }
     print_table(rows + 1, column)
 }
 
-# The cost per item; a row in ms is a total.
+# In one placement only there is nothing to say about it.
+function full_title(r,    others) {
+    others = (r > 1 && row[r - 1] == row[r] && size[r - 1] == size[r]) || \
+        (r < rows && row[r + 1] == row[r] && size[r + 1] == size[r])
+    if (!others) return title[r]
+    return title[r] (cores[r] == "one" ? ", one core" : cores[r] == "two" ? ", two cores" : ", free")
+}
+
 function each(r, variant, items,    value) {
-    value = median("weir", variant, row[r], items)
+    value = result("weir", variant, r, items)
     return value == "" || unit[r] != "ms" ? value : value * 1e6 / items
 }
 
 function grown(small, large) { return small == "" || large == "" || !small ? 0 : large / small }
 
-function print_growth(    r, line, columns, sizes, v, variant, column, n1, n10, n100, most) {
+function print_growth(    r, line, columns, sizes, v, variant, column, s, most) {
     columns = header("cost per item;unit;from n;g++ n;10n;100n;clang n;10n;100n;flat (<= 1.5x)")
     line = 1
+    per_item = 1
     for (r = 1; r <= rows; ++r) {
         if (growth[r] == "-") continue
         split(growth[r], sizes, ",")
         ++line; most = 0; column = 4
-        cell(line, 1, title[r]); cell(line, 2, unit[r] == "ms" ? "ns" : unit[r])
+        cell(line, 1, full_title(r)); cell(line, 2, unit[r] == "ms" ? "ns" : unit[r])
         cell(line, 3, short_size(sizes[1]))
         for (v = 1; v <= 2; ++v) {
             variant = v == 1 ? "gcc" : "clang"
-            n1 = each(r, variant, sizes[1])
-            n10 = each(r, variant, sizes[2])
-            n100 = each(r, variant, sizes[3])
-            cell(line, column++, number(n1))
-            cell(line, column++, number(n10)); cell(line, column++, number(n100))
-            most = worse(most, worse(grown(n1, n10), grown(n1, n100)))
+            for (s = 1; s <= 3; ++s) {
+                cell(line, column++, text_of("weir", variant, r, sizes[s]))
+                most = worse(most, grown(each(r, variant, sizes[1]), each(r, variant, sizes[s])))
+            }
         }
         cell(line, columns, most == 0 ? "-" : (most <= 1.5 ? "yes, " : "NO, ") number(most) "x")
     }
@@ -197,7 +260,8 @@ END {
     print_targets()
     print ""
     print_growth()
-    if (spread > 0)
-        printf "\nLargest spread of weir between runs: %.2fx, %s. Above 1.3x, repeat.\n",
-            spread, spread_of
+    if (differences != "") print "\nWhat differs between the sides:" differences
+    if (unsettled_results > 0)
+        printf "\n%d of the %d numbers did not settle: where there is a spread, the runs differ by " \
+            "more than %.1fx.\n", unsettled_results, shown_results, settled_spread
 }

@@ -15,23 +15,23 @@ constexpr int rounds = 5;
   co_return;
 }
 
-weir::task<double> spawn_and_join(std::int64_t size) {
+weir::task<bench::cost> spawn_and_join(std::int64_t size) {
   std::int64_t finished = 0;
-  const auto start = bench::clock::now();
+  const bench::stopwatch watch;
   co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
     for (std::int64_t i = 0; i < size; ++i) s.spawn(child(finished));
     co_return;
   });
-  const double cost = bench::nanoseconds_since(start) / static_cast<double>(size);
+  const bench::cost cost = watch.per(size);
   if (finished != size) std::abort();
   co_return cost;
 }
 
 weir::task<> spawn_many(std::int64_t size) {
-  bench::report("spawn_cold", size, co_await spawn_and_join(size), "ns");
-  bench::samples each;
+  bench::report("spawn_cold", size, co_await spawn_and_join(size));
+  bench::costs each;
   for (int round = 0; round < rounds; ++round) each.add(co_await spawn_and_join(size));
-  bench::report("spawn_join", size, each.median(), "ns");
+  each.report("spawn_join", size);
 }
 
 }  // namespace

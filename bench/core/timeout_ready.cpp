@@ -14,16 +14,16 @@ constexpr int rounds = 7;
 [[gnu::noinline]] weir::task<std::int64_t> ready(std::int64_t value) { co_return value; }
 
 weir::task<> guard_many(std::int64_t size) {
-  bench::samples each;
+  bench::costs each;
   for (int round = 0; round <= rounds; ++round) {
     std::int64_t sum = 0;
-    const auto start = bench::clock::now();
+    const bench::stopwatch watch;
     for (std::int64_t i = 0; i < size; ++i) sum += co_await weir::with_timeout(1h, ready(i));
-    const double cost = bench::nanoseconds_since(start) / static_cast<double>(size);
+    const bench::cost cost = watch.per(size);
     bench::keep(sum);
     if (round > 0) each.add(cost);
   }
-  bench::report("timeout_ready", size, each.median(), "ns");
+  each.report("timeout_ready", size);
 }
 
 }  // namespace

@@ -20,30 +20,30 @@ weir::task<> answer(numbers& there, numbers& back) {
   }
 }
 
-weir::task<double> ask(numbers& there, numbers& back, std::int64_t size) {
+weir::task<bench::cost> ask(numbers& there, numbers& back, std::int64_t size) {
   std::int64_t value = 0;
-  const auto start = bench::clock::now();
+  const bench::stopwatch watch;
   while (value < size) {
     co_await there.push(value);
     auto answered = co_await back.next();
     value = *answered;
   }
-  co_return bench::nanoseconds_since(start) / static_cast<double>(size);
+  co_return watch.per(size);
 }
 
 weir::task<> ping_pong(std::int64_t size) {
   numbers there(1);
   numbers back(1);
-  bench::samples each;
+  bench::costs each;
   co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
     s.spawn(answer(there, back));
     for (int round = 0; round <= rounds; ++round) {
-      const double cost = co_await ask(there, back, size);
+      const bench::cost cost = co_await ask(there, back, size);
       if (round > 0) each.add(cost);
     }
     there.close();
   });
-  bench::report("queue_ping_pong", size, each.median(), "ns");
+  each.report("queue_ping_pong", size);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What every benchmark program shares: its size argument, a stopwatch, the median, the memory
-// in use, and the one line per result that bench/run reads: row <TAB> size <TAB> value <TAB> unit.
+// in use, and the one line per result that bench/run reads: row <TAB> size <TAB> value <TAB> unit,
+// and a fifth field where the processor time of all threads is measured beside the wall time.
 #pragma once
 
 #include <sys/prctl.h>
@@ -48,6 +49,13 @@ inline double thread_nanoseconds() {
   return double(used.tv_sec) * 1e9 + double(used.tv_nsec);
 }
 
+/// The same of all threads of the process.
+inline double process_nanoseconds() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return double(used.tv_sec) * 1e9 + double(used.tv_nsec);
+}
+
 /// A deterministic spread of `index` over 0..999999: a multiplicative hash, because sorted or
 /// equal deadlines would flatter a timer queue.
 inline std::int64_t scatter(std::int64_t index) {
@@ -79,6 +87,49 @@ inline void report(const char* row, std::int64_t size, double value, const char*
   std::printf("%s\t%lld\t%.3f\t%s\n", row, static_cast<long long>(size), value, unit);
   std::fflush(stdout);
 }
+
+/// What a round takes: by the clock, and of the processors.
+struct cost {
+  double wall;
+  double cpu;
+};
+
+inline void report(const char* row, std::int64_t size, cost each, const char* unit = "ns") {
+  std::printf("%s\t%lld\t%.3f\t%s\t%.3f\n", row, static_cast<long long>(size), each.wall, unit,
+              each.cpu);
+  std::fflush(stdout);
+}
+
+/// Runs from its construction on.
+class stopwatch {
+ public:
+  /// The cost so far, divided by a number of items or of nanoseconds.
+  cost per(double divisor) const {
+    return {nanoseconds_since(start_) / divisor, (process_nanoseconds() - cpu_) / divisor};
+  }
+  cost per(std::int64_t items) const { return per(static_cast<double>(items)); }
+
+ private:
+  double cpu_ = process_nanoseconds();
+  clock::time_point start_ = clock::now();
+};
+
+/// Collects one cost per round and reports the medians.
+class costs {
+ public:
+  void add(cost round) {
+    wall_.add(round.wall);
+    cpu_.add(round.cpu);
+  }
+
+  void report(const char* row, std::int64_t size, const char* unit = "ns") const {
+    bench::report(row, size, {wall_.median(), cpu_.median()}, unit);
+  }
+
+ private:
+  samples wall_;
+  samples cpu_;
+};
 
 /// Without this a machine whose huge pages are "always" on would count 2 MiB for the first byte.
 inline void use_small_pages() { prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); }

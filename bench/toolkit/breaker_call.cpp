@@ -16,16 +16,16 @@ weir::task<> call_many(std::int64_t size) {
   weir::circuit_breaker circuit({.name = "backend"});
   std::int64_t next = 0;
   const auto guarded = weir::op([&] { return ready(next); }) | weir::breaker(circuit);
-  bench::samples each;
+  bench::costs each;
   for (int round = 0; round <= rounds; ++round) {
     std::int64_t sum = 0;
-    const auto start = bench::clock::now();
+    const bench::stopwatch watch;
     for (next = 0; next < size; ++next) sum += co_await guarded();
-    const double cost = bench::nanoseconds_since(start) / static_cast<double>(size);
+    const bench::cost cost = watch.per(size);
     bench::keep(sum);
     if (round > 0) each.add(cost);
   }
-  bench::report("breaker_call", size, each.median(), "ns");
+  each.report("breaker_call", size);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Small jobs from one loop through the bounded backlog of a pool, until the last one is done. The
-// threads are there before the clock starts.
+// Small jobs from one loop through the bounded backlog of a pool: submitted until the last one is
+// done, and with a result for each of 1024 callers. The threads are there before the clock starts.
 #include <weir/weir.hpp>
 
 #include "support/finish_line.hpp"
@@ -12,32 +12,54 @@ namespace {
 constexpr int rounds = 5;
 constexpr std::int64_t backlog = 1024;
 
-weir::task<double> submit_many(weir::pool& pool, std::int64_t size) {
+weir::task<bench::cost> submit_many(weir::pool& pool, std::int64_t size) {
   bench::finish_line line;
   line.set(size);
-  const auto start = bench::clock::now();
+  const bench::stopwatch watch;
   for (std::int64_t i = 0; i < size; ++i) co_await pool.submit([&line] { line.cross(); });
   // This loop has nothing else to do, and all jobs are accepted: it may as well block.
   line.wait();
-  co_return bench::nanoseconds_since(start) / static_cast<double>(size);
+  co_return watch.per(size);
 }
 
-weir::task<> measure(std::int64_t workers, std::int64_t size, const char* row) {
-  bench::samples each;
+weir::task<> call(weir::pool& pool, std::int64_t& next, std::int64_t& sum, std::int64_t size) {
+  while (next < size) {
+    const std::int64_t value = next++;
+    sum += co_await pool.run([value] { return value + 1; });
+  }
+}
+
+weir::task<bench::cost> run_many(weir::pool& pool, std::int64_t size) {
+  std::int64_t next = 0;
+  std::int64_t sum = 0;
+  const bench::stopwatch watch;
+  co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
+    for (std::int64_t i = 0; i < backlog; ++i) s.spawn(call(pool, next, sum, size));
+    co_return;
+  });
+  const bench::cost cost = watch.per(size);
+  if (sum != size * (size + 1) / 2) std::abort();
+  co_return cost;
+}
+
+template <typename Round>
+weir::task<> measure(const char* row, std::int64_t workers, std::int64_t size, Round round) {
+  bench::costs each;
   co_await weir::with_pool({.workers = workers, .queue_size = backlog},
                            [&](weir::pool& pool) -> weir::task<> {
-                             co_await submit_many(pool, size);
-                             for (int round = 0; round < rounds; ++round)
-                               each.add(co_await submit_many(pool, size));
+                             co_await round(pool, size);
+                             for (int i = 0; i < rounds; ++i) each.add(co_await round(pool, size));
                            });
-  bench::report(row, size, each.median(), "ns");
+  each.report(row, size);
 }
 
-weir::task<> measure_both(std::int64_t size) {
-  co_await measure(1, size, "pool_1");
-  co_await measure(2, size, "pool_2");
+weir::task<> measure_all(std::int64_t size) {
+  co_await measure("pool_1", 1, size, submit_many);
+  co_await measure("pool_2", 2, size, submit_many);
+  co_await measure("result_1", 1, size, run_many);
+  co_await measure("result_2", 2, size, run_many);
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { weir::run(measure_both(bench::size_argument(argc, argv))); }
+int main(int argc, char** argv) { weir::run(measure_all(bench::size_argument(argc, argv))); }

@@ -21,20 +21,20 @@ weir::task<> guard_many(std::int64_t size) {
   std::int64_t next = 0;
   const auto guarded =
       weir::op([&] { return ready(next); }) | weir::timeout(1h) | weir::retry({.attempts = 3});
-  bench::samples each;
+  bench::costs each;
   bench::samples allocated;
   for (int round = 0; round <= rounds; ++round) {
     std::int64_t sum = 0;
     const std::int64_t before = allocations;
-    const auto start = bench::clock::now();
+    const bench::stopwatch watch;
     for (next = 0; next < size; ++next) sum += co_await guarded();
-    const double cost = bench::nanoseconds_since(start) / static_cast<double>(size);
+    const bench::cost cost = watch.per(size);
     bench::keep(sum);
     if (round == 0) continue;
     each.add(cost);
     allocated.add(static_cast<double>(allocations - before) / static_cast<double>(size));
   }
-  bench::report("timeout_retry", size, each.median(), "ns");
+  each.report("timeout_retry", size);
   bench::report("policy_allocs", size, allocated.median(), "count");
 }
 

@@ -1,49 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "core/door.hpp"
 
-#include <cerrno>
-#include <ctime>
 #include <mutex>
-#include <system_error>
 #include <unordered_map>
 #include <utility>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 namespace weir::detail {
 
-bell::bell(const std::string& loop_name) {
-  const no_forks meanwhile;
-  number_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (number_ < 0)
-    throw std::system_error(
-        errno, std::generic_category(),
-        "weir: eventfd for loop '" + loop_name + "'; raise the limit of open files");
-  watch(meanwhile);
-}
-
-bell::~bell() {
-  const no_forks meanwhile;
-  unwatch(meanwhile);
-  if (number_ >= 0) ::close(number_);
-}
-
-// Without an own eventfd the child gets -1: its number may soon be that of another file.
-void bell::in_child() noexcept {
-  const int fresh = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (fresh < 0 || ::dup3(fresh, number_, O_CLOEXEC) < 0) ::close(std::exchange(number_, -1));
-  if (fresh >= 0) ::close(fresh);
-}
-
 door::door(std::string name, std::uint32_t serial, bool simulated, const void* clock)
-    : name_(std::move(name)), serial_(serial), simulated_(simulated), clock_(clock) {
-  if (!simulated) bell_.emplace(name_);
-}
-
-door::~door() = default;
+    : name_(std::move(name)), serial_(serial), simulated_(simulated), clock_(clock) {}
 
 bool door::post(message& m) noexcept {
   switch (messages.post(m)) {
@@ -59,23 +24,10 @@ bool door::post(message& m) noexcept {
   return true;
 }
 
-void door::wake() noexcept {
-  if (simulated_) return rang_.store(true, std::memory_order_release);
-  const std::uint64_t one = 1;
-  // Fails if the counter is full (then a wake-up is pending) or in a forked child without a bell.
-  [[maybe_unused]] const auto written = ::write(bell_->number(), &one, sizeof one);
-}
-
 void door::sleep(std::int64_t nanoseconds) noexcept {
   if (!messages.begin_sleep()) return;
-  pollfd wake{bell_->number(), POLLIN, 0};
-  timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
-  const int ready = ::ppoll(&wake, 1, nanoseconds < 0 ? nullptr : &limit, nullptr);
+  bell_.sleep(nanoseconds);
   messages.end_sleep();
-  if (ready > 0) {
-    std::uint64_t rings = 0;
-    [[maybe_unused]] const auto got = ::read(bell_->number(), &rings, sizeof rings);
-  }
 }
 
 namespace {

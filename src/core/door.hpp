@@ -5,12 +5,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "core/fork_watch.hpp"
+#include "core/bell.hpp"
 #include "core/inbox.hpp"
 
 namespace weir::detail {
@@ -27,38 +26,29 @@ class counter {
   std::atomic<std::int64_t> value_{0};
 };
 
-/// An eventfd that wakes a sleeping loop. A forked child gets its own under the same number, so it
-/// neither sends nor consumes the wake-ups of its parent.
-class bell final : public fork_watch {
- public:
-  explicit bell(const std::string& loop_name);
-  bell(const bell&) = delete;
-  bell& operator=(const bell&) = delete;
-  ~bell();
-  /// -1: a forked child that could not create one.
-  int number() const noexcept { return number_; }
-  void in_child() noexcept override;
-
- private:
-  int number_ = -1;
-};
-
 /// How other threads reach a loop: they hold its door instead of the loop. Outlives the loop.
+///
+/// Why a message wakes a loop that sleeps: `sleep` puts the mark `sleeping` into the inbox before
+/// it sleeps on the bell, and removes it afterwards. A message that came before the mark prevents
+/// the sleep. The post that replaces the mark rings, and the bell keeps a ring until the loop takes
+/// it; so the loop wakes, or does not fall asleep, also if it has put the mark and not yet looked
+/// at the bell. Between the marks of two sleeps at most one post rings. A ring that comes late,
+/// when the loop was woken by something else, ends the next sleep early: a turn with nothing to do.
+/// `wake` alone rings without a message, for what the loop looks at in every turn.
 class door {
  public:
   door(std::string name, std::uint32_t serial, bool simulated, const void* clock = nullptr);
   door(const door&) = delete;
   door& operator=(const door&) = delete;
-  ~door();
 
   /// Any thread. False if the loop has ended; the message was then refused.
   bool post(message& m) noexcept;
   /// Any thread, and signal handlers: wakes a sleeping loop.
-  void wake() noexcept;
+  void wake() noexcept { bell_.ring(); }
   /// For simulated loops: whether `wake` was called since the last call.
-  bool rang() noexcept { return rang_.exchange(false, std::memory_order_acq_rel); }
+  bool rang() noexcept { return bell_.heard(); }
   /// The loop's thread: sleeps until a message or a `wake` comes, or `nanoseconds` have passed
-  /// (negative: without limit).
+  /// (negative: without limit), or earlier for no reason.
   void sleep(std::int64_t nanoseconds) noexcept;
 
   const std::string& name() const noexcept { return name_; }
@@ -82,8 +72,7 @@ class door {
   std::uint32_t serial_;
   bool simulated_;
   const void* clock_;
-  std::atomic<bool> rang_{false};
-  std::optional<bell> bell_;  // a simulated loop never sleeps, so it needs none
+  bell bell_;
 };
 
 using door_ref = std::shared_ptr<door>;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What a forked child must not share with its parent: locks, and the bells that wake loops.
+// What a forked child must not share with its parent: locks of files.
 //
 // `fork` copies memory and shares open files. `exec` closes them (all are close-on-exec); without
-// it the child would keep a lock after its parent has died, and consume the wake-ups of its
-// parent's loops. So the child gives up all watched objects before `fork` returns.
+// it the child would keep a lock after its parent has died. So the child gives up all watched
+// objects before `fork` returns.
 #pragma once
 
 namespace weir::detail {

@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <thread>
 
 #include <weir/detail/core/wait.hpp>
 #include <weir/time.hpp>
@@ -17,14 +16,6 @@
 namespace weir::detail {
 
 constinit thread_local loop* current_loop = nullptr;
-
-namespace {
-
-constexpr auto spin_limit = std::chrono::microseconds(20);
-constexpr auto spin_alone = std::chrono::microseconds(2);
-constexpr unsigned spin_after_messages = 16;  // turns during which spinning is worth it
-
-}  // namespace
 
 loop& require_fiber(const char* what) {
   if (current == nullptr || current_loop == nullptr) raise_no_current_fiber(what);
@@ -137,8 +128,7 @@ void loop::take_inbox() noexcept {
   *put_off_end_ = door_->messages.take();
   message* next = std::exchange(put_off_, nullptr);
   put_off_end_ = &put_off_;
-  if (recent_messages_ > 0) --recent_messages_;
-  if (next != nullptr) recent_messages_ = spin_after_messages;
+  if (next != nullptr) had_messages_ = true;
   while (next != nullptr) {
     message* m = next;
     next = m->next;
@@ -147,16 +137,9 @@ void loop::take_inbox() noexcept {
 }
 
 bool loop::spin_for_messages() noexcept {
-  static const bool several_cores = std::thread::hardware_concurrency() > 1;
-  if (!several_cores || recent_messages_ == 0) return false;
-  const auto begun = std::chrono::steady_clock::now();
-  for (;;) {
-    if (door_->messages.has_messages()) return true;
-    const auto spun = std::chrono::steady_clock::now() - begun;
-    if (spun >= spin_limit) return false;
-    // The sender may need this core.
-    if (spun >= spin_alone) std::this_thread::yield();
-  }
+  if (!had_messages_) return false;
+  had_messages_ = spinner_.spin([this] { return door_->messages.has_messages(); });
+  return had_messages_;
 }
 
 bool loop::fire_timers(chooser* order) noexcept {
@@ -179,6 +162,9 @@ bool loop::fire_timers(chooser* order) noexcept {
     }
   }
   last_pass_ = pass;
+  // A deadline may cancel a fiber that goes on waiting, perhaps for what only a stop callback can
+  // end: nothing is ready then, and the loop would park before its next turn.
+  if (!stops_.empty()) request_stops();
   return fired;
 }
 

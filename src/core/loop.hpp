@@ -23,6 +23,7 @@
 #include "core/door.hpp"
 #include "core/environment.hpp"
 #include "core/event_recorder.hpp"
+#include "core/spinner.hpp"
 
 namespace weir {
 class scope;
@@ -191,7 +192,8 @@ class loop {
   /// A deadline for internal use, not counted by live().
   void arm_watch(deadline_node& node, time_point when) noexcept;
 
-  /// Real loops only: spins for a short time before sleeping, if messages came recently.
+  /// Real loops only: polls for a short time before sleeping, if messages came since it last did so
+  /// in vain, and while that pays.
   bool spin_for_messages() noexcept;
   /// Calls request_stop() in the next turn, outside any fiber.
   void request_stop_later(std::stop_source source) { stops_.push_back(std::move(source)); }
@@ -266,6 +268,7 @@ class loop {
   bool ending_ = false;
   int answers_due_ = 0;
   bool closed_ = false;
+  bool had_messages_ = false;
   time_point now_{};
   time_point last_pass_ = time_point::min();
   std::uint32_t last_order_ = 0;
@@ -273,7 +276,7 @@ class loop {
   std::uint32_t serial_ = 0;
   scope_id last_scope_id_ = 0;
   int interrupts_seen_ = 0;
-  unsigned recent_messages_ = 0;
+  spinner spinner_;
   duration root_grace_{};
   std::optional<time_point> root_overdue_at_;
   scope* root_scope_ = nullptr;

@@ -75,7 +75,7 @@ class arrivals {
 };
 
 /// Rings are counted: as many may be heard as were rung.
-class bell {
+class counted_bell {
  public:
   void ring() {
     const std::lock_guard lock(mutex_);
@@ -134,7 +134,7 @@ TEST(inbox, of_eight_producers_nothing_is_lost_and_each_ones_order_is_kept) {
 TEST(inbox, each_sleep_is_ended_by_exactly_one_wake) {
   letters sent;
   inbox box;
-  bell door_bell;
+  counted_bell door_bell;
   arrivals got;
   std::atomic<int> wakes{0};
   int sleeps = 0;

@@ -110,14 +110,14 @@ task<int> ask_desk(int& made, std::atomic<int>& freed) {
 }  // namespace
 
 TEST(reply_threads, answers_and_cancellations_meet_and_each_reply_is_freed_once) {
-  constexpr int rounds = 500;
+  constexpr int repeats = 500;
   int made = 0;
   std::atomic<int> freed{0};
   {
     desk answering(2);
     desk::current = &answering;
     weir::run([&]() -> task<> {
-      for (int i = 0; i < rounds; ++i) {
+      for (int i = 0; i < repeats; ++i) {
         co_await weir::with_scope([&](weir::scope& s) -> task<> {
           auto stays = s.spawn(ask_desk(made, freed));
           auto leaves = s.spawn(ask_desk(made, freed));
@@ -132,13 +132,13 @@ TEST(reply_threads, answers_and_cancellations_meet_and_each_reply_is_freed_once)
 }
 
 TEST(reply_threads, a_loop_that_ends_leaves_its_replies_to_the_answering_threads) {
-  constexpr int rounds = 200;
+  constexpr int repeats = 200;
   int made = 0;
   std::atomic<int> freed{0};
   {
     desk answering(2);
     desk::current = &answering;
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < repeats; ++i) {
       weir::run([&]() -> task<> {
         co_await weir::with_scope([&](weir::scope& s) -> task<> {
           for (int n = 0; n < 3; ++n) s.spawn(ask_desk(made, freed));

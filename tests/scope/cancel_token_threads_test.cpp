@@ -388,6 +388,28 @@ TEST(stop_token, a_stop_callback_ends_a_shielded_wait_of_the_cancelled_fiber) {
   EXPECT_TRUE(delivered);
 }
 
+// Nothing else is ready when the deadline expires, so the loop must not park before the request.
+TEST(stop_token, a_stop_callback_ends_a_shielded_wait_whose_deadline_expires) {
+  bool delivered = false;
+  weir::run([&]() -> weir::task<> {
+    auto op = [&](weir::context& context) -> weir::task<> {
+      const std::stop_token token = context.stop_token();
+      std::optional<std::stop_callback<std::function<void()>>> callback;
+      co_await weir::shield([&]() -> weir::task<> {
+        co_await weir::suspend<void>([&](weir::resumer<void> r) {
+          callback.emplace(token, [r]() mutable { r.complete(); });
+          return [] { return weir::cancel_result::no; };
+        });
+      });
+      delivered = true;
+      co_await weir::checkpoint();
+      delivered = false;
+    };
+    EXPECT_THROW(co_await weir::with_timeout(1ms, op), weir::timeout_error);
+  });
+  EXPECT_TRUE(delivered);
+}
+
 TEST(stop_token, the_stop_token_of_an_op_that_ended_with_a_value_was_never_stopped) {
   std::optional<std::stop_token> token;
   weir::run([&]() -> weir::task<> {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Runs that do not end by themselves: deadlock, reported with the cycle, and livelock, which ends
 // the run like a crash.
+#include <functional>
+#include <optional>
+#include <stop_token>
+
 #include "sim_support.hpp"
 
 using namespace weir_test;
@@ -111,6 +115,28 @@ TEST(deadlock, it_is_a_failure_with_the_tree) {
     for (const char* part : {"circle", "egg", "hen", "future"})
       EXPECT_TRUE(contains(what_of(error), part)) << what_of(error);
     expect_nothing_left();
+  });
+}
+
+/// Waits for what only the stop callback of its own context completes.
+task<> until_stopped(weir::context& context) {
+  const std::stop_token token = context.stop_token();
+  std::optional<std::stop_callback<std::function<void()>>> callback;
+  co_await weir::shield([&]() -> task<> {
+    co_await weir::suspend<void>([&](weir::resumer<void> r) {
+      callback.emplace(token, [r]() mutable { r.complete(); });
+      return [] { return weir::cancel_result::no; };
+    });
+  });
+  co_await weir::checkpoint();
+}
+
+TEST(deadlock, there_is_none_while_a_stop_callback_is_due_to_an_expired_deadline) {
+  for_each_seed([](sim::options options) {
+    auto error = verdict(options, []() -> task<> {
+      EXPECT_THROW(co_await weir::with_timeout(1ms, until_stopped), weir::timeout_error);
+    });
+    EXPECT_FALSE(error) << what_of(error);
   });
 }
 

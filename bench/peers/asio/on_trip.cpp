@@ -1,32 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// A coroutine spawned on the io_context of another thread and awaited from here.
+// A function posted to the io_context of another thread and its value posted back; weir's `on` runs
+// a coroutine there, which can be cancelled and has the caller's deadline.
 #include <thread>
 
-#include <boost/asio/executor_work_guard.hpp>
-
-#include "peers/asio/loop.hpp"
-#include "support/measure.hpp"
+#include "peers/asio/trips.hpp"
 
 namespace {
 
-constexpr int rounds = 3;
-
-bench::awaitable<std::int64_t> next_after(std::int64_t value) { co_return value + 1; }
-
-bench::awaitable<> travel(bench::executor there, std::int64_t size) {
-  bench::samples each;
-  for (int round = 0; round <= rounds; ++round) {
-    std::int64_t value = 0;
-    const auto start = bench::clock::now();
-    for (std::int64_t i = 0; i < size; ++i) {
-      value = co_await bench::asio::co_spawn(there, next_after(value), bench::use_awaitable);
-    }
-    const double cost = bench::nanoseconds_since(start) / static_cast<double>(size);
-    bench::keep(value);
-    if (round > 0) each.add(cost);
-  }
-  bench::report("on_trip", size, each.median(), "ns");
+bench::awaitable<> travel_both(bench::executor there, std::int64_t size) {
+  co_await bench::travel("on_trip", there, 1, size);
+  co_await bench::travel("on_64", there, 64, size);
 }
 
 }  // namespace
@@ -36,7 +20,7 @@ int main(int argc, char** argv) {
   bench::asio::io_context other(1);
   auto work = bench::asio::make_work_guard(other);
   std::thread thread([&] { other.run(); });
-  bench::run(travel(other.get_executor(), size));
+  bench::run(travel_both(other.get_executor(), size));
   work.reset();
   thread.join();
 }

@@ -26,20 +26,20 @@ bench::awaitable<> ping_pong(std::int64_t size) {
   numbers back(where, 1);
   bench::countdown ended(where, 1);
   bench::asio::co_spawn(where, answer(there, back), [&](std::exception_ptr) { ended.arrive(); });
-  bench::samples each;
+  bench::costs each;
   for (int round = 0; round <= rounds; ++round) {
     std::int64_t value = 0;
-    const auto start = bench::clock::now();
+    const bench::stopwatch watch;
     while (value < size) {
       co_await there.async_send(error{}, value, bench::use_awaitable);
       value = co_await back.async_receive(bench::use_awaitable);
     }
-    const double cost = bench::nanoseconds_since(start) / static_cast<double>(size);
+    const bench::cost cost = watch.per(size);
     if (round > 0) each.add(cost);
   }
   there.close();
   co_await ended.wait();
-  bench::report("queue_ping_pong", size, each.median(), "ns");
+  each.report("queue_ping_pong", size);
 }
 
 }  // namespace

@@ -14,25 +14,25 @@ constexpr int rounds = 5;
   co_return;
 }
 
-bench::awaitable<double> spawn_and_join(std::int64_t size) {
+bench::awaitable<bench::cost> spawn_and_join(std::int64_t size) {
   const auto where = co_await bench::asio::this_coro::executor;
   std::int64_t finished = 0;
-  const auto start = bench::clock::now();
+  const bench::stopwatch watch;
   bench::countdown all(where, size);
   for (std::int64_t i = 0; i < size; ++i) {
     bench::asio::co_spawn(where, child(finished), [&](std::exception_ptr) { all.arrive(); });
   }
   co_await all.wait();
-  const double cost = bench::nanoseconds_since(start) / static_cast<double>(size);
+  const bench::cost cost = watch.per(size);
   if (finished != size) std::abort();
   co_return cost;
 }
 
 bench::awaitable<> spawn_many(std::int64_t size) {
-  bench::report("spawn_cold", size, co_await spawn_and_join(size), "ns");
-  bench::samples each;
+  bench::report("spawn_cold", size, co_await spawn_and_join(size));
+  bench::costs each;
   for (int round = 0; round < rounds; ++round) each.add(co_await spawn_and_join(size));
-  bench::report("spawn_join", size, each.median(), "ns");
+  each.report("spawn_join", size);
 }
 
 }  // namespace

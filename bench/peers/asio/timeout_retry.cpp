@@ -48,16 +48,16 @@ bench::awaitable<std::int64_t> with_retry(bench::timer& guard, std::int64_t valu
 
 bench::awaitable<> guard_many(std::int64_t size) {
   bench::timer guard(co_await bench::asio::this_coro::executor);
-  bench::samples each;
+  bench::costs each;
   for (int round = 0; round <= rounds; ++round) {
     std::int64_t sum = 0;
-    const auto start = bench::clock::now();
+    const bench::stopwatch watch;
     for (std::int64_t i = 0; i < size; ++i) sum += co_await with_retry(guard, i);
-    const double cost = bench::nanoseconds_since(start) / static_cast<double>(size);
+    const bench::cost cost = watch.per(size);
     bench::keep(sum);
     if (round > 0) each.add(cost);
   }
-  bench::report("timeout_retry", size, each.median(), "ns");
+  each.report("timeout_retry", size);
 }
 
 }  // namespace

@@ -51,13 +51,13 @@ class ready_queue {
   co_return;
 }
 
-double spawn_and_join(std::int64_t size) {
+bench::cost spawn_and_join(std::int64_t size) {
   ready_queue queue;
   std::int64_t finished = 0;
-  const auto start = bench::clock::now();
+  const bench::stopwatch watch;
   for (std::int64_t i = 0; i < size; ++i) queue.push(child(finished));
   queue.run();
-  const double cost = bench::nanoseconds_since(start) / static_cast<double>(size);
+  const bench::cost cost = watch.per(size);
   if (finished != size) std::abort();
   return cost;
 }
@@ -66,8 +66,8 @@ double spawn_and_join(std::int64_t size) {
 
 int main(int argc, char** argv) {
   const std::int64_t size = bench::size_argument(argc, argv);
-  bench::report("spawn_cold", size, spawn_and_join(size), "ns");
-  bench::samples each;
+  bench::report("spawn_cold", size, spawn_and_join(size));
+  bench::costs each;
   for (int round = 0; round < rounds; ++round) each.add(spawn_and_join(size));
-  bench::report("spawn_join", size, each.median(), "ns");
+  each.report("spawn_join", size);
 }

@@ -20,7 +20,7 @@ func awaitReady(size int) {
 		}
 		opaque(sum)
 	})
-	report("await_ready", size, each, "ns")
+	each.report("await_ready", size, "ns")
 }
 
 //go:noinline
@@ -43,7 +43,7 @@ func timeoutReady(size int) {
 		}
 		opaque(sum)
 	})
-	report("timeout_ready", size, each, "ns")
+	each.report("timeout_ready", size, "ns")
 }
 
 // A buffered channel is Go's semaphore.
@@ -55,5 +55,5 @@ func governor(size int) {
 			<-permits
 		}
 	})
-	report("governor", size, each, "ns")
+	each.report("governor", size, "ns")
 }

@@ -21,7 +21,7 @@ func queuePingPong(size int) {
 	})
 	close(there)
 	<-back
-	report("queue_ping_pong", size, each, "ns")
+	each.report("queue_ping_pong", size, "ns")
 }
 
 // Goroutines need not be on two threads; with GOMAXPROCS=1 they are not.
@@ -40,7 +40,7 @@ func channelItems(size int) {
 		}
 		opaque(sum)
 	})
-	report("channel_items", size, each, "ns")
+	each.report("channel_items", size, "ns")
 }
 
 // Go has no broadcast; a channel for each listener is the usual one.
@@ -73,5 +73,5 @@ func broadcast8(size int) {
 		all.Wait()
 		opaque(sums[0])
 	})
-	report("broadcast_8", size, each, "ns")
+	each.report("broadcast_8", size, "ns")
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// The Go peers of weir's benchmarks: `go_peers ROW SIZE` prints row, size, value and unit, and
+// The Go peers of weir's benchmarks: `go_peers ROW SIZE` prints row, size, value, unit and, where it
+// is measured, processor time, and
 // `go_peers list` the rows that there are.
 package main
 
@@ -23,6 +24,8 @@ var programs = map[string]func(size int){
 	"pool_jobs":       poolJobs,
 	"on_trip":         onTrip,
 	"blocking_trip":   blockingTrip,
+	"busy_jobs":       busyJobs,
+	"all_recursion":   allRecursion,
 	"timeout_retry":   timeoutRetry,
 	"breaker_call":    breakerCall,
 	"cancel_retry":    cancelRetry,

@@ -27,16 +27,42 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// nanosecondsEach is the median cost per item over some rounds, after one warm-up round.
-func nanosecondsEach(rounds, size int, work func()) float64 {
+// cost is what an item takes by the clock, and of the processors of all threads.
+type cost struct{ wall, cpu float64 }
+
+func (c cost) report(row string, size int, unit string) {
+	fmt.Printf("%s\t%d\t%.3f\t%s\t%.3f\n", row, size, c.wall, unit, c.cpu)
+}
+
+func processorNanoseconds() float64 {
+	var used syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+	return float64(used.Utime.Nano() + used.Stime.Nano())
+}
+
+func measureOnce(divisor float64, work func()) cost {
+	before, start := processorNanoseconds(), time.Now()
 	work()
-	var each []float64
-	for round := 0; round < rounds; round++ {
-		start := time.Now()
-		work()
-		each = append(each, float64(time.Since(start).Nanoseconds())/float64(size))
+	wall := float64(time.Since(start).Nanoseconds())
+	return cost{wall / divisor, (processorNanoseconds() - before) / divisor}
+}
+
+func medianCost(each []cost) cost {
+	var wall, cpu []float64
+	for _, c := range each {
+		wall, cpu = append(wall, c.wall), append(cpu, c.cpu)
 	}
-	return median(each)
+	return cost{median(wall), median(cpu)}
+}
+
+// nanosecondsEach is the median cost per item over some rounds, after one warm-up round.
+func nanosecondsEach(rounds, size int, work func()) cost {
+	work()
+	var each []cost
+	for round := 0; round < rounds; round++ {
+		each = append(each, measureOnce(float64(size), work))
+	}
+	return medianCost(each)
 }
 
 // farAway scatters deadlines from one to two hours ahead, with the same hash as the C++ programs.

@@ -59,7 +59,7 @@ func timeoutRetry(size int) {
 		}
 		opaque(sum)
 	})
-	report("timeout_retry", size, each, "ns")
+	each.report("timeout_retry", size, "ns")
 }
 
 // breaker is a closed circuit breaker with the rules of weir's: calls and failures of the last 30
@@ -149,7 +149,7 @@ func breakerCall(size int) {
 		}
 		opaque(sum)
 	})
-	report("breaker_call", size, each, "ns")
+	each.report("breaker_call", size, "ns")
 }
 
 var errDown = errors.New("down")

@@ -5,22 +5,21 @@ package main
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
-func spawnAndJoin(size int) float64 {
+func spawnAndJoin(size int) cost {
 	var all sync.WaitGroup
 	var finished atomic.Int64
-	start := time.Now()
-	all.Add(size)
-	for i := 0; i < size; i++ {
-		go func() {
-			finished.Add(1)
-			all.Done()
-		}()
-	}
-	all.Wait()
-	each := float64(time.Since(start).Nanoseconds()) / float64(size)
+	each := measureOnce(float64(size), func() {
+		all.Add(size)
+		for i := 0; i < size; i++ {
+			go func() {
+				finished.Add(1)
+				all.Done()
+			}()
+		}
+		all.Wait()
+	})
 	if finished.Load() != int64(size) {
 		panic("a goroutine is missing")
 	}
@@ -28,12 +27,12 @@ func spawnAndJoin(size int) float64 {
 }
 
 func spawnJoin(size int) {
-	report("spawn_cold", size, spawnAndJoin(size), "ns")
-	var each []float64
+	spawnAndJoin(size).report("spawn_cold", size, "ns")
+	var each []cost
 	for round := 0; round < 5; round++ {
 		each = append(each, spawnAndJoin(size))
 	}
-	report("spawn_join", size, median(each), "ns")
+	medianCost(each).report("spawn_join", size, "ns")
 }
 
 // The goroutines wait at a gate, because the scheduler would otherwise run and reuse some of them

@@ -21,7 +21,7 @@ func timerChurn(size int) {
 			guard.Stop()
 		}
 	})
-	report("timer_churn", size, each, "ns")
+	each.report("timer_churn", size, "ns")
 	for _, timer := range pending {
 		timer.Stop()
 	}
@@ -41,7 +41,7 @@ func timerBulk(size int) {
 			timer.Stop()
 		}
 	})
-	report("timer_bulk", size, each, "ns")
+	each.report("timer_bulk", size, "ns")
 }
 
 // spawnSleepers returns once all goroutines have run and so are asleep, or about to be.

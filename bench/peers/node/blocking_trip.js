@@ -5,4 +5,4 @@
 
 const { answer, isMainThread, measureTrips } = require('./trips.js');
 
-if (isMainThread) measureTrips('blocking_trip', __filename); else answer();
+if (isMainThread) measureTrips('blocking_trip', 'blocking_64', __filename); else answer();

@@ -18,20 +18,34 @@ function median(values) {
   return values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
 }
 
-// The median cost per item over some rounds, after one warm-up round.
-async function nanosecondsEach(rounds, size, work) {
-  await work();
-  const each = [];
-  for (let round = 0; round < rounds; ++round) {
-    const start = nanoseconds();
-    await work();
-    each.push((nanoseconds() - start) / size);
-  }
-  return median(each);
+// Of all threads of the process.
+function processorNanoseconds() {
+  const { user, system } = process.cpuUsage();
+  return (user + system) * 1000;
 }
 
+// The median cost per item over some rounds, after one warm-up round: by the clock, and of the
+// processors.
+async function nanosecondsEach(rounds, size, work) {
+  await work();
+  const wall = [];
+  const cpu = [];
+  for (let round = 0; round < rounds; ++round) {
+    const before = processorNanoseconds();
+    const start = nanoseconds();
+    await work();
+    wall.push((nanoseconds() - start) / size);
+    cpu.push((processorNanoseconds() - before) / size);
+  }
+  return { wall: median(wall), cpu: median(cpu) };
+}
+
+// A cost has a fifth field, a mere number has not.
 function report(row, size, value, unit) {
-  console.log(`${row}\t${size}\t${value.toFixed(3)}\t${unit}`);
+  const cost = typeof value === 'number' ? { wall: value } : value;
+  const fields = [row, size, cost.wall.toFixed(3), unit];
+  if (cost.cpu !== undefined) fields.push(cost.cpu.toFixed(3));
+  console.log(fields.join('\t'));
 }
 
 // A thread that runs `file` again, where isMainThread is false.

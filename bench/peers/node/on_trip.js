@@ -3,4 +3,4 @@
 
 const { answer, isMainThread, measureTrips } = require('./trips.js');
 
-if (isMainThread) measureTrips('on_trip', __filename); else answer();
+if (isMainThread) measureTrips('on_trip', 'on_64', __filename); else answer();

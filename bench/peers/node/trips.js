@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A message to a worker over a MessageChannel and the answer back, one after the other.
+// A message to a worker over a MessageChannel and the answer back: one after the other, and with 64
+// on their way at any time.
 'use strict';
 
 const { MessageChannel, isMainThread, parentPort } = require('node:worker_threads');
@@ -13,25 +14,30 @@ function answer() {
 }
 
 // Calls back instead of awaiting, which is the cheaper of the two.
-function travel(port, size) {
+function travel(port, size, inFlight) {
   return new Promise((resolve) => {
+    let toSend = size;
     let left = size;
+    const send = (value) => {
+      if (toSend-- > 0) port.postMessage(value);
+    };
     const arrived = (value) => {
-      if (--left > 0) return port.postMessage(value);
+      if (--left > 0) return send(value);
       port.off('message', arrived);
       resolve(value);
     };
     port.on('message', arrived);
-    port.postMessage(0);
+    for (let i = 0; i < inFlight; ++i) send(0);
   });
 }
 
-async function measureTrips(row, file) {
+async function measureTrips(row, row64, file) {
   const size = sizeArgument();
   const thread = await startThread(file);
   const { port1, port2 } = new MessageChannel();
   thread.postMessage(port2, [port2]);
-  report(row, size, await nanosecondsEach(3, size, () => travel(port1, size)), 'ns');
+  report(row, size, await nanosecondsEach(5, size, () => travel(port1, size, 1)), 'ns');
+  report(row64, size, await nanosecondsEach(5, size, () => travel(port1, size, 64)), 'ns');
   await thread.terminate();
   port1.close();
 }

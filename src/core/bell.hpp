@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// How a thread sleeps until another thread wakes it: one futex word.
+//
+//   awake    the owner runs, and was not rung since it last looked
+//   rung     a wake-up is pending
+//   sleeping the owner is about to sleep, or asleep
+//
+// Invariants:
+// 1. Any thread may change the word to `rung`; everything else is done by the owner.
+// 2. A pending wake-up is taken by the owner only, in `sleep` or `heard`, which then say so. Rings
+//    are not counted: of several the owner hears one.
+//
+// Why no wake-up is lost:
+// - All changes of the word are read-modify-writes, so they have one order, and the owner's next
+//   one after a ring finds `rung`.
+// - A ring before `sleep`: its compare-exchange of `awake` fails, and it returns at once.
+// - A ring after that exchange finds `sleeping` and calls the kernel. The kernel compares the word
+//   and enqueues the sleeper in one step, with respect to the wake: either it finds `rung` and does
+//   not put the owner to sleep, or the owner is in the queue when the ring wakes it.
+// - The time limit may be reached at the moment of a ring. The owner then exchanges the word, as
+//   after every sleep: it finds `rung` and reports the ring, not the limit.
+//
+// Memory orders: a ring releases and taking it acquires, so what the ringing thread wrote before is
+// visible to the owner; of several rings, too, because each later one continues the release
+// sequence of the earlier ones. `sleeping` publishes nothing: it only makes rings call the kernel.
+//
+// The kernel is called after the word was changed, and may be late: the owner may be gone already.
+// The word is not read by that call. If its memory has a new use, a sleeper there is disturbed,
+// which every user of futexes expects.
+//
+// A forked child has a word of its own: private futexes belong to one address space.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace weir::detail {
+
+class bell {
+ public:
+  enum class slept : std::uint8_t {
+    rung,       // a wake-up came, before or during the sleep
+    timed_out,  // the limit was reached
+    disturbed,  // by a signal handler, or for no reason: sleep again if nothing else is to be done
+  };
+
+  bell() noexcept = default;
+  bell(const bell&) = delete;
+  bell& operator=(const bell&) = delete;
+
+  /// Any thread, and signal handlers. One exchange; a system call if the owner sleeps.
+  void ring() noexcept {
+    if (word_.exchange(rung, std::memory_order_release) == sleeping) wake_sleeper();
+  }
+
+  // The rest is for the owner only.
+
+  /// Sleeps until it is rung or `nanoseconds` have passed (negative: no limit).
+  slept sleep(std::int64_t nanoseconds) noexcept;
+  /// Takes a pending wake-up, without sleeping.
+  bool heard() noexcept { return word_.exchange(awake, std::memory_order_acquire) == rung; }
+
+  /// How often bells of this process have called the kernel: for tests that count.
+  static std::uint64_t system_calls() noexcept {
+    return system_calls_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::uint32_t awake = 0;
+  static constexpr std::uint32_t rung = 1;
+  static constexpr std::uint32_t sleeping = 2;
+
+  void wake_sleeper() noexcept;
+
+  std::atomic<std::uint32_t> word_{awake};
+
+  // Its cost is little beside that of the system call that follows.
+  static std::atomic<std::uint64_t> system_calls_;
+};
+
+}  // namespace weir::detail
