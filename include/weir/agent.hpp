@@ -148,7 +148,7 @@ class agent_ref {
 
  private:
   const detail::agent_handle& reach() const {
-    detail::require_no_run("agent", agent_->name());
+    detail::require_no_run_for("agent", *agent_);
     return agent_;
   }
   static timer_handle started(detail::agent_timer* timer) {

@@ -130,7 +130,13 @@ cancel_result call_wait_base::withdraw() noexcept {
 }
 
 call_wait_base::~call_wait_base() {
-  if (message_ != nullptr) abandon();
+  if (message_ == nullptr) return;
+  if (message_->is_idle()) {  // answered, declined or never sent
+    message_->detach();
+    message_->dispose();
+  } else {
+    abandon();
+  }
 }
 
 void call_wait_base::describe(dump_line& line) const {
@@ -142,7 +148,7 @@ void call_wait_base::blockers(blocker_list& list) const { to_->blockers(list); }
 // ------------------------------------------------------------------ send
 
 bool mail_send_wait::try_now() {
-  require_no_run("agent", to_->name());
+  require_no_run_for("agent", *to_);
   switch (crashing ? agent_core::room::gone : to_->offer(*message_)) {
     case agent_core::room::yes:
       message_ = nullptr;

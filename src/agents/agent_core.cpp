@@ -236,8 +236,13 @@ bool agent_core::is_next_door() const noexcept {
 }
 
 agent_core::room agent_core::offer(envelope& e) noexcept {
+  const bool next_door = is_next_door();
+  if (next_door && mail_.takes_all()) [[likely]] {  // as offer_here, but without its other cases
+    push(e);
+    return room::yes;
+  }
   envelope* oldest = nullptr;
-  const room found = is_next_door() ? offer_here(e, oldest) : offer_away(e, oldest);
+  const room found = next_door ? offer_here(e, oldest) : offer_away(e, oldest);
   if (oldest != nullptr) evict(*oldest);  // last: may run user code (destructors)
   return found;
 }
@@ -338,23 +343,17 @@ void agent_core::refuse_message(envelope& e, errc code) noexcept {
 
 // ------------------------------------------------------------------ the mailbox
 
-void agent_core::push(envelope& e) noexcept {
+// Declared inline, because otherwise g++ does not inline it: every message passes it.
+inline void agent_core::push(envelope& e) noexcept {
   const std::uint64_t length = mail_.append(e);
-  if (length >= agent_mailbox::first_alarm) [[unlikely]] {
-    if (mail_.is_alarming(length) && loop::here() != nullptr)
-      loop::here()->emit("mailbox_high", name(), length);
-  }
+  if (length >= agent_mailbox::first_alarm) [[unlikely]]
+    report_length(length);
   if (idle_ != nullptr) wake();
 }
 
-envelope& agent_core::take() noexcept {
-  envelope& e = mail_.pop();
-  check_drained();
-  if (mail_.is_bounded()) {
-    mail_.give_back_place();
-    if (mail_.has_line()) admit_line();
-  }
-  return e;
+void agent_core::report_length(std::uint64_t length) noexcept {
+  if (mail_.is_alarming(length) && loop::here() != nullptr)
+    loop::here()->emit("mailbox_high", name(), length);
 }
 
 envelope* agent_core::take_excess() noexcept {

@@ -108,9 +108,8 @@ void agent_core::stop_here(stop_ticket* ticket) noexcept {
   if (ticket != nullptr) need_extra().stops.push_back(ticket);
   const agent_phase before = cycle_.phase();
   if (lives_ != nullptr && !is_serving(before)) return;
-  cycle_.on(life_event::stop);
-  if (cycle_.phase() == before) return;  // it was requested before
-  need_extra();
+  if (cycle_.on(life_event::stop) == before) return;  // it was requested before
+  if (!mail_.empty()) need_extra();
   mail_.mark_stop();
   if (!revives_) {
     mail_.close(errc::agent_stopped);
@@ -265,12 +264,12 @@ void agent_core::life_began(agent_life& life) noexcept {
   const bool awaited = awaits_life();
   if (first) {
     generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    cycle_.on(life_event::born);
     mail_.forget_old();
-    check_drained();
-    if (cycle_.phase() == agent_phase::starting) {
+    if (cycle_.on(life_event::born) == agent_phase::starting) {
       if (supervised_) reopen_here();
       mail_.forget_mark();
+    } else {
+      check_drained();
     }
   }
   life.generation_ = generation_.load(std::memory_order_relaxed);

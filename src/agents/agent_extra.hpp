@@ -54,11 +54,28 @@ inline agent_extra& agent_core::extra() const noexcept {
   return static_cast<agent_extra&>(*mail_.get_extra());
 }
 
-inline void life_cycle::on(life_event e) noexcept {
+inline agent_phase life_cycle::on(life_event e) noexcept {
   const agent_phase before = phase();
   assert(may_happen(before, e));
-  phase_.store(phase_after(before, e),
-               e == life_event::finish ? std::memory_order_release : std::memory_order_relaxed);
+  const agent_phase after = phase_after(before, e);
+  if (after != before)
+    phase_.store(after,
+                 e == life_event::finish ? std::memory_order_release : std::memory_order_relaxed);
+  return after;
+}
+
+// Inline, because every message passes it. While the agent is draining there is a stop mark, so
+// without one there is nothing to check.
+inline envelope& agent_core::take() noexcept {
+  const bool marked = mail_.is_marked();
+  envelope& e = mail_.pop();
+  if (marked) [[unlikely]]
+    check_drained();
+  if (mail_.is_bounded()) {
+    mail_.give_back_place();
+    if (mail_.has_line()) admit_line();
+  }
+  return e;
 }
 
 /// A call to make on the agent's loop. REQUIRES: `fn` does not throw.

@@ -31,11 +31,6 @@ void agent_mailbox::leaves_marked_list(const envelope& e) noexcept {
   if (marked_ && &e == x.stop_after) marked_ = false;
 }
 
-void agent_mailbox::mark_stop() noexcept {
-  marked_ = tail_ != nullptr;
-  get_extra()->stop_after = tail_;
-}
-
 void agent_mailbox::count_old() noexcept {
   get_extra()->old_mail = queued();
   counts_old_ = true;
@@ -67,11 +62,6 @@ envelope* agent_mailbox::take_old(bool calls_only) noexcept {
 
 void agent_mailbox::set_aside(envelope& e) noexcept {
   e.next = std::exchange(get_extra()->set_aside, &e);
-}
-
-envelope* agent_mailbox::take_set_aside() noexcept {
-  extra* const x = get_extra();
-  return x == nullptr ? nullptr : std::exchange(x->set_aside, nullptr);
 }
 
 // ------------------------------------------------------------------ the line of waiting senders

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What few mailboxes need, and the parts of a mailbox that each message passes, to be inlined.
+// What few mailboxes need, and the parts of a mailbox that each message or each agent passes, to be
+// inlined.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include <weir/detail/agents/agent_core.hpp>
 #include <weir/detail/agents/mailbox.hpp>
@@ -81,6 +83,16 @@ inline envelope& agent_mailbox::pop() noexcept {
 inline envelope* agent_mailbox::pop_excess() noexcept {
   if (!drops_oldest()) return nullptr;
   return static_cast<std::int64_t>(queued()) < get_extra()->capacity ? nullptr : &pop();
+}
+
+inline void agent_mailbox::mark_stop() noexcept {
+  marked_ = tail_ != nullptr;
+  if (marked_) get_extra()->stop_after = tail_;
+}
+
+inline envelope* agent_mailbox::take_set_aside() noexcept {
+  extra* const x = get_extra();
+  return x == nullptr ? nullptr : std::exchange(x->set_aside, nullptr);
 }
 
 inline bool agent_mailbox::has_line() const noexcept { return get_extra()->line_first != nullptr; }

@@ -323,6 +323,7 @@ class agent_core : public polite_service, public counted<agent_core>, public fra
   void ask_to_crash() noexcept;
   bool post(envelope& e) noexcept;
   void push(envelope& e) noexcept;
+  void report_length(std::uint64_t length) noexcept;
   /// Keeps a call whose handler was unwound: it is answered when it is known what follows the life.
   void set_aside(envelope& e) noexcept;
   void refuse_set_aside(errc code) noexcept;
@@ -366,14 +367,9 @@ class agent_core : public polite_service, public counted<agent_core>, public fra
   std::atomic<std::uint64_t> skipped_{0};
   std::atomic<std::uint32_t> generation_{0};
   std::atomic<std::uint32_t> links_{0};       // running handlers that are part of a chain
-  [[no_unique_address]] agent_mailbox mail_;  // the bytes below fill its last word
+  [[no_unique_address]] agent_mailbox mail_;  // the bytes below fill its last word, except one
   life_cycle cycle_;
   std::atomic<weir::ending> ending_{weir::ending::normal};  // or crashed, when one life has crashed
-
- protected:
-  bool has_arguments_ = true;
-
- private:
   // These never change, and any thread may read them.
   bool supervised_ : 1 = false;
   bool revives_ : 1 = false;

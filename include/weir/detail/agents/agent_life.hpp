@@ -103,6 +103,21 @@ class life_of final : public agent_life {
 template <class T>
 inline constexpr char type_mark = 0;
 
+/// The arguments of an agent; the owner says when they are destroyed. Empty if there are none.
+template <class... Args>
+struct argument_place {
+  template <class... A>
+  explicit argument_place(A&&... args) : all(std::forward<A>(args)...) {}
+  ~argument_place() {}
+  union {
+    std::tuple<Args...> all;
+  };
+};
+template <>
+struct argument_place<> {
+  [[no_unique_address]] std::tuple<> all;
+};
+
 template <class T, class... Args>
 class agent_core_of final : public agent_core {
   static_assert(alignof(T) <= 16, "the agent is over-aligned; keep what needs it elsewhere");
@@ -122,7 +137,11 @@ class agent_core_of final : public agent_core {
     if (setup.keeps && !copyable) raise_not_copyable(setup.name.view());
     return std::move(setup);
   }
-  agent_life* make_life() override { return new life_of<T>(*this); }
+  agent_life* make_life() override {
+    static_assert(sizeof...(Args) > 0 || sizeof(agent_core_of) == sizeof(agent_core),
+                  "has_arguments_ has its place in the last byte of agent_core");
+    return new life_of<T>(*this);
+  }
   bool wants_scope() const noexcept override { return scoped; }
   void construct(agent_life& life, scope* own) override {
     void* const at = life.object();
@@ -134,19 +153,17 @@ class agent_core_of final : public agent_core {
       }
     };
     if constexpr (copyable) {
-      if (keeps_arguments()) return std::apply(make, std::tuple<Args...>(args_));
+      if (keeps_arguments()) return std::apply(make, std::tuple<Args...>(args_.all));
     }
-    std::apply([&](auto&... args) { make(std::move(args)...); }, args_);
+    std::apply([&](auto&... args) { make(std::move(args)...); }, args_.all);
   }
   void drop_arguments() noexcept override {
-    if (has_arguments_) args_.~tuple();
-    has_arguments_ = false;
+    if (std::exchange(has_arguments_, false)) std::destroy_at(&args_.all);
   }
   const void* type() const noexcept override { return &type_mark<T>; }
 
-  union {
-    std::tuple<Args...> args_;
-  };
+  bool has_arguments_ = true;  // in the last byte of agent_core
+  [[no_unique_address]] argument_place<Args...> args_;
 };
 
 }  // namespace weir::detail

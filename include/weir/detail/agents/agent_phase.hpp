@@ -160,8 +160,9 @@ class life_cycle {
   }
   /// Lives end after their current handler, if they have not ended.
   bool is_end_due() const noexcept { return phase() >= agent_phase::drained; }
-  /// Changes the phase as the table says; debug builds assert that the event may happen.
-  void on(life_event e) noexcept;
+  /// Changes the phase as the table says, and returns it; debug builds assert that the event may
+  /// happen.
+  agent_phase on(life_event e) noexcept;
 
  private:
   std::atomic<agent_phase> phase_{agent_phase::unborn};

@@ -61,6 +61,8 @@ class agent_mailbox {
   std::uint64_t queued() const noexcept { return queued_.load(std::memory_order_relaxed); }
   /// Senders may enter.
   bool is_open(std::memory_order order) const noexcept { return gate_.load(order) == gate::open; }
+  /// On the agent's loop: it is open, and there is always room.
+  bool takes_all() const noexcept { return is_open(std::memory_order_relaxed) && !bounded_; }
   /// The error of messages that it refuses.
   errc refusal_code() const noexcept {
     return gate_.load(std::memory_order_relaxed) == gate::crashed ? errc::agent_crashed
@@ -109,7 +111,7 @@ class agent_mailbox {
   /// whenever that doubles, once until it is empty again.
   bool is_alarming(std::uint64_t length) noexcept;
 
-  /// Sets the stop mark, unless the list is empty. REQUIRES: get_extra() is not null.
+  /// Sets the stop mark, unless the list is empty. REQUIRES: empty, or get_extra() is not null.
   void mark_stop() noexcept;
   bool is_marked() const noexcept { return marked_; }
   void forget_mark() noexcept { marked_ = false; }

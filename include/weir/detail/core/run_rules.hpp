@@ -95,6 +95,12 @@ inline void require_no_run(const char* kind, std::string_view name = {},
   if (current_run != nullptr && !crashing) [[unlikely]]
     refuse_in_run(kind, name, site);
 }
+/// The same for each use of an object, whose name is determined only if it is refused.
+template <class T>
+void require_no_run_for(const char* kind, const T& object) {
+  if (current_run != nullptr) [[unlikely]]
+    require_no_run(kind, object.name());
+}
 
 // ------------------------------------------------------------------ journaled operations
 
