@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <new>
 #include <source_location>
 
 #include <weir/outcome.hpp>
@@ -97,6 +98,14 @@ struct frame_allocated {
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
   static void operator delete(void* memory, std::size_t bytes) noexcept {
     deallocate_frame(memory, bytes);
+  }
+  // Over-aligned types: the cache does not know them.
+  static void* operator new(std::size_t bytes, std::align_val_t alignment) {
+    return ::operator new(bytes, alignment);
+  }
+  static void operator delete(void* memory, std::size_t bytes,
+                              std::align_val_t alignment) noexcept {
+    ::operator delete(memory, bytes, alignment);
   }
 };
 

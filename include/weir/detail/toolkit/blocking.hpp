@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <weir/detail/core/frame.hpp>
 #include <weir/detail/core/op.hpp>
 #include <weir/detail/core/reply.hpp>
 #include <weir/detail/core/wait.hpp>
@@ -29,12 +30,12 @@ struct leave_blocking {
   void operator()(blocking_job* job) const noexcept;
 };
 
-/// One call: the state shared by its caller and its thread. One allocation.
+/// One call: the state shared by its caller and its thread. One block of the frame cache.
 ///
 /// Invariants:
 /// 1. The thread or caller that removes it from the pool's queue decides whether it runs.
 /// 2. Function and result belong to the thread while it runs, then to the owner of its reply.
-class blocking_job {
+class blocking_job : public frame_allocated {
  public:
   blocking_job(const blocking_job&) = delete;
   blocking_job& operator=(const blocking_job&) = delete;
