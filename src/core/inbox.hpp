@@ -48,6 +48,9 @@ class inbox {
     return seen == sleeping_mark() ? posted::was_sleeping : posted::awake;
   }
 
+  /// Any thread; final once true.
+  bool is_closed() const noexcept { return head_.load(std::memory_order_acquire) == closed_mark(); }
+
   // The rest is for the loop's thread only.
 
   bool has_messages() const noexcept {

@@ -179,6 +179,8 @@ class loop {
   environment& env() noexcept { return env_; }
   door& own_door() noexcept { return *door_; }
   const door_ref& shared_door() const noexcept { return door_; }
+  /// The door of another loop, null if that has ended; remembers the last ones.
+  door_ref find_door(std::uint32_t index, std::uint32_t serial);
   std::uint32_t index() const noexcept { return index_; }
   std::uint32_t serial() const noexcept { return serial_; }
   scope_id next_scope_id() noexcept { return ++last_scope_id_; }
@@ -282,6 +284,8 @@ class loop {
   scope* root_scope_ = nullptr;
   fiber* root_ = nullptr;
   door_ref door_;
+  static constexpr std::size_t doors_kept = 8;
+  std::unique_ptr<std::array<door_ref, doors_kept>> known_doors_;  // by index; none at first
   message* put_off_ = nullptr;  // taken by answer_dumps, to be delivered before the inbox
   message** put_off_end_ = &put_off_;
   std::vector<std::stop_source> stops_;

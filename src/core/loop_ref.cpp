@@ -31,10 +31,21 @@ struct post_message final : message {
 
 }  // namespace
 
+// A door that has closed is as good as gone, and is not kept.
+door_ref loop::find_door(std::uint32_t index, std::uint32_t serial) {
+  if (known_doors_ == nullptr) known_doors_ = std::make_unique<std::array<door_ref, doors_kept>>();
+  door_ref& known = (*known_doors_)[index % doors_kept];
+  if (known == nullptr || known->serial() != serial) known = door_table::find(index, serial);
+  if (known != nullptr && known->messages.is_closed()) known = nullptr;
+  return known;
+}
+
 bool post_to(const loop_ref& to, std::unique_ptr<posted_call> call) {
   require_no_run("post");
   if (in_dead_world()) return false;
-  const door_ref home = door_table::find(to.index(), to.serial());
+  loop* const here = loop::here();
+  const door_ref home = here == nullptr ? door_table::find(to.index(), to.serial())
+                                        : here->find_door(to.index(), to.serial());
   if (home != nullptr && home->simulated() && home->thread != std::this_thread::get_id())
     raise_outside_simulation("post to simulated loop '" + home->name() + "'");
   return home != nullptr && home->post(*new post_message(std::move(call)));

@@ -75,9 +75,9 @@ pool::~pool() {
 
 std::error_code pool::accept_now(detail::remote_ref job) {
   if (!job) return make_error_code(errc::empty_job);
-  auto entry = std::make_shared<detail::pool_job>();
-  entry->op = std::move(job);
-  return core_->enter(entry, false);
+  core_->require_no_run();
+  job->wants_result = false;
+  return core_->enter(job, detail::pool_core::entry::now);
 }
 
 task<> pool::close() {

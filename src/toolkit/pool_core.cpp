@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <weir/detail/core/dump_line.hpp>
 #include <weir/detail/core/run_rules.hpp>
 
 #include "core/cancel_tree.hpp"
@@ -17,10 +16,14 @@ namespace weir::detail {
 
 namespace {
 
+constexpr std::uint64_t largest_batch = 64;
+constexpr std::uint64_t batches_per_pool = 8;
+
 // Workers of a simulated loop are simulated; others are threads with the machine's clock.
 const void* clock_of_workers() noexcept {
-  loop* here = loop::here();
-  return here != nullptr && here->env().simulated() ? here->env().clock() : nullptr;
+  const loop* const here = loop::here();
+  return here != nullptr && here->shared_door()->simulated() ? here->shared_door()->clock()
+                                                             : nullptr;
 }
 
 std::size_t positive(std::int64_t value, const char* which, const std::string& pool) {
@@ -28,53 +31,67 @@ std::size_t positive(std::int64_t value, const char* which, const std::string& p
   return static_cast<std::size_t>(value);
 }
 
-/// Notifies the waiter of a job that it was accepted, was refused or has ended.
-void notify(const job_ref& job) noexcept {
-  if (job->home == nullptr) return;
-  job->on_its_way = job;
-  job->home->post(*job);
-}
-
-/// Its worker is gone: ends the job with errc::loop_gone.
-void answer_lost(const job_ref& job) noexcept { const remote_run never_begun{job->op}; }
-
 }  // namespace
 
-void pool_job::deliver(loop&) noexcept {
-  const job_ref self = std::move(on_its_way);
-  if (pool_wait_base* w = std::exchange(waiter, nullptr)) w->arrived();
+// ------------------------------------------------------------------ after the mutex is released
+
+void pool_chores::wake(pool_seat& seat) noexcept { seat.next_idle = std::exchange(woken_, &seat); }
+
+void pool_chores::answer(remote_op& job) noexcept {
+  message& carrier = static_cast<remote_start&>(job);
+  carrier.next = nullptr;
+  *answers_end_ = &carrier;
+  answers_end_ = &carrier.next;
 }
 
-void drain_message::deliver(loop&) noexcept {
-  const std::shared_ptr<pool_core> pool = std::move(on_its_way);
-  if (drain_wait* waiting = pool->take_drain()) waiting->arrived();
+// A worker that was woken, and a job that was answered, may be in another list at once: its link is
+// read before that.
+pool_chores::~pool_chores() {
+  while (woken_ != nullptr) {
+    pool_seat& seat = *std::exchange(woken_, woken_->next_idle);
+    seat.door->post(seat.wake);
+  }
+  while (answers_ != nullptr) {
+    message* const carrier = std::exchange(answers_, answers_->next);
+    auto& job = static_cast<remote_op&>(static_cast<remote_start&>(*carrier));
+    job.answer_by_message();
+  }
+  if (stopped_ != nullptr) nudge(*stopped_, *stopped_at_, force_);
+  if (close_ended_) pool_.drain_.answer_by_message();
 }
 
-taken_job::~taken_job() {
-  if (job_ != nullptr) pool_->ended(job_);
-}
+// ------------------------------------------------------------------ construction and state
 
 pool_core::pool_core(const pool_options& options)
     : name_(options.name.empty() ? "pool" : options.name.view()),
       worker_count_(positive(options.workers, "workers", name_)),
       limit_(worker_count_ + positive(options.queue_size, "queue_size", name_)),
-      clock_(clock_of_workers()) {}
+      batch_(std::clamp<std::uint64_t>(limit_ / batches_per_pool, 1, largest_batch)),
+      clock_(clock_of_workers()),
+      workers_left_(0) {}
 
 void pool_core::start_workers() try {
-  for (std::size_t i = 0; i < worker_count_; ++i)
-    workers_.push_back(served_loop::start(name_ + "-" + std::to_string(i),
-                                          std::make_unique<pool_worker>(shared_from_this())));
+  for (std::size_t i = 0; i < worker_count_; ++i) seats_.push_back(std::make_unique<pool_seat>());
+  for (std::size_t i = 0; i < worker_count_; ++i) {
+    workers_.push_back(
+        served_loop::start(name_ + "-" + std::to_string(i),
+                           std::make_unique<pool_worker>(shared_from_this(), *seats_[i])));
+    lowest_serial_ = std::min(lowest_serial_, workers_.back()->ref().serial());
+    highest_serial_ = std::max(highest_serial_, workers_.back()->ref().serial());
+  }
 } catch (...) {  // no more threads; the started workers have no job yet
   close();
   for (const auto& worker : workers_) worker->join();
   throw;
 }
 
+// Almost every other loop is outside the range.
 bool pool_core::is_own_worker() const noexcept {
   const loop* here = loop::here();
-  return here != nullptr && std::any_of(workers_.begin(), workers_.end(), [&](const auto& w) {
-           return w->ref().serial() == here->serial();
-         });
+  if (here == nullptr || here->serial() < lowest_serial_ || here->serial() > highest_serial_)
+    return false;
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [&](const auto& w) { return w->ref().serial() == here->serial(); });
 }
 
 bool pool_core::is_of_another_world() const noexcept {
@@ -106,180 +123,264 @@ void pool_core::raise_refusal(std::error_code why) const {
 
 // ------------------------------------------------------------------ admission
 
-job_ref pool_core::make_running(job_list& from, pool_worker& worker) {
-  job_ref job = from.front();
-  running_.splice(running_.end(), from, from.begin());
-  job->where = pool_job::place::running;
-  job->op->extra().there = worker.door_;
-  return job;
+// Whether the callers that wait get the free places now.
+bool pool_core::has_room(std::uint64_t word) const noexcept {
+  const std::uint64_t room = limit_ - word / one_job;
+  return (word & waits) != 0 && room >= ((word & urgent) != 0 ? 1 : batch_);
 }
 
-std::error_code pool_core::enter(const job_ref& job, bool may_wait) {
-  require_no_run();
+// Whether the end of a job, which left `word`, concerns others.
+bool pool_core::is_remarkable(std::uint64_t word) const noexcept {
+  return has_room(word) || ((word & draining) != 0 && word < one_job);
+}
+
+void pool_core::react(pool_chores& then) noexcept {
+  const std::uint64_t word = word_.load(std::memory_order_acquire);
+  if (has_room(word)) admit_waiting(then);
+  if (drain_asked_ && word < one_job) {
+    drain_asked_ = false;
+    then.answer_close();
+  }
+}
+
+void pool_core::free_places(std::uint64_t count) noexcept {
+  const std::uint64_t freed = count * one_job;
+  const std::uint64_t before = word_.fetch_sub(freed, std::memory_order_acq_rel);
+  if (!is_remarkable(before - freed)) return;
+  pool_chores then(*this);
+  const std::lock_guard lock(mutex_);
+  react(then);
+}
+
+std::error_code pool_core::enter(remote_ref& job, entry how) noexcept {
   if (is_of_another_world()) return make_error_code(errc::wrong_loop);
+  pool_chores then(*this);
   const std::lock_guard lock(mutex_);
   if (closed_) return make_error_code(refusal());
-  if (queue_.size() + running_.size() >= limit_) {
-    if (may_wait) {
-      job->at = waiting_.insert(waiting_.end(), job);
-      job->where = pool_job::place::waiting;
-    }
-    return make_error_code(errc::pool_full);
+  if (waiting_.empty() && word_.load(std::memory_order_relaxed) / one_job < limit_) {
+    word_.fetch_add(one_job, std::memory_order_relaxed);
+    queue(job->is_asked() ? job : std::move(job), then);
+    return {};
   }
-  job->at = queue_.insert(queue_.end(), job);
-  job->where = pool_job::place::queued;
-  wake_idle();
-  return {};
-}
-
-void pool_core::wake_idle() noexcept {
-  if (idle_.empty()) return;
-  pool_worker* worker = idle_.front();
-  idle_.pop_front();
-  worker->idle_.reset();
-  worker->door_->post(worker->wake_);
-}
-
-// There is room: the oldest waiters get it, and their jobs are queued.
-void pool_core::admit_waiting() noexcept {
-  while (!waiting_.empty() && queue_.size() + running_.size() < limit_) {
-    const job_ref job = waiting_.front();
-    queue_.splice(queue_.end(), waiting_, waiting_.begin());
-    job->where = pool_job::place::queued;
-    wake_idle();
-    if (!job->for_result) notify(job);
+  if (how != entry::now) {
+    job->where = remote_op::place::waiting;
+    waiting_.push_back(job);
+    word_.fetch_or(how == entry::waits ? waits : waits | urgent, std::memory_order_acq_rel);
+    react(then);
   }
+  return make_error_code(errc::pool_full);
 }
 
-void pool_core::refuse_waiting(job_list& refused) noexcept {
-  for (const job_ref& job : waiting_) {
-    job->where = pool_job::place::nowhere;
-    notify(job);
+void pool_core::queue(remote_ref job, pool_chores& then) noexcept {
+  job->where = remote_op::place::queued;
+  queue_.push_back(std::move(job));
+  queued_.store(queue_.size(), std::memory_order_relaxed);
+  wake_idle(then);
+}
+
+void pool_core::wake_idle(pool_chores& then) noexcept {
+  if (searching_ > 0 || idle_ == nullptr) return;
+  pool_seat& seat = *std::exchange(idle_, idle_->next_idle);
+  seat.idle = false;
+  seat.searching = true;
+  ++searching_;
+  then.wake(seat);
+}
+
+// All free places go to the callers that have waited longest.
+void pool_core::admit_waiting(pool_chores& then) noexcept {
+  std::uint64_t word = word_.load(std::memory_order_relaxed);
+  while (!waiting_.empty() && word / one_job < limit_) {
+    remote_ref job = waiting_.pop_front();
+    word = word_.fetch_add(one_job, std::memory_order_relaxed) + one_job;
+    if (!job->wants_result) then.answer(*job);
+    queue(std::move(job), then);
   }
-  refused.splice(refused.end(), waiting_);
+  if (waiting_.empty()) word_.fetch_and(~(waits | urgent), std::memory_order_relaxed);
 }
 
-cancel_result pool_core::take_back(const job_ref& job, const reason_ref& why, bool force) noexcept {
+void pool_core::refuse_waiting(pool_chores& then) noexcept {
+  while (!waiting_.empty()) {
+    const remote_ref job = waiting_.pop_front();  // its caller has the last reference
+    job->where = remote_op::place::nowhere;
+    job->refused = true;
+    then.answer(*job);
+  }
+  word_.fetch_and(~(waits | urgent), std::memory_order_relaxed);
+}
+
+void pool_core::make_urgent() noexcept {
+  pool_chores then(*this);
   const std::lock_guard lock(mutex_);
-  switch (job->where) {
-    case pool_job::place::waiting:
-      waiting_.erase(job->at);
+  if (waiting_.empty()) return;
+  word_.fetch_or(urgent, std::memory_order_acq_rel);
+  react(then);
+}
+
+cancel_result pool_core::take_back(remote_op& job, reason_ref why, bool force) noexcept {
+  pool_chores then(*this);
+  const std::lock_guard lock(mutex_);
+  const bool ended = !job.wants_result || job.in_flight();
+  switch (job.where) {
+    case remote_op::place::waiting:
+      (void)waiting_.take(job);  // the caller has another reference
+      if (waiting_.empty()) word_.fetch_and(~(waits | urgent), std::memory_order_relaxed);
       break;
-    case pool_job::place::queued:
-      if (!job->for_result) return cancel_result::no;  // accepted: the notification is on its way
-      queue_.erase(job->at);
-      admit_waiting();
+    case remote_op::place::queued:
+      if (ended) return cancel_result::no;  // accepted: the answer is on its way
+      (void)queue_.take(job);
+      queued_.store(queue_.size(), std::memory_order_relaxed);
+      word_.fetch_sub(one_job, std::memory_order_acq_rel);
+      react(then);
       break;
-    case pool_job::place::running:
-      if (!job->for_result) return cancel_result::no;
-      request_cancel(*job->op.get(), why, force);
+    case remote_op::place::running:
+      if (ended) return cancel_result::no;
+      if (!job.why) job.why = std::move(why);
+      then.stop(job, force);
       return cancel_result::later;
     default:
       return cancel_result::no;
   }
-  job->where = pool_job::place::nowhere;
+  job.where = remote_op::place::nowhere;
   return cancel_result::done;
 }
 
 // ------------------------------------------------------------------ workers
 
-taken_job pool_core::next_job(pool_worker& worker, bool& idle) {
+// The reference to the job before is dropped; nothing but memory is left of that job, or its caller
+// owns the rest.
+remote_run pool_core::next_job(pool_seat& seat, bool& idle) noexcept {
   const bool may_idle = std::exchange(idle, false);
+  pool_chores then(*this);
   const std::lock_guard lock(mutex_);
-  if (worker.door_ == nullptr) worker.door_ = loop::here()->shared_door();
-
-  if (!queue_.empty()) return {*this, make_running(queue_, worker)};
-  if (may_idle && !may_end()) {
-    worker.idle_ = idle_.insert(idle_.end(), &worker);
-    idle = true;
+  if (seat.door == nullptr) seat.door = loop::here()->shared_door();
+  then.let_go(std::move(seat.running));
+  if (!queue_.empty()) {
+    seat.running = queue_.pop_front();
+    queued_.store(queue_.size(), std::memory_order_relaxed);
+    end_search(seat, then);
+    remote_op& job = *seat.running;
+    job.where = remote_op::place::running;
+    job.worker = &seat;
+    return remote_run(job, this);
+  }
+  if (closed_ || may_idle) {
+    end_search(seat, then);
+  } else if (!seat.searching && !seat.door->simulated()) {
+    seat.searching = true;
+    ++searching_;
+  }
+  if (may_idle && !closed_) {
+    seat.idle = idle = true;
+    seat.next_idle = std::exchange(idle_, &seat);
   }
   return {};
 }
 
-bool pool_core::stops_being_idle(pool_worker& worker) noexcept {
+// A worker that searches no more passes the duty on.
+void pool_core::end_search(pool_seat& seat, pool_chores& then) noexcept {
+  if (!std::exchange(seat.searching, false)) return;
+  --searching_;
+  if (!queue_.empty()) wake_idle(then);
+}
+
+void pool_core::stops_searching(pool_seat& seat) noexcept {
+  pool_chores then(*this);
   const std::lock_guard lock(mutex_);
-  if (!worker.idle_) return false;
-  idle_.erase(*worker.idle_);
-  worker.idle_.reset();
+  end_search(seat, then);
+}
+
+bool pool_core::stops_being_idle(pool_seat& seat) noexcept {
+  const std::lock_guard lock(mutex_);
+  return end_idling(seat);
+}
+
+bool pool_core::end_idling(pool_seat& seat) noexcept {
+  if (!std::exchange(seat.idle, false)) return false;
+  pool_seat** at = &idle_;
+  while (*at != &seat) at = &(*at)->next_idle;
+  *at = seat.next_idle;
   return true;
 }
 
-// On the worker's loop. The result of a submitted job is destroyed before close() can return; any
-// other result belongs to its waiter alone once the waiter is notified.
-void pool_core::ended(const job_ref& job) noexcept {
-  if (job->op->result().pending()) answer_lost(job);  // taken, but never begun
+// On the worker's loop.
+void pool_core::ended(remote_op& job) noexcept {
   std::exception_ptr error;
-  if (!job->for_result) {
-    error = job->op->result().error();
-    job->op->drop_result();
+  if (!job.wants_result) {
+    error = job.result().error();
+    job.drop_result();
+    if (error != nullptr) keep_error(error);
   }
-  {
-    remote_ref op;  // released after the lock
-    const std::lock_guard lock(mutex_);
-    running_.erase(job->at);
-    job->where = pool_job::place::ended;
-    op = std::move(job->op);
-    if (first_error_ == nullptr) first_error_ = std::exchange(error, nullptr);
-    admit_waiting();
-    notify_drained();
-  }
-  if (job->for_result) notify(job);
+  free_places(1);
+  if (job.wants_result) job.answer_by_message();
   if (error != nullptr && !in_dead_world()) loop::here()->emit("suppressed", name_, 0, 0, error);
 }
 
-void pool_core::worker_added() noexcept {
+// Leaves it to the caller if it is not the first.
+void pool_core::keep_error(std::exception_ptr& error) noexcept {
   const std::lock_guard lock(mutex_);
-  ++workers_left_;
+  if (first_error_ == nullptr) first_error_ = std::exchange(error, nullptr);
 }
 
 // The other workers continue; a wake-up that the lost worker missed is repeated.
-void pool_core::worker_gone(pool_worker& worker) noexcept {
-  job_list refused;
+void pool_core::worker_gone(pool_seat& seat) noexcept {
   job_list lost;
   {
+    pool_chores then(*this);
     const std::lock_guard lock(mutex_);
-    if (worker.idle_) idle_.erase(*worker.idle_);
-    if (--workers_left_ > 0) {
-      if (!queue_.empty()) wake_idle();
-      return;
-    }
+    then.let_go(std::move(seat.running));
+    end_idling(seat);
+    end_search(seat, then);
+    if (--workers_left_ > 0) return;
     lost_ = !closed_ || !queue_.empty();
     closed_ = true;
-    refuse_waiting(refused);
-    take_queue(lost);
+    refuse_waiting(then);
+    lost = take_queue();
   }
-  std::exception_ptr error;
-  for (const job_ref& job : lost) {
-    answer_lost(job);
-    if (!job->for_result) error = job->op->result().error();
+  for (remote_op* job = lost.first(); job != nullptr; job = job->following) {
+    lose(*job, nullptr);
+    std::exception_ptr error = job->wants_result ? nullptr : job->result().error();
+    if (error != nullptr) keep_error(error);
   }
-  dropped(lost, error);
+  drop(std::move(lost));
 }
 
 // ------------------------------------------------------------------ closing and cancelling
 
 void pool_core::close() noexcept {
-  job_list refused;
+  pool_chores then(*this);
   const std::lock_guard lock(mutex_);
   closed_ = true;
-  refuse_waiting(refused);
-  while (!idle_.empty()) wake_idle();
+  refuse_waiting(then);
+  while (idle_ != nullptr) {
+    pool_seat& seat = *std::exchange(idle_, idle_->next_idle);
+    seat.idle = false;
+    seat.searching = true;
+    ++searching_;
+    then.wake(seat);
+  }
 }
 
-// The taken jobs are destroyed outside the mutex; the pool is not drained until `dropped`.
-void pool_core::take_queue(job_list& taken) noexcept {
-  for (const job_ref& job : queue_) job->where = pool_job::place::ended;
-  being_dropped_ += queue_.size();
-  taken.splice(taken.end(), queue_);
+// The places of the jobs stay taken until they are destroyed, outside the mutex: see `drop`.
+job_list pool_core::take_queue() noexcept {
+  for (remote_op* job = queue_.first(); job != nullptr; job = job->following)
+    job->where = remote_op::place::nowhere;
+  queued_.store(0, std::memory_order_relaxed);
+  return std::move(queue_);
 }
 
-void pool_core::dropped(const job_list& taken, const std::exception_ptr& error) noexcept {
-  const std::lock_guard lock(mutex_);
-  if (first_error_ == nullptr) first_error_ = error;
-  for (const job_ref& job : taken)
-    if (job->for_result) notify(job);
-  being_dropped_ -= taken.size();
-  notify_drained();
+// The jobs have ended and their functions are destroyed.
+void pool_core::drop(job_list taken) noexcept {
+  for (remote_op* job = taken.first(); job != nullptr; job = job->following)
+    if (!job->wants_result) job->drop_result();
+  if (!taken.empty()) free_places(taken.size());
+  while (!taken.empty()) {
+    remote_ref job = taken.pop_front();
+    if (!job->wants_result) continue;
+    remote_op& answered = *job.get();
+    job = {};  // its caller has the last reference
+    answered.answer_by_message();
+  }
 }
 
 void pool_core::cancel(cancel_reason reason) noexcept {
@@ -287,20 +388,27 @@ void pool_core::cancel(cancel_reason reason) noexcept {
   loop* const here = loop::here();
   reason.when = here == nullptr ? time_point{} : here->now();
   const reason_ref why = make_reason(std::move(reason));
-  job_list taken;
-  {
+  std::vector<std::pair<remote_ref, door*>> running;
+  running.reserve(seats_.size());
+  job_list taken = [&] {
     const std::lock_guard lock(mutex_);
-    take_queue(taken);
-    for (const job_ref& job : running_) request_cancel(*job->op.get(), why, false);
-  }
+    for (const auto& seat : seats_) {
+      if (!seat->running) continue;
+      if (!seat->running->why) seat->running->why = why;
+      running.emplace_back(seat->running, seat->door.get());
+    }
+    return take_queue();
+  }();
+  for (const auto& [job, there] : running) nudge(*job, *there, false);
   if (taken.empty()) return;
-  for (const job_ref& job : taken) {
-    job->op->drop_operation();
-    job->op->result().set_cancelled(why);
+  const std::size_t count = taken.size();
+  for (remote_op* job = taken.first(); job != nullptr; job = job->following) {
+    job->drop_operation();
+    job->result().set_cancelled(why);
   }
-  dropped(taken, nullptr);
+  drop(std::move(taken));
   if (here != nullptr) {
-    here->emit("job_dropped", name_, taken.size());
+    here->emit("job_dropped", name_, count);
   } else {
     counters::count(name_, "job_dropped");
   }
@@ -316,170 +424,21 @@ std::exception_ptr pool_core::take_error() noexcept {
   return std::exchange(first_error_, nullptr);
 }
 
-bool pool_core::drained(const door_ref& home, drain_wait* waiter) {
+bool pool_core::drained(drain_wait& waiter) {
   const std::lock_guard lock(mutex_);
-  if (is_drained()) return true;
-  drain_home_ = home;
-  drain_waiter_ = waiter;
-  drain_notified_ = false;
+  if (word_.fetch_or(draining, std::memory_order_acq_rel) < one_job) return true;
+  drain_.ask(waiter);
+  drain_.pool = shared_from_this();
+  drain_asked_ = true;
   return false;
-}
-
-void pool_core::notify_drained() noexcept {
-  if (drain_waiter_ == nullptr || drain_notified_ || !is_drained()) return;
-  drain_notified_ = true;
-  drained_.on_its_way = shared_from_this();
-  drain_home_->post(drained_);
-}
-
-drain_wait* pool_core::take_drain() noexcept {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(drain_waiter_, nullptr);
 }
 
 bool pool_core::forget_drain() noexcept {
   const std::lock_guard lock(mutex_);
-  if (drain_notified_) return false;
-  drain_waiter_ = nullptr;
+  if (!std::exchange(drain_asked_, false)) return false;
+  drain_.take_back();
+  drain_.pool.reset();  // the caller has another reference
   return true;
-}
-
-std::error_code pool_core::refusal_of(const pool_job& job) const noexcept {
-  const std::lock_guard lock(mutex_);
-  if (job.where != pool_job::place::nowhere) return {};
-  return make_error_code(refusal());
-}
-
-// ------------------------------------------------------------------ waits
-
-void drain_wait::arm() {
-  if (pool_->drained(loop::here()->shared_door(), this)) return complete();
-  due_.expect();
-}
-
-void drain_wait::arrived() noexcept {
-  due_.settle();
-  complete();
-}
-
-cancel_result drain_wait::withdraw() noexcept {
-  if (!pool_->forget_drain()) return cancel_result::no;  // the notification is on its way
-  due_.settle();
-  return cancel_result::done;
-}
-
-drain_wait::~drain_wait() {
-  if (due_) (void)pool_->take_drain();
-}
-
-void drain_wait::describe(dump_line& line) const {
-  line.add("the jobs of pool").add_name(pool_->name());
-}
-
-pool_wait_base::pool_wait_base(args&& a) noexcept
-    : pool_(std::move(a.pool)), job_(std::move(a.job)), for_result_(a.for_result) {}
-
-// Whether the job is empty, or this pool accepts no jobs.
-bool pool_wait_base::is_refused() {
-  if (!job_) {
-    refused_ = make_error_code(errc::empty_job);
-  } else if (pool_->is_of_another_world()) {
-    refused_ = make_error_code(errc::wrong_loop);
-  } else {
-    refused_ = pool_->refusal_now();
-  }
-  return static_cast<bool>(refused_);
-}
-
-// True if there is nothing to wait for: accepted, or finally refused.
-bool pool_wait_base::enter(bool may_wait) {
-  const bool own = pool_->is_own_worker();
-  if (!job_ || (own && for_result_)) {
-    if (!is_refused()) refused_ = make_error_code(errc::would_deadlock);
-    return true;
-  }
-  if (for_result_ && !may_wait) return false;
-  if (entry_ == nullptr) {
-    entry_ = std::make_shared<pool_job>();
-    entry_->op = job_;
-    entry_->for_result = for_result_;
-  }
-  if (may_wait) prepare();
-  refused_ = pool_->enter(entry_, may_wait && !own);
-  if (refused_ != errc::pool_full) return refused_ || !for_result_;
-  if (!own) return false;
-  refused_ = make_error_code(errc::would_deadlock);
-  return true;
-}
-
-void pool_wait_base::prepare() {
-  entry_->home = loop::here()->shared_door();
-  entry_->waiter = this;
-  if (for_result_) inherit(job_->extra(), *this, limit_, pool_->clock());
-}
-
-bool pool_wait_base::try_now() {
-  pool_->require_no_run();
-  return enter(false);
-}
-
-void pool_wait_base::arm() {
-  if (enter(true)) return complete();
-  refused_ = {};
-  due_.expect();
-}
-
-void pool_wait_base::arrived() noexcept {
-  due_.settle();
-  refused_ = pool_->refusal_of(*entry_);
-  complete();
-}
-
-cancel_result pool_wait_base::withdraw() noexcept {
-  if (!due_) return cancel_result::done;
-  const context& top = *waiting_strand()->top;
-  const cancel_result answer =
-      pool_->take_back(entry_, remote_reason(cancel_tree::reason(top)), cancel_tree::forced(top));
-  if (answer == cancel_result::done) {
-    due_.settle();
-    entry_.reset();
-  }
-  cancelling_ = cancelling_ || answer == cancel_result::later;
-  return answer;
-}
-
-void pool_wait_base::grace_over() noexcept { (void)pool_->take_back(entry_, {}, true); }
-
-bool pool_wait_base::ended_by_itself() const noexcept {
-  return cancelling_ && !due_ && !job_->result().is_cancelled();
-}
-
-pool_wait_base::~pool_wait_base() {
-  if (due_) {
-    entry_->waiter = nullptr;
-  } else if (cancelling_) {
-    emit_unseen(job_->result(), pool_->name());
-  }
-}
-
-bool pool_wait_base::failed() const noexcept {
-  return refused_ || (for_result_ && !job_->result().is_value());
-}
-
-void pool_wait_base::check() const {
-  if (!refused_) return;
-  if (refused_ == errc::empty_job) raise_empty_job();
-  std::string text("pool '");
-  text.append(pool_->name());
-  if (refused_ == errc::would_deadlock)
-    raise(errc::would_deadlock,
-          text.append("': one of its own jobs waits for it and would wait for ever; use "
-                      "try_submit, or another pool"));
-  pool_->raise_refusal(refused_);
-}
-
-void pool_wait_base::describe(dump_line& line) const {
-  line.add(for_result_ ? "a job of pool" : "room in pool").add_name(pool_->name());
 }
 
 }  // namespace weir::detail

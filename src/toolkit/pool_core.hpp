@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <list>
+#include <atomic>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,66 +11,73 @@
 
 #include "core/door.hpp"
 #include "core/served_loop.hpp"
+#include "core/short_mutex.hpp"
+#include "core/spinner.hpp"
+#include "toolkit/job_list.hpp"
 #include "toolkit/remote.hpp"
 
 namespace weir::detail {
 
 class drain_wait;
-class pool_worker;
+class job_wait;
+class pool_chores;
 
-/// A job in the pool, shared by the pool's lists and its waiter. Also the message, sent at most
-/// once, that notifies the waiter: accepted, refused, or ended.
-struct pool_job final : message {
-  void deliver(loop&) noexcept override;
-  void refuse() noexcept override { on_its_way.reset(); }
+/// A worker as its pool sees it. It belongs to the pool, so it outlives the worker: whoever decided
+/// under the mutex to wake the worker may post the message afterwards.
+struct pool_seat {
+  struct wake_message final : message {
+    explicit wake_message(pool_seat& s) noexcept : seat(s) {}
+    void deliver(loop& here) noexcept override;
+    void refuse() noexcept override {}
+    pool_seat& seat;
+  };
 
-  enum class place : std::uint8_t { nowhere, waiting, queued, running, ended };
-  remote_ref op;
-  bool for_result = false;
-  door_ref home;  // the waiter's
-
+  wake_message wake{*this};
+  door_ref door;                // of its loop; written when it asks for its first job
+  job_wait* waiting = nullptr;  // used on its loop only, as is the spinner
+  spinner spins;
   // Guarded by the pool's mutex.
-  place where = place::nowhere;
-  std::list<std::shared_ptr<pool_job>>::iterator at;
-  std::shared_ptr<pool_job> on_its_way;  // itself, as a message
-
-  pool_wait_base* waiter = nullptr;  // used on its loop only
-};
-using job_ref = std::shared_ptr<pool_job>;
-using job_list = std::list<job_ref>;
-
-/// A job taken by a worker; its destructor reports the end of the job to the pool.
-class taken_job {
- public:
-  taken_job() noexcept = default;
-  taken_job(pool_core& pool, job_ref job) noexcept : pool_(&pool), job_(std::move(job)) {}
-  taken_job(taken_job&& other) noexcept = default;
-  taken_job& operator=(taken_job&& other) noexcept = default;
-  ~taken_job();
-  explicit operator bool() const noexcept { return job_ != nullptr; }
-  const remote_ref& op() const noexcept { return job_->op; }
-
- private:
-  pool_core* pool_ = nullptr;
-  job_ref job_;
+  remote_ref running;  // the last job that it took, until it asks for the next one
+  pool_seat* next_idle = nullptr;
+  bool idle = false;
+  bool searching = false;
 };
 
-/// Notifies close() that no accepted job is left.
-struct drain_message final : message {
-  void deliver(loop&) noexcept override;
-  void refuse() noexcept override { on_its_way.reset(); }
-  std::shared_ptr<pool_core> on_its_way;
+/// The answer to close(): no accepted job is left.
+struct drain_reply final : reply_to<drain_wait> {
+  void dispose() noexcept override { const std::shared_ptr<pool_core> last = std::move(pool); }
+  std::shared_ptr<pool_core> pool;  // kept while it is asked
 };
 
 /// Shared by a pool, its workers and its waiters.
 ///
-/// Invariants (under the mutex):
-/// 1. accepted = queued + running <= workers + queue_size, and callers wait only if that is full:
-///    room is given to the oldest waiter at once, with its job, and only that waiter is woken.
-/// 2. For each job that is queued while a worker is idle, the longest idle worker is woken. The
-///    first worker to arrive takes the oldest job, so jobs start in the order of acceptance. If the
-///    woken worker crashes, another is woken in its place.
-/// 3. User code (jobs and their destructors) never runs under the mutex.
+/// Room. `word_` counts the accepted and unfinished jobs, which are at most workers + queue_size;
+/// its low bits are flags. Jobs are accepted, and flags change, under the mutex; the end of a job
+/// is one fetch_sub without it. Both are read-modify-writes of one variable, so either a caller
+/// that is about to wait sees the free place, or the worker that freed it sees the flag and takes
+/// the mutex. Callers wait first come, first served, and while one waits no other overtakes it.
+/// They get room in batches, when `batch_` places are free: one wake-up of a caller then pays for
+/// many jobs. A caller that has waited for long makes the pool urgent: until no caller waits, each
+/// place is given away at once. Fewer than `batch_` free places imply unfinished jobs, whose end
+/// gives more, so batches cannot stop the pool.
+///
+/// Wake-ups. A worker runs a job, searches (it is about to look at the queue: it was woken, or
+/// spins), is idle, or has ended; `searching_` counts the searching ones. Invariant (under the
+/// mutex): if a job is queued and a worker is idle, a worker searches. So a job wakes a worker only
+/// if none searches, and a searching worker that takes a job while more are queued wakes the next.
+/// A worker becomes idle only while the queue is empty; one that ends, crashes or is cancelled
+/// while it searches passes the duty on. The worker that was idle last is woken first.
+///
+/// Order. The queue is first in, first out under the mutex, so jobs start in the order of
+/// acceptance.
+///
+/// Ends. A worker destroys the function of a job, and its result if no caller waits for it, before
+/// it frees the place; and it frees the place before it answers. So after run() there is room, and
+/// after close() nothing of a job is left: close() waits until `word_` counts no job, and the
+/// read-modify-writes of that variable order all of them.
+///
+/// Under the mutex nothing is allocated, posted or destroyed, and no user code runs: what is to be
+/// done is collected in a pool_chores, which does it afterwards.
 class pool_core : public std::enable_shared_from_this<pool_core> {
  public:
   explicit pool_core(const pool_options& options);
@@ -93,10 +99,16 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   /// Throws the error for a refused job or close().
   [[noreturn]] void raise_refusal(std::error_code why) const;
 
-  /// Empty: accepted. With `may_wait` a job without room waits; the result is `errc::pool_full`.
-  std::error_code enter(const job_ref& job, bool may_wait);
+  /// What becomes of a job for which there is no room.
+  enum class entry : std::uint8_t { now, waits, waits_urgently };
+  /// Empty: accepted. `errc::pool_full`: refused, or (unless `now`) waiting. The pool takes the
+  /// reference of a job whose reply is not asked.
+  std::error_code enter(remote_ref& job, entry how) noexcept;
   /// Withdraws a job that has not begun: `done`. Cancels a running one: `later`. Otherwise `no`.
-  cancel_result take_back(const job_ref& job, const reason_ref& why, bool force) noexcept;
+  cancel_result take_back(remote_op& job, reason_ref why, bool force) noexcept;
+  bool gives_room_in_batches() const noexcept { return batch_ > 1; }
+  /// A caller has waited for long.
+  void make_urgent() noexcept;
 
   /// Accepts no new jobs and refuses the waiting ones.
   void close() noexcept;
@@ -109,59 +121,109 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   std::exception_ptr take_error() noexcept;
 
   // For workers.
-  void worker_added() noexcept;
   /// Its loop has ended or crashed; without any worker the remaining jobs end with loop_gone.
-  void worker_gone(pool_worker& worker) noexcept;
-  /// `idle`: in, whether the worker may become idle; out, whether it did.
-  taken_job next_job(pool_worker& worker, bool& idle);
-  bool stops_being_idle(pool_worker& worker) noexcept;
-  void ended(const job_ref& job) noexcept;
+  void worker_gone(pool_seat& seat) noexcept;
+  /// The next job; empty if there is none now. `idle`: in, whether the worker may become idle; out,
+  /// whether it did. If it may not, it searches from now on.
+  remote_run next_job(pool_seat& seat, bool& idle) noexcept;
+  /// For a searching worker, without the mutex: whether next_job is worth a try.
+  bool has_queued() const noexcept { return queued_.load(std::memory_order_relaxed) > 0; }
+  bool stops_being_idle(pool_seat& seat) noexcept;
+  void stops_searching(pool_seat& seat) noexcept;
+  void ended(remote_op& job) noexcept;
 
   // For close().
-  bool drained(const door_ref& home, drain_wait* waiter);
-  drain_wait* take_drain() noexcept;
-  /// False if the notification was already sent.
+  /// True: no accepted job is left. Otherwise `waiter` will be answered.
+  bool drained(drain_wait& waiter);
+  /// False if the answer is on its way.
   bool forget_drain() noexcept;
-  /// Why it refused a waiting job; empty if it did not.
-  std::error_code refusal_of(const pool_job& job) const noexcept;
+  /// On the waiter's loop.
+  drain_reply& drain() noexcept { return drain_; }
 
  private:
-  job_ref make_running(job_list& from, pool_worker& worker);
-  void wake_idle() noexcept;
-  void admit_waiting() noexcept;
-  void refuse_waiting(job_list& refused) noexcept;
-  void take_queue(job_list& taken) noexcept;
-  void dropped(const job_list& taken, const std::exception_ptr& error) noexcept;
-  bool is_drained() const noexcept {
-    return queue_.empty() && running_.empty() && being_dropped_ == 0;
-  }
-  void notify_drained() noexcept;
+  static constexpr std::uint64_t waits = 1;     // a caller waits for room
+  static constexpr std::uint64_t urgent = 2;    // it gets each place at once
+  static constexpr std::uint64_t draining = 4;  // close() waits for the last job
+  static constexpr std::uint64_t one_job = 8;
+
+  // These are called under the mutex.
+  bool has_room(std::uint64_t word) const noexcept;
+  bool is_remarkable(std::uint64_t word) const noexcept;
+  void react(pool_chores& then) noexcept;
+  void queue(remote_ref job, pool_chores& then) noexcept;
+  void admit_waiting(pool_chores& then) noexcept;
+  void refuse_waiting(pool_chores& then) noexcept;
+  job_list take_queue() noexcept;
+  void wake_idle(pool_chores& then) noexcept;
+  void end_search(pool_seat& seat, pool_chores& then) noexcept;
+  bool end_idling(pool_seat& seat) noexcept;
   bool may_end() const noexcept { return closed_ && queue_.empty(); }
   errc refusal() const noexcept { return lost_ ? errc::loop_gone : errc::pool_closed; }
 
+  void keep_error(std::exception_ptr& error) noexcept;
+  void free_places(std::uint64_t count) noexcept;
+  void drop(job_list taken) noexcept;
+
+  friend class pool_chores;
+  friend class pool_worker;
   const std::string name_;
   const std::size_t worker_count_;
-  const std::size_t limit_;
+  const std::uint64_t limit_;
+  const std::uint64_t batch_;
   const void* const clock_;
   std::vector<std::shared_ptr<served_loop>> workers_;
+  std::vector<std::unique_ptr<pool_seat>> seats_;
+  std::uint32_t lowest_serial_ = ~std::uint32_t{0};  // of the loops of its workers
+  std::uint32_t highest_serial_ = 0;
 
-  mutable std::mutex mutex_;
+  mutable short_mutex mutex_;
   job_list waiting_;
   job_list queue_;
-  job_list running_;
-  std::size_t being_dropped_ = 0;  // being destroyed outside the mutex
-  std::size_t workers_left_ = 0;
-  std::list<pool_worker*> idle_;
+  pool_seat* idle_ = nullptr;  // a stack
+  std::size_t searching_ = 0;
+  std::size_t workers_left_;
   std::exception_ptr first_error_;
-  drain_message drained_;
-  door_ref drain_home_;
-  drain_wait* drain_waiter_ = nullptr;
-  bool drain_notified_ = false;
+  drain_reply drain_;
+  bool drain_asked_ = false;  // and not answered yet
   bool closed_ = false;
   bool lost_ = false;  // all workers have crashed
   bool close_called_ = false;
 
-  friend class pool_worker;
+  alignas(64) std::atomic<std::uint64_t> word_{0};
+  alignas(64) std::atomic<std::size_t> queued_{0};  // queue_.size(), for searching workers
+};
+
+/// What is to be done after the pool's mutex is released; made before it is taken.
+class pool_chores {
+ public:
+  explicit pool_chores(pool_core& pool) noexcept : pool_(pool) {}
+  pool_chores(const pool_chores&) = delete;
+  pool_chores& operator=(const pool_chores&) = delete;
+  ~pool_chores();
+
+  void wake(pool_seat& seat) noexcept;
+  /// Answers the caller of a job. The job stays alive until then, because its reply is asked.
+  void answer(remote_op& job) noexcept;
+  void answer_close() noexcept { close_ended_ = true; }
+  /// Drops a reference.
+  void let_go(remote_ref job) noexcept { let_go_ = std::move(job); }
+  /// Asks the worker of a running job, whose caller waits, to stop it.
+  void stop(remote_op& job, bool force) noexcept {
+    stopped_ = &job;
+    stopped_at_ = job.worker->door.get();
+    force_ = force;
+  }
+
+ private:
+  pool_core& pool_;
+  pool_seat* woken_ = nullptr;  // linked by next_idle
+  message* answers_ = nullptr;  // in order
+  message** answers_end_ = &answers_;
+  remote_ref let_go_;
+  remote_op* stopped_ = nullptr;
+  door* stopped_at_ = nullptr;
+  bool force_ = false;
+  bool close_ended_ = false;
 };
 
 /// Waits until no accepted job is left.
@@ -176,11 +238,11 @@ class drain_wait : public simple_wait<drain_wait> {
   cancel_result withdraw() noexcept override;
   void describe(dump_line& line) const override;
   void take() const noexcept {}
-  void arrived() noexcept;
+  void answered() noexcept;
 
  private:
   std::shared_ptr<pool_core> pool_;
-  answer_due due_;
+  bool asked_ = false;
 };
 
 }  // namespace weir::detail

@@ -1,54 +1,83 @@
 // SPDX-License-Identifier: MIT
 #include "toolkit/pool_worker.hpp"
 
+#include <mutex>
+
 #include <weir/detail/core/dump_line.hpp>
+#include <weir/detail/core/region_await.hpp>
 
 #include "core/loop.hpp"
 
 namespace weir::detail {
 
+pool_worker::pool_worker(std::shared_ptr<pool_core> pool, pool_seat& seat) noexcept
+    : pool_(std::move(pool)), seat_(seat) {
+  const std::lock_guard lock(pool_->mutex_);
+  ++pool_->workers_left_;
+}
+
+// As run_remote, but for one job after the other in one frame.
 task<> pool_worker::run() {
   for (;;) {
-    taken_job job = co_await pending<job_wait>(this);
+    remote_run job = co_await pending<job_wait>(this);
     if (!job) co_return;
-    co_await run_remote(remote_run(job.op()));
+    {
+      remote_region r(job.op());
+      co_await remote_call{&r};
+      if (has_entries(r)) co_await quietly(end_region(r, job.op().result()));
+      r.end();
+    }
+    job.finish();
   }
 }
 
-void pool_worker::wake_message::deliver(loop&) noexcept {
-  if (worker.waiting_ != nullptr) worker.waiting_->woken();
+void pool_seat::wake_message::deliver(loop&) noexcept {
+  if (seat.waiting != nullptr) seat.waiting->woken();
 }
 
-bool job_wait::try_now() {
+bool job_wait::try_now() noexcept {
   bool idle = false;
-  job_ = worker_.pool_->next_job(worker_, idle);
+  job_ = pool_.next_job(seat_, idle);
   return static_cast<bool>(job_);
 }
 
 // Completes at once if there is a job or the worker may end; otherwise the worker becomes idle.
-void job_wait::arm() {
-  worker_.waiting_ = this;
+void job_wait::arm() noexcept {
+  seat_.waiting = this;
+  search();
   bool idle = true;
-  job_ = worker_.pool_->next_job(worker_, idle);
+  job_ = pool_.next_job(seat_, idle);
   if (!idle) complete();
 }
 
+// Spins for a short time, if the loop has nothing else to do: while it does, a job costs its
+// submitter no wake-up.
+void job_wait::search() noexcept {
+  loop& here = *loop::here();
+  if (!seat_.searching || !here.nothing_ready()) return;
+  seat_.spins.spin([&] { return pool_.has_queued() || here.has_messages(); });
+}
+
 cancel_result job_wait::withdraw() noexcept {
-  if (worker_.pool_->stops_being_idle(worker_)) return cancel_result::done;
+  if (pool_.stops_being_idle(seat_)) return cancel_result::done;
   leaving_ = true;
   return cancel_result::no;
 }
 
 void job_wait::woken() noexcept {
   bool idle = !leaving_;
-  job_ = worker_.pool_->next_job(worker_, idle);
+  job_ = pool_.next_job(seat_, idle);
   if (idle) return;  // another worker took the job
-  worker_.waiting_ = nullptr;
+  seat_.waiting = nullptr;
   complete();
 }
 
-void job_wait::describe(dump_line& line) const {
-  line.add("a job of pool").add_name(worker_.pool_->name());
+// Another thread touches `searching` only while the worker is idle.
+job_wait::~job_wait() {
+  seat_.waiting = nullptr;
+  if (seat_.searching) pool_.stops_searching(seat_);
 }
+
+void job_wait::describe(dump_line& line) const { line.add("a job of pool").add_name(pool_.name()); }
 
 }  // namespace weir::detail

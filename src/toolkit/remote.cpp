@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "toolkit/remote.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include <weir/detail/core/dump_line.hpp>
@@ -9,156 +10,161 @@
 #include "core/cancel_tree.hpp"
 #include "core/error.hpp"
 #include "core/loop.hpp"
+#include "toolkit/pool_core.hpp"
 
 namespace weir::detail {
 
-remote_op::remote_op(caller how) : call_(how), extra_(std::make_unique<remote_extra>(*this)) {}
+remote_op::remote_op(starter how, bool plain) noexcept : start(how), is_plain(plain) {}
 remote_op::~remote_op() = default;
+
+void remote_op::dispose() noexcept {
+  if (there != nullptr) there->remote_children.fetch_sub(1, std::memory_order_relaxed);
+  if (wants_result) drop_result();
+  release();
+}
 
 // ------------------------------------------------------------------ messages
 
-namespace {
-
-void begin(remote_op& op, loop& here) {
-  const std::source_location site = op.extra().site;
-  auto* f = scope::make(run_remote(remote_run(remote_ref(&op))));
-  op.extra().runs_in = f;
+void remote_start::deliver(loop& here) noexcept {
+  auto& op = static_cast<remote_op&>(*this);
+  const std::source_location site = op.site;
+  auto* f = scope::make(run_remote(remote_run(op)));
+  op.runs_in = f;
   const core_ref keep = core_ref::adopt(
       here.root_scope()->adopt(f, {.name = "remote"}, site, scope::launch::ordinary));
 }
 
-}  // namespace
-
-// A message holds a reference; that of `start` passes to the running side.
-void remote_message::deliver(loop& here) noexcept {
-  switch (what) {
-    case kind::start:
-      return begin(*of, here);
-    case kind::cancel: {
-      const remote_ref held(of);
-      remote_extra& extra = of->extra();
-      extra.heard = heard_at(extra.why, here.now());
-      if (extra.running != nullptr) cancel_tree::cancel(*extra.running, extra.heard, false);
-      return;
-    }
-    case kind::force: {
-      const remote_ref held(of);
-      remote_extra& extra = of->extra();
-      if (extra.running != nullptr) cancel_tree::cancel(*extra.running, extra.heard, true);
-      return;
-    }
-  }
+void remote_start::refuse() noexcept {
+  const remote_run refused(static_cast<remote_op&>(*this));  // its destructor answers
 }
 
-void remote_message::refuse() noexcept {
-  if (what == kind::start) {
-    const remote_run refused{remote_ref(of)};  // its destructor answers
-  } else {
-    of->release();
-  }
+void nudge(remote_op& op, door& there, bool force) noexcept {
+  using request = remote_nudge::request;
+  const auto wanted =
+      static_cast<std::uint8_t>(force ? request::cancel | request::force : request::cancel);
+  if ((op.requests.load(std::memory_order_relaxed) & wanted) == wanted) return;
+  const std::uint8_t before =
+      op.requests.fetch_or(wanted | request::on_its_way, std::memory_order_acq_rel);
+  if ((before & request::on_its_way) != 0) return;
+  op.retain();
+  there.post(static_cast<remote_nudge&>(op));
 }
 
-// The reference travels with the message, so that the result is destroyed at its destination.
-void answer(remote_ref op) noexcept {
-  remote_extra& extra = op->extra();
-  if (extra.answer.home() == nullptr) return;
-  extra.there->remote_children.fetch_sub(1, std::memory_order_relaxed);
-  op.detach();
-  extra.answer.answer_by_message();
+// The bit is cleared before the requests are read: a later one posts the message again.
+void remote_nudge::deliver(loop& here) noexcept {
+  auto& op = static_cast<remote_op&>(*this);
+  const remote_ref held(&op);
+  const std::uint8_t asked =
+      requests.fetch_and(static_cast<std::uint8_t>(~on_its_way), std::memory_order_acq_rel);
+  if (!op.heard) op.heard = heard_at(op.why, here.now());
+  if (op.running != nullptr) cancel_tree::cancel(*op.running, op.heard, (asked & force) != 0);
 }
 
-void request_cancel(remote_op& op, reason_ref why, bool force) noexcept {
-  remote_extra& extra = op.extra();
-  if (extra.there == nullptr) return;
-  if (!extra.why) {
-    extra.why = std::move(why);
-    op.retain();
-    extra.there->post(extra.cancel);
-  }
-  if (force && !std::exchange(extra.forced, true)) {
-    op.retain();
-    extra.there->post(extra.force);
-  }
-}
-
-void emit_unseen(const outcome_base& result, std::string_view object) noexcept {
-  if (in_dead_world()) return;
-  if (result.is_value()) loop::here()->emit("value_discarded", object);
-  if (result.is_error()) loop::here()->emit("suppressed", object, 0, 0, result.error());
-}
+void remote_nudge::refuse() noexcept { static_cast<remote_op&>(*this).release(); }
 
 // ------------------------------------------------------------------ the running side
 
-remote_run::~remote_run() {
-  if (!op_) return;
-  op_->extra().running = nullptr;
-  op_->extra().runs_in = nullptr;
-  const door_ref& there = op_->extra().there;
+void lose(remote_op& op, const door* where) noexcept {
+  op.running = nullptr;
   std::string text("loop ");
-  if (there != nullptr) text.append("'").append(there->name()).append("' ");
+  if (where != nullptr) text.append("'").append(where->name()).append("' ");
   text.append("ended before the operation that ran on it");
-  op_->drop_operation();
-  op_->drop_result();
-  op_->result().set_error(make_error(errc::loop_gone, text));
-  answer(std::move(op_));
+  op.drop_operation();
+  op.drop_result();
+  op.result().set_error(make_error(errc::loop_gone, text));
 }
 
-void remote_run::finish(outcome<void>& how) {
-  if (how.is_cancelled() && !op_->extra().heard) return;  // the loop is ending
-  op_->drop_operation();
-  outcome_base& result = op_->result();
-  if (!how.is_value()) op_->drop_result();
-  if (how.is_error()) result.set_error(how.error());
-  if (how.is_cancelled()) result.set_cancelled(how.reason_reference());
-  if (!how.cleanup().empty()) result.notes().cleanup = how.cleanup();
-  how.reset();  // the caller must hold the last reference to the error
-  op_->extra().running = nullptr;
-  op_->extra().runs_in = nullptr;
-  answer(std::move(op_));
+remote_run::~remote_run() {
+  if (op_ == nullptr) return;
+  lose(*op_, pool_ == nullptr ? op_->there.get() : &loop::here()->own_door());
+  conclude();
+}
+
+void remote_run::finish() noexcept {
+  if (op_->result().is_cancelled() && !op_->heard) return;  // the loop is ending
+  conclude();
+}
+
+// Afterwards the operation belongs to the caller.
+void remote_run::conclude() noexcept {
+  remote_op& op = *std::exchange(op_, nullptr);
+  if (pool_ != nullptr) return pool_->ended(op);
+  op.runs_in = nullptr;
+  op.answer_by_message();
 }
 
 remote_region::remote_region(remote_op& op)
     : limited_region(region_kind::timeout, "remote"), of(op) {
-  if (op.extra().deadline) know_deadline(*op.extra().deadline);
+  if (op.deadline != time_point::max()) know_deadline(op.deadline);
 }
 
-remote_region::~remote_region() { of.extra().running = nullptr; }
+remote_region::~remote_region() { of.running = nullptr; }
 
 namespace {
 
-// A failed cleanup makes the operation fail.
-void keep_cleanup_errors(scope& r, outcome<void>& how) {
-  failures* problems = cancel_tree::problems_or_null(r);
-  if (problems == nullptr || problems->cleanup.empty()) return;
-  if (how.is_value()) {
-    how.drop_value();
-    how.set_error(problems->cleanup.front());
-  }
-  how.notes().cleanup = std::move(problems->cleanup);
+/// An exception has left the operation before there was a frame of it.
+void call_failed(outcome_base& out) noexcept {
+  frame call;
+  call.out = &out;
+  call.function = std::source_location::current();
+  frame_failed(call);
+}
+
+/// A plain callable uses up the turn of its fiber as a small operation would, so that messages and
+/// timers of a busy worker are not late.
+void charge_turn() noexcept {
+  constexpr std::int16_t price = 4;
+  std::int16_t& budget = current->budget;
+  budget = static_cast<std::int16_t>(budget > price ? budget - price : 0);
 }
 
 }  // namespace
 
-task<> run_remote(remote_run run) {
-  outcome<void> how;
-  {
-    remote_op& op = run.op();
-    remote_region r(op);
-    if (op.extra().heard) {
-      how.set_cancelled(op.extra().heard);
-    } else {
-      auto call = [&] {
-        op.extra().running = &r;
-        cancel_tree::locals(r) = op.extra().locals;
-        return op.call(r);
-      };
-      co_await inside(r, how, call);
-      if (has_entries(r)) co_await quietly(end_region(r, how));
-      keep_cleanup_errors(r, how);
-      cancel_tree::leave(*current, r);
-    }
+// An operation that hears of its cancellation before it begins does not begin; nor does one on a
+// loop that is ending, unless it is a plain callable, which hears of nothing.
+std::coroutine_handle<> remote_region::start() noexcept {
+  outcome_base& out = of.result();
+  if (of.heard) {
+    out.set_cancelled(of.heard);
+    return nullptr;
   }
-  run.finish(how);
+  enter_region(*this);
+  if (cancel_requested() && !of.is_plain) {
+    out.set_cancelled(cancel_tree::reason(*this));
+    return nullptr;
+  }
+  of.running = this;
+  cancel_tree::locals(*this) = of.locals;
+  try {
+    if (of.is_plain) charge_turn();
+    return of.start(of, *this);
+  } catch (...) {
+    call_failed(out);
+    return nullptr;
+  }
+}
+
+void remote_region::end() {
+  failures* problems = cancel_tree::problems_or_null(*this);
+  if (problems != nullptr && !problems->cleanup.empty()) {
+    outcome_base& out = of.result();
+    if (out.is_value()) {
+      of.drop_result();
+      out.set_error(problems->cleanup.front());
+    }
+    out.notes().cleanup = std::move(problems->cleanup);
+  }
+  cancel_tree::leave(*current, *this);
+}
+
+task<> run_remote(remote_run run) {
+  {
+    remote_region r(run.op());
+    co_await remote_call{&r};
+    if (has_entries(r)) co_await quietly(end_region(r, run.op().result()));
+    r.end();
+  }
+  run.finish();
 }
 
 // ------------------------------------------------------------------ the caller's side
@@ -169,32 +175,56 @@ std::vector<run_place> callers_of(const context& c) {
     const auto& limited = static_cast<const limited_region&>(static_cast<const scope&>(*at));
     const auto* const remote = dynamic_cast<const remote_region*>(&limited);
     if (remote == nullptr) continue;
-    const remote_extra& extra = remote->of.extra();
-    const door_ref& home = extra.answer.home();
-    if (home == nullptr) return {};
-    std::vector<run_place> found{{home->serial(), extra.caller, true}};
-    found.insert(found.end(), extra.callers.begin(), extra.callers.end());
+    const remote_op& op = remote->of;
+    if (op.home() == nullptr || !op.wants_result) return {};
+    std::vector<run_place> found{{op.home()->serial(), op.caller, true}};
+    if (op.origin != nullptr)
+      found.insert(found.end(), op.origin->callers.begin(), op.origin->callers.end());
     return found;
   }
   return {};
 }
 
-void inherit(remote_extra& extra, const wait& caller, time_point limit, const void* clock) {
+void inherit(remote_op& op, const wait& caller, time_point limit, const void* clock) {
   const strand& s = *caller.waiting_strand();
   scope& around = cancel_tree::scope_of(*s.top);
-  extra.locals = cancel_tree::locals(around);
-  extra.caller = around.id();
+  op.locals = cancel_tree::locals(around);
+  op.caller = around.id();
+  op.site = s.leaf->awaiting;
   // Only a loop that serves others has callers on other loops.
-  if (loop::here()->serves_others()) extra.callers = callers_of(*s.top);
-  if (extra.trail = cancel_tree::trail_around(*s.top); extra.trail) {
-    extra.carried = {&cancel_tree::trail_key, extra.trail.get(), extra.locals};
-    extra.locals = &extra.carried;
+  std::vector<run_place> callers;
+  if (loop::here()->serves_others()) callers = callers_of(*s.top);
+  trail_ref trail = cancel_tree::trail_around(*s.top);
+  if (trail || !callers.empty()) [[unlikely]] {
+    op.origin = std::make_unique<remote_origin>();
+    op.origin->callers = std::move(callers);
+    if (trail) {
+      op.origin->carried = {&cancel_tree::trail_key, trail.get(), op.locals};
+      op.origin->trail = std::move(trail);
+      op.locals = &op.origin->carried;
+    }
   }
-  extra.site = s.leaf->awaiting;
-  if (clock != loop::here()->own_door().clock()) return;
-  extra.deadline = s.top->deadline();
-  if (limit != time_point::max() && (!extra.deadline || limit < *extra.deadline))
-    extra.deadline = limit;
+  if (clock == loop::here()->own_door().clock())
+    op.deadline = std::min(limit, s.top->deadline().value_or(time_point::max()));
+}
+
+bool remote_asker::ended_by_itself() const noexcept {
+  return cancelling_ && !op_->is_asked() && !op_->result().is_cancelled();
+}
+
+void remote_asker::leave(std::string_view object) noexcept {
+  if (!op_) return;
+  if (op_->is_asked()) {  // the answer frees it
+    op_->detach();
+    (void)op_.detach();
+    return;
+  }
+  const outcome_base& result = op_->result();
+  if (cancelling_ && !in_dead_world()) {
+    if (result.is_value()) loop::here()->emit("value_discarded", object);
+    if (result.is_error()) loop::here()->emit("suppressed", object, 0, 0, result.error());
+  }
+  if (op_->wants_result) op_->drop_result();
 }
 
 void remote_wait_base::fail_now(errc code, const char* what) {
@@ -205,21 +235,20 @@ void remote_wait_base::fail_now(errc code, const char* what) {
 
 void remote_wait_base::arm() {
   loop& here = *loop::here();
-  remote_extra& extra = op_->extra();
-  extra.there = door_table::find(there_.index(), there_.serial());
-  if (extra.there == nullptr)
+  remote_op& op = *op_;
+  op.there = here.find_door(there_.index(), there_.serial());
+  if (op.there == nullptr)
     return fail_now(errc::loop_gone, "on: the loop has ended; start the operation on another one");
-  if (extra.there->simulated() != here.own_door().simulated())
+  if (op.there->simulated() != here.own_door().simulated())
     return fail_now(errc::wrong_loop, "on: one of the two loops is simulated and the other is not");
-  inherit(extra, *this, limit_, extra.there->clock());
-  extra.answer.ask(*this);
-  extra.there->remote_children.fetch_add(1, std::memory_order_relaxed);
-  op_->retain();
-  extra.there->post(extra.start);
+  inherit(op, *this, limit_, op.there->clock());
+  op.ask(*this);
+  op.there->remote_children.fetch_add(1, std::memory_order_relaxed);
+  op.there->post(static_cast<remote_start&>(op));
 }
 
 void remote_wait_base::answered() noexcept {
-  op_->extra().answer.dispose();
+  op_->there->remote_children.fetch_sub(1, std::memory_order_relaxed);
   complete();
 }
 
@@ -227,23 +256,12 @@ cancel_result remote_wait_base::withdraw() noexcept {
   cancelling_ = true;
   if (in_dead_world()) return cancel_result::later;
   const context& top = *waiting_strand()->top;
-  request_cancel(*op_.get(), remote_reason(cancel_tree::reason(top)), cancel_tree::forced(top));
+  if (!op_->why) op_->why = remote_reason(cancel_tree::reason(top));
+  nudge(*op_, *op_->there, cancel_tree::forced(top));
   return cancel_result::later;
 }
 
-void remote_wait_base::grace_over() noexcept { request_cancel(*op_.get(), {}, true); }
-
-bool remote_wait_base::ended_by_itself() const noexcept {
-  return cancelling_ && !op_->extra().answer.is_asked() && !op_->result().is_cancelled();
-}
-
-remote_wait_base::~remote_wait_base() {
-  if (op_->extra().answer.is_asked()) {
-    op_->extra().answer.detach();
-  } else if (cancelling_) {
-    emit_unseen(op_->result(), "on");
-  }
-}
+void remote_wait_base::grace_over() noexcept { nudge(*op_, *op_->there, true); }
 
 void remote_wait_base::describe(dump_line& line) const {
   const door_ref there = door_table::find(there_.index(), there_.serial());
@@ -252,9 +270,8 @@ void remote_wait_base::describe(dump_line& line) const {
 
 // Only a simulation may inspect the other side: it runs on the same thread.
 void remote_wait_base::blockers(blocker_list& list) const {
-  remote_extra& extra = op_->extra();
-  if (extra.answer.is_asked() && extra.there->simulated() && extra.runs_in != nullptr)
-    list.fibers.push_back(extra.runs_in);
+  if (op_->is_asked() && op_->there->simulated() && op_->runs_in != nullptr)
+    list.fibers.push_back(op_->runs_in);
 }
 
 }  // namespace weir::detail

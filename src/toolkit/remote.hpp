@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include <weir/detail/core/run_region.hpp>
@@ -13,68 +12,38 @@
 
 namespace weir::detail {
 
-struct remote_message final : message {
-  enum class kind : std::uint8_t { start, cancel, force };
-  remote_message(remote_op& o, kind k) noexcept : of(&o), what(k) {}
-  void deliver(loop& here) noexcept override;
-  void refuse() noexcept override;
-  remote_op* of;
-  kind what;
-};
+class pool_core;
 
-/// The caller's wait for the answer. The caller never abandons it: it asks the other side to stop,
-/// and waits for the confirmation.
-struct remote_answer final : reply_to<remote_wait_base> {
-  explicit remote_answer(remote_op& o) noexcept : of(&o) {}
-  /// Drops the reference of the answer.
-  void dispose() noexcept override { of->release(); }
-  remote_op* of;
-};
-
-/// Shared by the two sides of a remote operation, besides its result.
-struct remote_extra {
-  explicit remote_extra(remote_op& of) noexcept
-      : start(of, remote_message::kind::start),
-        cancel(of, remote_message::kind::cancel),
-        force(of, remote_message::kind::force),
-        answer(of) {}
-
-  remote_message start;
-  remote_message cancel;
-  remote_message force;  // the grace is over
-  remote_answer answer;  // not asked: no answer is sent
-
-  // Written before the message that needs it is posted.
-  door_ref there;  // the loop that runs it
-  binding* locals = nullptr;
+/// What an operation inherits in addition if its caller works for another loop, or for a run.
+struct remote_origin {
   trail_ref trail;  // the caller's, carried among the locals
   binding carried;
-  std::optional<time_point> deadline;
-  std::source_location site;
-  scope_id caller = 0;             // the scope around the caller
   std::vector<run_place> callers;  // of the operation that contains the caller
-  reason_ref why;                  // the reason of the cancellation
-  bool forced = false;
-
-  // Used on the running loop only.
-  context* running = nullptr;
-  const fiber* runs_in = nullptr;
-  reason_ref heard;  // the reason of the caller's cancellation, once received
 };
 
-/// Holds a running operation; unless finish() has answered, the destructor sends errc::loop_gone.
+/// Holds a running operation, of `on` or of a pool; unless finish() has answered, the destructor
+/// answers with errc::loop_gone.
 class remote_run {
  public:
-  explicit remote_run(remote_ref op) noexcept : op_(std::move(op)) {}
-  remote_run(remote_run&& other) noexcept = default;
-  remote_run& operator=(remote_run&&) = delete;
+  remote_run() noexcept = default;
+  explicit remote_run(remote_op& op, pool_core* pool = nullptr) noexcept : op_(&op), pool_(pool) {}
+  remote_run(remote_run&& other) noexcept
+      : op_(std::exchange(other.op_, nullptr)), pool_(other.pool_) {}
+  remote_run& operator=(remote_run&& other) noexcept {
+    std::swap(op_, other.op_);
+    std::swap(pool_, other.pool_);
+    return *this;
+  }
   ~remote_run();
-  remote_op& op() const noexcept { return *op_.get(); }
-  /// Answers with `how`; a value is already in the operation's result. Empties `how`.
-  void finish(outcome<void>& how);
+  explicit operator bool() const noexcept { return op_ != nullptr; }
+  remote_op& op() const noexcept { return *op_; }
+  /// Answers with the operation's result; leaves that to the destructor if the loop is ending.
+  void finish() noexcept;
 
  private:
-  remote_ref op_;
+  void conclude() noexcept;
+  remote_op* op_ = nullptr;
+  pool_core* pool_ = nullptr;
 };
 
 /// The region around the operation on the loop that runs it, with its caller's deadline and locals.
@@ -82,22 +51,52 @@ class remote_run {
 struct remote_region final : limited_region {
   explicit remote_region(remote_op& op);
   ~remote_region();
+  /// Starts the operation inside: the frame to run, or null if it has ended. Never throws.
+  std::coroutine_handle<> start() noexcept;
+  /// The operation has ended, and so have its defers: a failed one makes it fail.
+  void end();
   remote_op& of;
+};
+
+/// Runs the operation of a region and stores how it ended in its result: a catch edge. A plain
+/// callable is called at once, in the awaiting frame.
+class remote_await {
+ public:
+  explicit remote_await(remote_region& r) noexcept : r_(r) {}
+  remote_await(const remote_await&) = delete;
+  remote_await& operator=(const remote_await&) = delete;
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> me) {
+    outcome_base& out = r_.of.result();
+    out.own_frame(r_.start());
+    return out.frame() && start_caught(me.promise(), out);
+  }
+  void await_resume() noexcept {
+    r_.of.result().destroy_frame();
+    r_.of.drop_operation();
+  }
+
+ private:
+  remote_region& r_;
+};
+struct remote_call {
+  remote_region* r;
+  remote_await weir_await() && { return remote_await(*r); }
 };
 
 /// Runs the operation here; the body of a remote child.
 task<> run_remote(remote_run run);
 
-/// Sends the answer to the caller's loop, or drops it without a caller.
-void answer(remote_ref op) noexcept;
+/// Its loop (`where`, if known) has ended: the operation ends with errc::loop_gone.
+void lose(remote_op& op, const door* where) noexcept;
 /// Stores what an operation inherits from `caller`. `limit`: the caller's own time limit directly
 /// around it. `clock`: that of the loop that will run it.
-void inherit(remote_extra& extra, const wait& caller, time_point limit, const void* clock);
+void inherit(remote_op& op, const wait& caller, time_point limit, const void* clock);
 /// The callers on other loops of the operation that contains `c`, nearest first.
 std::vector<run_place> callers_of(const context& c);
-/// Cancels the running side; `force`: without grace, even after an earlier request.
-void request_cancel(remote_op& op, reason_ref why, bool force) noexcept;
-/// Emits the event for a result whose caller was cancelled meanwhile.
-void emit_unseen(const outcome_base& result, std::string_view object) noexcept;
+/// Asks the side that runs it, on the loop `there`, to stop; `force`: without grace, even after an
+/// earlier request. The reason is op.why.
+void nudge(remote_op& op, door& there, bool force) noexcept;
 
 }  // namespace weir::detail

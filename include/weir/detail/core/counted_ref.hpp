@@ -16,8 +16,10 @@ class counted {
   counted(const counted&) = delete;
   counted& operator=(const counted&) = delete;
   void retain() noexcept { owners_.fetch_add(1, std::memory_order_relaxed); }
+  /// The only owner need not count down: no other thread can retain it.
   void release() noexcept {
-    if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete static_cast<T*>(this);
+    if (has_one_owner() || owners_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      delete static_cast<T*>(this);
   }
   bool has_one_owner() const noexcept { return owners_.load(std::memory_order_acquire) == 1; }
 

@@ -20,6 +20,19 @@ void enter_region(context& c);
 /// Leaves `c`; a cancelled parent takes effect at the next await.
 void leave_region(context& c) noexcept;
 
+/// Starts the frame that `out` owns, for `me`, as a catch edge. Returns whether `me` stays
+/// suspended.
+inline bool start_caught(frame& me, outcome_base& out) {
+  out.make_catch_edge();
+  frame& child = frame_of(out.frame());
+  child.parent = &me;
+  child.out = &out;
+  strand& s = *current;
+  if (--s.budget < 0) [[unlikely]]
+    return give_up_turn_quietly(s, me, child);
+  return enter_child(s, me, child);
+}
+
 /// Runs the task that `make()` returns inside region `c` and stores how it ended in `out`: a catch
 /// edge, where unwinding stops and this frame is resumed. Never throws, is not a cancellation
 /// point. The region stays entered.
@@ -45,14 +58,7 @@ class region_await {
       out_.set_error(std::current_exception());
       return false;
     }
-    out_.make_catch_edge();
-    frame& child = frame_of(out_.frame());
-    child.parent = &me.promise();
-    child.out = &out_;
-    strand& s = *current;
-    if (--s.budget < 0) [[unlikely]]
-      return give_up_turn_quietly(s, me.promise(), child);
-    return enter_child(s, me.promise(), child);
+    return start_caught(me.promise(), out_);
   }
   void await_resume() noexcept { out_.destroy_frame(); }
 

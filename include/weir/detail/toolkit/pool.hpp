@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <weir/detail/core/timer.hpp>
 #include <weir/detail/toolkit/remote.hpp>
 #include <weir/loop_thread.hpp>
 #include <weir/name.hpp>
@@ -18,7 +19,6 @@ namespace weir {
 namespace detail {
 
 class pool_core;
-struct pool_job;
 
 template <class Job>
 concept plain_job = !operation<Job> && std::is_invocable_v<std::decay_t<Job>&>;
@@ -47,7 +47,7 @@ remote_ref make_job(Job&& job) {
 
 /// Waits until a job is accepted, or (`for_result`) until it has ended. On cancellation it
 /// withdraws a job that has not started.
-class pool_wait_base : public wait {
+class pool_wait_base : public remote_asker {
  public:
   struct args {
     args(std::shared_ptr<pool_core> p, remote_ref j, bool result) noexcept
@@ -61,41 +61,35 @@ class pool_wait_base : public wait {
   bool try_now();
   void arm();
   cancel_result withdraw() noexcept override;
-  bool pausable() const noexcept override { return false; }
   void grace_over() noexcept override;
   void describe(dump_line& line) const override;
   bool failed() const noexcept;
-  /// A running job that was asked to stop has ended with a value or an error nevertheless.
-  bool ended_by_itself() const noexcept;
   /// True if the job is refused regardless of a time limit.
   bool is_refused();
-  /// A time limit directly around it.
-  void limit_to(time_point at) noexcept { limit_ = at; }
-  /// Accepted, refused, or answered.
-  void arrived() noexcept;
+  /// Accepted, refused, or ended.
+  void answered() noexcept override;
 
  protected:
   explicit pool_wait_base(args&& a) noexcept;
   ~pool_wait_base();
   /// Throws if the pool refused the job.
   void check() const;
-  /// The result; marks it as taken.
-  outcome_base& taken() noexcept {
-    cancelling_ = false;
-    return job_->result();
-  }
 
  private:
+  /// Waiters get room in batches; if that takes too long, each place is given away at once.
+  struct room_watch final : deadline_node {
+    explicit room_watch(pool_wait_base& w) noexcept : of(w) {}
+    void expired() noexcept override;
+    pool_wait_base& of;
+  };
+
   bool enter(bool may_wait);
-  void prepare();
+  bool wait_in_line();
+  void stop_watch() noexcept;
   std::shared_ptr<pool_core> pool_;
-  remote_ref job_;
-  std::shared_ptr<pool_job> entry_;
   std::error_code refused_;
-  time_point limit_ = time_point::max();
-  answer_due due_;
+  room_watch watch_{*this};
   bool for_result_;
-  bool cancelling_ = false;  // a running job was asked to stop; the result is not taken
 };
 
 class submit_wait : public pool_wait_base {
