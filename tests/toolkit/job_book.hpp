@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -51,6 +52,12 @@ class job_book {
     must(at(id).begun == at(id).ended, "a caller goes on when its job has ended");
     must(at(id).gone == 1, "a caller goes on when the function of its job is destroyed");
     at(id).caller_left = true;
+  }
+
+  /// The same for one that was told an error. What a pool has refused or dropped may be destroyed a
+  /// little later, by whoever did that.
+  void caller_left(int id, const std::exception_ptr& error) {
+    if (!error || begun(id) != 0) caller_left(id);
   }
 
   void must(bool holds, const char* what) noexcept {

@@ -209,7 +209,7 @@ class modelled_pool {
       mine.error = co_await error_of_wait(p.submit_for(job.limit - begin, std::move(made)));
     if (job.how == way::run) {
       mine.error = co_await error_of_wait(p.run(std::move(made)));
-      book_.caller_left(id);
+      book_.caller_left(id, mine.error);
     }
     mine.answered = true;
   }

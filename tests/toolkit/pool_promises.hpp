@@ -289,7 +289,7 @@ inline task<> submit_until_closed(weir::pool& p, job_book& b, endings& seen, int
     } else {
       error = co_await error_of_wait(p.run(std::move(job)));
       if (!error || failed_job(error) == id) b.accept(id);
-      b.caller_left(id);
+      b.caller_left(id, error);
       always("the error of a run goes to its caller",
              !error || failed_job(error) == -1 || (how == ends::badly && failed_job(error) == id));
       if (failed_job(error) == id) continue;
@@ -351,7 +351,7 @@ inline task<> cancel_drops_and_counts() {
       const int id = b.open();
       auto job = slow_job(b, id, 1h);
       const std::exception_ptr error = co_await error_of_wait(p.run(std::move(job)));
-      b.caller_left(id);
+      b.caller_left(id, error);
       b.must(error_code(error) == errc::cancelled, "a dropped run is told that it was cancelled");
       ++answered;
     };
@@ -388,7 +388,7 @@ inline task<> cancel_at_any_moment(weir::sim::world& w) {
       auto job = slow_job(b, id, 1us * draw(3));
       const std::exception_ptr error = how == 0 ? co_await error_of_wait(p->submit(std::move(job)))
                                                 : co_await error_of_wait(p->run(std::move(job)));
-      if (how == 1 || error) b.caller_left(id);
+      if (how == 1) b.caller_left(id, error);
       if (!error) co_return;
       const std::error_code code = error_code(error);
       b.must(code == errc::pool_closed || code == errc::cancelled,

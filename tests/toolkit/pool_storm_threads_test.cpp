@@ -88,8 +88,8 @@ task<> submit_it(weir::pool& p, storm& s, int id, int kind, std::optional<weir::
 }
 
 task<> run_it(weir::pool& p, storm& s, int id, int kind) {
-  const auto left = weir::scope_exit([&] { s.book.caller_left(id); });
   std::exception_ptr error;
+  const auto left = weir::scope_exit([&] { s.book.caller_left(id, error); });
   int value = id;
   const ends how = kind == 0 ? ends::badly : ends::well;
   try {

@@ -28,7 +28,7 @@ inline task<> crashed_workers_keep_nobody_waiting(weir::sim::world& w) {
       auto job = slow_job(b, id, 1us * draw(3));
       const std::exception_ptr error = how == 0 ? co_await error_of_wait(p.submit(std::move(job)))
                                                 : co_await error_of_wait(p.run(std::move(job)));
-      if (how == 1) b.caller_left(id);
+      if (how == 1) b.caller_left(id, error);
       lost += how == 1 && error ? 1 : 0;
       b.must(!error || error_code(error) == errc::loop_gone, "a lost job is one of a lost loop");
     };
@@ -70,8 +70,8 @@ inline task<> a_crashed_owner_keeps_nobody_waiting(weir::sim::world& w) {
   const auto caller = [&]() -> task<> {
     const int id = b.open();
     auto job = slow_job(b, id, draw(2) == 0 ? weir::duration(1us) : weir::duration(10min));
-    (void)co_await error_of_wait(shared->run(std::move(job)));
-    b.caller_left(id);
+    const std::exception_ptr error = co_await error_of_wait(shared->run(std::move(job)));
+    b.caller_left(id, error);
     ++answered;
   };
   co_await weir::with_scope([&](scope& s) -> task<> {
