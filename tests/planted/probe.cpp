@@ -4,22 +4,16 @@
 //
 // Each program has a process of its own. Status: 0 if every promise holds, 1 if the simulation says
 // that one does not, 2 if a program only died or hung.
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
-#include <iostream>
 #include <optional>
-#include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <weir/sim.hpp>
 #include <weir/weir.hpp>
+
+#include "planted/probe_main.hpp"
 
 namespace {
 
@@ -268,32 +262,11 @@ task<> an_accepted_answer_is_delivered(sim::world& w) {
 
 // ------------------------------------------------------------------ all of them
 
-constexpr int held = 0;
-constexpr int broken = 1;
-constexpr int died = 2;
-constexpr int says_broken = 33;  // of a program's process: no sanitizer or library ends like that
+using probe::explored;
+
 constexpr unsigned limit_s = 5;  // of a program
 
-struct plan {
-  sim::strategy strategy;
-  std::int64_t runs;
-  std::int64_t jobs;  // with more than one, a run that ends its process is a failing run
-};
-constexpr plan plans[] = {
-    {sim::fifo, 1, 2}, {sim::random, 300, 2}, {sim::pct(3), 300, 2}, {sim::dfs(2), 300, 1}};
-constexpr std::int64_t max_steps = 20'000;
-
-struct program {
-  const char* name;
-  sim::report (*explore)(const sim::explore_options&);
-};
-
-template <auto Op>
-sim::report explored(const sim::explore_options& options) {
-  return sim::explore(options, Op);
-}
-
-constexpr program programs[] = {
+constexpr probe::program programs[] = {
     {"nobody_runs_between_two_awaits", explored<nobody_runs_between_two_awaits>},
     {"cancelled_sleepers_leave_nothing", explored<cancelled_sleepers_leave_nothing>},
     {"cancelled_observers_leave_nothing", explored<cancelled_observers_leave_nothing>},
@@ -307,65 +280,6 @@ constexpr program programs[] = {
     {"an_accepted_answer_is_delivered", explored<an_accepted_answer_is_delivered>},
 };
 
-/// Looks with every strategy, to show which of them find it; the first finding is printed in full.
-bool holds(const program& p) {
-  std::optional<sim::report> first;
-  for (const plan& how : plans) {
-    if (first && how.jobs == 1) break;  // it would end this process, if the defect does that
-    sim::report found = p.explore({.runs = how.runs,
-                                   .strategy = how.strategy,
-                                   .seed = 1,
-                                   .max_steps = max_steps,
-                                   .jobs = how.jobs});
-    if (found.ok()) continue;
-    std::cout << p.name << ": " << to_string(how.strategy) << " finds it in run " << found.runs()
-              << ": " << found.message().substr(0, found.message().find('\n')) << std::endl;
-    if (!first) first = std::move(found);
-  }
-  if (first) std::cout << *first;
-  return !first;
-}
-
-/// In a process of its own, because a defect may end it in any way.
-int outcome_of(const program& p) {
-  std::cout.flush();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::setpgid(0, 0);
-    ::alarm(limit_s);
-    const bool all_well = holds(p);
-    std::cout.flush();
-    ::_exit(all_well ? 0 : says_broken);
-  }
-  int status = 0;
-  if (child < 0 || ::waitpid(child, &status, 0) != child) {
-    std::cout << p.name << ": cannot be run in a process of its own\n";
-    return died;
-  }
-  ::kill(-child, SIGKILL);  // the processes of its explorations, if it was ended
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return held;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == says_broken) return broken;
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
-    std::cout << p.name << ": hangs\n";
-  } else {
-    std::cout << p.name << ": dies" << (WIFSIGNALED(status) ? " of signal " : " with status ")
-              << (WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)) << "\n";
-  }
-  return died;
-}
-
 }  // namespace
 
-int main() {
-  bool any_broken = false;
-  bool any_died = false;
-  for (const program& p : programs) {
-    const int how = outcome_of(p);
-    any_broken = any_broken || how == broken;
-    any_died = any_died || how == died;
-  }
-  if (any_broken) return broken;
-  if (any_died) return died;
-  std::cout << "every promise holds\n";
-  return held;
-}
+int main() { return probe::outcome_of(programs, limit_s); }
