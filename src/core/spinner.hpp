@@ -6,19 +6,23 @@
 // - On the same core it can only come after a yield, and the pauses delay it.
 // - If the event is far away, both are wasted.
 //
-// The spinner learns which it is, and reads no clock for that: a stage is used while it paid
-// lately. Each has a credit, which success raises and failure lowers. Without credit it is tried
-// once in a while, the less often the more trials have failed in a row. On a single core the pauses
-// are not even tried.
+// The spinner learns which it is, and reads no clock while it polls: a stage is used while it
+// paid lately. Each has a credit, which success raises and failure lowers. Without credit it is
+// tried once in a while, the less often the more trials have failed in a row. On a single core the
+// pauses are not even tried.
 //
 // A trial of the pauses lasts longer than the kernel takes to wake the other side: two threads that
 // always find each other asleep would otherwise never learn that it pays to stay awake. After
 // that, their number is limited by what was needed lately.
 //
+// A yield may give the core to another program for a whole time slice. So some yields are measured,
+// and after an expensive one the thread prefers to sleep: a wake-up gets the core back at once.
+//
 // A spinner belongs to one thread. It makes no thread wake up: one that sleeps is not affected.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 namespace weir::detail {
@@ -50,15 +54,7 @@ class spinner {
       }
       pausing_.failed();
     }
-    if (yielding_.is_due()) {
-      for (int i = 0; i < yields; ++i) {
-        if (ready()) return yielding_.paid();
-        std::this_thread::yield();
-      }
-      if (ready()) return yielding_.paid();
-      yielding_.failed();
-    }
-    return false;
+    return yielding_.is_due() && yield_until(ready);
   }
 
  private:
@@ -83,11 +79,18 @@ class spinner {
       return true;
     }
     void failed() noexcept { credit_ = credit_ > 2 ? credit_ - 2 : 0; }
+    /// It cost far more than sleeping: the next trial comes after as many spins as make up for it.
+    void lost(std::chrono::nanoseconds time) noexcept {
+      credit_ = 0;
+      until_trial_ = static_cast<int>(std::min(time, lost_max) / cost_per_spin);
+    }
 
    private:
     static constexpr int credit_max = 16;
     static constexpr int interval_min = 8;
     static constexpr int interval_max = 512;
+    static constexpr std::chrono::nanoseconds cost_per_spin{64};
+    static constexpr std::chrono::nanoseconds lost_max = std::chrono::milliseconds(100);
 
     int credit_ = 0;
     int until_trial_ = 1;
@@ -106,8 +109,30 @@ class spinner {
     return pausing_.paid();
   }
 
+  template <class Ready>
+  bool yield_until(const Ready& ready) noexcept {
+    using std::chrono::steady_clock;
+    if (ready()) return yielding_.paid();
+    const bool measured = !yielding_.has_credit() || ++yielded_ % one_measured_of == 0;
+    const auto begun = measured ? steady_clock::now() : steady_clock::time_point();
+    bool found = false;
+    for (int i = 0; i < yields && !found; ++i) {
+      std::this_thread::yield();
+      found = ready();
+    }
+    found ? (void)yielding_.paid() : yielding_.failed();
+    if (!measured) return found;
+    const std::chrono::nanoseconds spent = steady_clock::now() - begun;
+    if (spent > yields_limit) yielding_.lost(spent);
+    return found;
+  }
+
+  static constexpr unsigned one_measured_of = 8;
+  static constexpr std::chrono::nanoseconds yields_limit = std::chrono::microseconds(50);
+
   habit pausing_;
   habit yielding_;
+  unsigned yielded_ = 0;
   int needed_ = 0;  // the largest number of pauses that paid lately
 };
 

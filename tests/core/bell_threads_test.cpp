@@ -96,8 +96,7 @@ TEST(bell, a_ring_at_the_moment_of_the_limit_is_reported_as_a_ring_or_stays_pend
   std::atomic<int> heard{0};
   std::thread ringer([&] {
     for (int i = 1; i <= moments; ++i) {
-      while (begun < i) {
-      }
+      while (begun < i) std::this_thread::yield();
       for (int k = i % 64; k > 0; --k) weir::detail::pause_processor();
       b.ring();
       while (heard < i) std::this_thread::yield();
