@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <weir/governor/counting.hpp>
 
-#include <atomic>
 #include <mutex>
 #include <string>
 
@@ -73,13 +72,7 @@ void release_elsewhere(permit_source& source, std::uint32_t home, std::int64_t w
 }  // namespace
 
 bool release_slowly(permit_source& source, std::uint32_t home, std::int64_t weight) {
-  if (home == home_anywhere) {
-    const std::int64_t word =
-        std::atomic_ref(source.free_)
-            .fetch_add(weight * permit_source::unit, std::memory_order_release);
-    if ((word & permit_source::marks) != 0)
-      source.settle((word & ~permit_source::marks) / permit_source::unit + weight);
-  } else if (home == 0 || home == current_loop_serial()) {
+  if (home == 0 || home == current_loop_serial()) {
     source.give_back(weight);
   } else if (door_table::is_inner(home)) {
     return false;

@@ -38,16 +38,17 @@ void generator_base::go_on() {
 // Not nested: restarts the wait it was paused in, or takes a turn of its own.
 void generator_base::run_slowly() {
   if (phase_ == phase::stopped) return go_on();
+  strand& consumer = *current;
   if (phase_ == phase::quiet) {  // too deep for nested calls
     leaf = root_;
     if (loop::here() != nullptr) return go_on();
-    enter();
+    enter(consumer);
     leaf->handle().resume();
-    return leave();
+    return leave(consumer);
   }
   if (phase_ != phase::paused) return;
   wait& w = *std::exchange(paused_, nullptr);
-  enter();
+  enter(consumer);
   leaf = std::exchange(paused_at_, nullptr);
   if (w.poll()) {
     leaf->handle().resume();
@@ -56,7 +57,7 @@ void generator_base::run_slowly() {
     parked = &w;
     w.link();
   }
-  leave();
+  leave(consumer);
 }
 
 void generator_base::stopped_short() noexcept {

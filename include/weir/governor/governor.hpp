@@ -53,6 +53,7 @@ class [[nodiscard]] permit {
       source->free_ += weight_;
       return;
     }
+    if (home_ == detail::home_anywhere) return source->add_units(weight_);
     if (detail::release_slowly(*source, home_, weight_)) [[likely]]
       return;
     source_ = source;

@@ -83,17 +83,19 @@ struct generator_base : special_strand, context {
     leaf = &root;
   }
 
-  /// Runs it if it is quiet. Afterwards it has yielded(), or settled() gives its state.
-  void run() {
-    if (phase_ == phase::quiet && current->nesting < nesting_limit) [[likely]] {
-      enter();
-      leaf->handle().resume();
-      leave();
+  /// Runs it if it is quiet; whether it has yielded. If not, settled() gives its state.
+  bool run() {
+    // In a register during the call: through `consumer_` each pull would wait for the one before.
+    strand& consumer = *current;
+    if (phase_ == phase::quiet && consumer.nesting < nesting_limit) [[likely]] {
+      enter(consumer);
+      root_->handle().resume();
+      leave(consumer);
     } else {
       run_slowly();
     }
+    return phase_ == phase::yielded;
   }
-  bool yielded() const noexcept { return phase_ == phase::yielded; }
   /// The yielded value has been taken.
   void taken() noexcept { phase_ = phase::quiet; }
   /// The answer if nothing was yielded: end, or pending, and then `owner` will be notified. Throws
@@ -142,8 +144,7 @@ struct generator_base : special_strand, context {
   };
 
   // It runs on the budget and the machine stack of the consumer's strand.
-  void enter() noexcept {
-    strand& consumer = *current;
+  void enter(strand& consumer) noexcept {
     consumer_ = &consumer;
     parent_ = consumer.top;
     budget = consumer.budget;
@@ -152,8 +153,7 @@ struct generator_base : special_strand, context {
     leaf = root_;
     current = this;
   }
-  void leave() noexcept {
-    strand& consumer = *consumer_;
+  void leave(strand& consumer) noexcept {
     current = &consumer;
     if (budget < consumer.budget) consumer.budget = budget;  // it may have been cancelled meanwhile
     if (phase_ != phase::yielded) [[unlikely]]

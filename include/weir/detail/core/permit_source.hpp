@@ -2,6 +2,7 @@
 // The machinery of <weir/governor/governor.hpp>.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <utility>
 
@@ -36,7 +37,13 @@ class permit_source {
   ~permit_source() = default;
 
   friend class weir::permit;
-  friend bool release_slowly(permit_source& source, std::uint32_t home, std::int64_t weight);
+  /// For permits at home_anywhere, on any thread.
+  void add_units(std::int64_t weight) noexcept {
+    const std::int64_t word =
+        std::atomic_ref(free_).fetch_add(weight * unit, std::memory_order_release);
+    if ((word & marks) != 0) [[unlikely]]
+      settle((word & ~marks) / unit + weight);
+  }
   // For permits at home_anywhere `free_` is atomic, and is units times `unit`, plus marks.
   static constexpr std::int64_t unit = 8;
   static constexpr std::int64_t marks = unit - 1;
@@ -59,8 +66,9 @@ class function_source final : public permit_source {
   F fn_;
 };
 
-/// Releases a permit when that takes more than counting: on its home loop, anywhere if it has none,
-/// or by one message home. False: its home is a durable run, and the caller is outside it.
+/// Releases a permit that has a home when that takes more than counting: on its home loop, or by
+/// one message home; or one of a source that takes permits on any thread. False: its home is a
+/// durable run, and the caller is outside it.
 bool release_slowly(permit_source& source, std::uint32_t home, std::int64_t weight);
 [[noreturn]] void refuse_release();
 void report_failed_release() noexcept;

@@ -45,6 +45,10 @@ task<> wait_until_settled(core_ref child);
 /// Makes `c` wait for the end of `rest`, if it is set.
 void join_later(closing& c, core_ref rest);
 
+/// Whether it makes a difference that a yielded value is moved instead of copied.
+template <class T>
+constexpr bool moving_matters = !std::is_trivially_copyable_v<T>;
+
 /// The strand of a generator function and the slot of its values. Its frame refers to it, and it
 /// owns the frame.
 template <class T>
@@ -102,7 +106,7 @@ struct generator_promise : promise_base {
  private:
   yield_await hand_over(const T& v, bool may_move) noexcept {
     self->value = std::addressof(v);
-    self->may_move = may_move;
+    if constexpr (moving_matters<T>) self->may_move = may_move;
     self->yield();
     return {};
   }
@@ -128,19 +132,19 @@ class generator_stage {
   ~generator_stage() { drop(); }
 
   pull poll(std::optional<T>& out, composite& owner) {
-    if (self_ == nullptr) [[unlikely]]
+    generator_of<T>* const self = self_;  // the same until the pull ends
+    if (self == nullptr) [[unlikely]]
       return pull::end;
-    self_->run();
-    if (!self_->yielded()) [[unlikely]]
-      return self_->settled(owner, this);
-    self_->taken();
+    if (!self->run()) [[unlikely]]
+      return self->settled(owner, this);
+    self->taken();
     if constexpr (std::is_copy_constructible_v<T>) {
-      if (!self_->may_move) {
-        out.emplace(*self_->value);
+      if (!moving_matters<T> || !self->may_move) {
+        out.emplace(*self->value);
         return pull::value;
       }
     }
-    out.emplace(std::move(const_cast<T&>(*self_->value)));
+    out.emplace(std::move(const_cast<T&>(*self->value)));
     return pull::value;
   }
   unsigned withdraw_all() noexcept { return self_ == nullptr ? 0 : self_->withdraw_all(); }
