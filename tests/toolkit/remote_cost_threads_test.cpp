@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// What a job of a pool and an operation on another loop cost, counted and not timed: allocations
+// and locks, on the caller's thread and on the one that runs it.
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <latch>
+
+#include "support/allocations.hpp"
+#include "support/sanitizers.hpp"
+#include "toolkit_support.hpp"
+
+// Under a sanitizer every block is an allocation of its own, and locks are the sanitizer's.
+#if !WEIR_TEST_ASAN && !WEIR_TEST_TSAN
+
+using namespace weir_test;
+
+namespace {
+
+thread_local long locks = 0;
+
+struct costs {
+  long allocations;
+  long locks;
+};
+
+void begin_costs() {
+  locks = 0;
+  test_support::begin_to_count();
+}
+costs end_costs() {
+  const long taken = locks;
+  return {test_support::end_count(), taken};
+}
+
+constexpr int warm_up = 3000;
+constexpr int jobs = 300;
+/// The frame cache exchanges 128 blocks at a time with other threads, under a lock.
+constexpr long exchanges = 2 * jobs / 128 + 4;
+
+}  // namespace
+
+extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) {
+  using function = int (*)(pthread_mutex_t*);
+  static const auto real = reinterpret_cast<function>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
+  ++locks;
+  return real(mutex);
+}
+
+namespace {
+
+/// A pool whose only worker is busy until `let_go`, so that what is submitted meanwhile is queued.
+class held_pool {
+ public:
+  explicit held_pool(weir::scope& s) : pool(s, {.name = "p", .workers = 1, .queue_size = 1000}) {}
+  task<> warm() {
+    for (int i = 0; i < warm_up; ++i) co_await pool.submit([] {});
+    for (int i = 0; i < warm_up / 4; ++i) co_await pool.run([] {});
+  }
+  void hold() {
+    EXPECT_FALSE(pool.try_submit([this] { gate_.wait(); }));
+  }
+  void let_go() { gate_.count_down(); }
+  weir::pool pool;
+
+ private:
+  std::latch gate_{1};
+};
+
+}  // namespace
+
+TEST(remote_cost, the_counter_of_locks_counts) {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  begin_costs();
+  pthread_mutex_lock(&mutex);
+  pthread_mutex_unlock(&mutex);
+  EXPECT_EQ(end_costs().locks, 1);
+}
+
+TEST(remote_cost, a_submit_is_one_lock_and_no_allocation_once_the_cache_is_warm) {
+  weir::run([]() -> task<> {
+    co_await weir::with_scope([](weir::scope& s) -> task<> {
+      held_pool p(s);
+      co_await p.warm();
+      p.hold();
+      begin_costs();
+      for (int i = 0; i < jobs; ++i) co_await p.pool.submit([] {});
+      const costs took = end_costs();
+      p.let_go();
+      EXPECT_EQ(took.allocations, 0);
+      EXPECT_GE(took.locks, jobs);
+      EXPECT_LE(took.locks, jobs + exchanges);
+      co_await p.pool.close();
+    });
+  });
+}
+
+TEST(remote_cost, a_worker_takes_one_lock_per_job_and_allocates_nothing) {
+  weir::run([]() -> task<> {
+    co_await weir::with_scope([](weir::scope& s) -> task<> {
+      held_pool p(s);
+      costs took{-1, -1};
+      co_await p.warm();
+      p.hold();
+      co_await p.pool.submit([] { begin_costs(); });
+      for (int i = 0; i < jobs; ++i) co_await p.pool.submit([] {});
+      co_await p.pool.submit([&] { took = end_costs(); });
+      p.let_go();
+      co_await p.pool.close();
+      EXPECT_EQ(took.allocations, 0);
+      EXPECT_LE(took.locks, jobs + 1 + exchanges);
+    });
+  });
+}
+
+TEST(remote_cost, a_run_costs_its_caller_and_its_worker_one_lock_each) {
+  costs here{-1, -1};
+  costs there{-1, -1};
+  auto round = [&](weir::scope& s) -> task<> {
+    held_pool p(s);
+    co_await p.warm();
+    p.hold();
+    co_await p.pool.submit([] { begin_costs(); });
+    std::vector<weir::child<int>> runs;
+    runs.reserve(jobs);
+    for (int i = 0; i < jobs; ++i) runs.push_back(s.spawn(p.pool.run([i] { return i; })));
+    begin_costs();
+    co_await weir::yield();  // all of them are queued now
+    here = end_costs();
+    co_await p.pool.submit([&] { there = end_costs(); });
+    p.let_go();
+    int sum = 0;
+    for (auto& r : runs) sum += co_await std::move(r);
+    co_await p.pool.close();
+    EXPECT_EQ(sum, jobs * (jobs - 1) / 2);
+  };
+  weir::run([&]() -> task<> {
+    for (int i = 0; i < 2; ++i) co_await weir::with_scope(round);  // the first one warms the caches
+  });
+  EXPECT_EQ(here.allocations, 0);
+  EXPECT_LE(here.locks, jobs + exchanges);
+  EXPECT_EQ(there.allocations, 0);
+  EXPECT_LE(there.locks, jobs + 1 + exchanges);
+}
+
+TEST(remote_cost, an_operation_on_another_loop_takes_no_lock_and_allocates_nothing) {
+  weir::run([]() -> task<> {
+    co_await weir::with_loop_thread([](weir::loop_thread& t) -> task<> {
+      auto add = [](int i) -> task<int> { co_return i + 1; };
+      int value = 0;
+      for (int i = 0; i < warm_up / 4; ++i)
+        value = co_await weir::on(t, [&] { return add(value); });
+      co_await weir::on(t, []() -> task<> {
+        begin_costs();
+        co_return;
+      });
+      begin_costs();
+      for (int i = 0; i < jobs; ++i) value = co_await weir::on(t, [&] { return add(value); });
+      const costs here = end_costs();
+      const costs there = co_await weir::on(t, []() -> task<costs> { co_return end_costs(); });
+      EXPECT_EQ(here.allocations, 0);
+      EXPECT_LE(here.locks, exchanges);
+      EXPECT_EQ(there.allocations, 0);
+      EXPECT_LE(there.locks, exchanges);
+    });
+  });
+}
+
+#endif
