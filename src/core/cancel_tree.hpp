@@ -46,6 +46,8 @@ struct cancel_tree {
     return c.parent_ != nullptr && c.parent_->reason_ && !c.parent_->lenient_;
   }
   static void make_shield(context& c) noexcept { c.shield_ = true; }
+  /// A region that was left, and is as new otherwise, is used for something else.
+  static void renew(scope& s) noexcept { s.id_ = s.loop_->next_scope_id(); }
 
   static void enter(strand& s, context& c);
   static void leave(strand& s, context& c) noexcept;

@@ -30,7 +30,7 @@ task<> end_pool(std::shared_ptr<pool_core> core) {
 // By value: the handle may be destroyed before the task starts.
 task<> close_pool(std::shared_ptr<pool_core> core) {
   core->require_no_run();
-  if (core->is_of_another_world()) core->raise_refusal(make_error_code(errc::wrong_loop));
+  if (core->is_of_another_world()) core->raise_refusal(errc::wrong_loop);
   std::string name("pool '");
   name.append(core->name()).append("'");
   if (core->is_own_worker())
@@ -77,7 +77,8 @@ std::error_code pool::accept_now(detail::remote_ref job) {
   if (!job) return make_error_code(errc::empty_job);
   core_->require_no_run();
   job->wants_result = false;
-  return core_->enter(job, detail::pool_core::entry::now);
+  const errc why = core_->enter(job, detail::pool_core::entry::now);
+  return why == detail::pool_core::accepted ? std::error_code() : make_error_code(why);
 }
 
 task<> pool::close() {

@@ -35,18 +35,22 @@ std::size_t positive(std::int64_t value, const char* which, const std::string& p
 
 // ------------------------------------------------------------------ after the mutex is released
 
-void pool_chores::wake(pool_seat& seat) noexcept { seat.next_idle = std::exchange(woken_, &seat); }
+void pool_chores::wake(pool_seat& seat) noexcept {
+  seat.next_idle = std::exchange(woken_, &seat);
+  some_ = true;
+}
 
 void pool_chores::answer(remote_op& job) noexcept {
   message& carrier = static_cast<remote_start&>(job);
   carrier.next = nullptr;
   *answers_end_ = &carrier;
   answers_end_ = &carrier.next;
+  some_ = true;
 }
 
 // A worker that was woken, and a job that was answered, may be in another list at once: its link is
 // read before that.
-pool_chores::~pool_chores() {
+void pool_chores::do_all() noexcept {
   while (woken_ != nullptr) {
     pool_seat& seat = *std::exchange(woken_, woken_->next_idle);
     seat.door->post(seat.wake);
@@ -105,12 +109,12 @@ bool pool_core::closed() const noexcept {
   return closed_;
 }
 
-std::error_code pool_core::refusal_now() const noexcept {
+errc pool_core::refusal_now() const noexcept {
   const std::lock_guard lock(mutex_);
-  return closed_ ? make_error_code(refusal()) : std::error_code();
+  return closed_ ? refusal() : accepted;
 }
 
-void pool_core::raise_refusal(std::error_code why) const {
+void pool_core::raise_refusal(errc why) const {
   std::string text("pool '");
   text.append(name_);
   if (why == errc::wrong_loop)
@@ -152,15 +156,15 @@ void pool_core::free_places(std::uint64_t count) noexcept {
   react(then);
 }
 
-std::error_code pool_core::enter(remote_ref& job, entry how) noexcept {
-  if (is_of_another_world()) return make_error_code(errc::wrong_loop);
+errc pool_core::enter(remote_ref& job, entry how) noexcept {
+  if (is_of_another_world()) return errc::wrong_loop;
   pool_chores then(*this);
   const std::lock_guard lock(mutex_);
-  if (closed_) return make_error_code(refusal());
+  if (closed_) return refusal();
   if (waiting_.empty() && word_.load(std::memory_order_relaxed) / one_job < limit_) {
     word_.fetch_add(one_job, std::memory_order_relaxed);
     queue(job->is_asked() ? job : std::move(job), then);
-    return {};
+    return accepted;
   }
   if (how != entry::now) {
     job->where = remote_op::place::waiting;
@@ -168,7 +172,7 @@ std::error_code pool_core::enter(remote_ref& job, entry how) noexcept {
     word_.fetch_or(how == entry::waits ? waits : waits | urgent, std::memory_order_acq_rel);
     react(then);
   }
-  return make_error_code(errc::pool_full);
+  return errc::pool_full;
 }
 
 void pool_core::queue(remote_ref job, pool_chores& then) noexcept {
@@ -305,14 +309,17 @@ bool pool_core::end_idling(pool_seat& seat) noexcept {
 
 // On the worker's loop.
 void pool_core::ended(remote_op& job) noexcept {
+  if (job.wants_result) {
+    free_places(1);
+    return job.answer_by_message();
+  }
   std::exception_ptr error;
-  if (!job.wants_result) {
-    error = job.result().error();
-    job.drop_result();
+  if (const outcome_base& result = job.result(); !result.is_value()) [[unlikely]] {
+    error = result.error();
     if (error != nullptr) keep_error(error);
   }
+  job.drop_result();
   free_places(1);
-  if (job.wants_result) job.answer_by_message();
   if (error != nullptr && !in_dead_world()) loop::here()->emit("suppressed", name_, 0, 0, error);
 }
 

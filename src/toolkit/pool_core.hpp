@@ -94,16 +94,18 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   bool closed() const noexcept;
   /// Throws errc::not_journaled in a durable run.
   void require_no_run() const;
-  /// Why it accepts no more jobs; empty if it does accept them.
-  std::error_code refusal_now() const noexcept;
+  /// No error: see `enter` and `refusal_now`.
+  static constexpr errc accepted{};
+  /// Why it accepts no more jobs; `accepted` if it does accept them.
+  errc refusal_now() const noexcept;
   /// Throws the error for a refused job or close().
-  [[noreturn]] void raise_refusal(std::error_code why) const;
+  [[noreturn]] void raise_refusal(errc why) const;
 
   /// What becomes of a job for which there is no room.
   enum class entry : std::uint8_t { now, waits, waits_urgently };
-  /// Empty: accepted. `errc::pool_full`: refused, or (unless `now`) waiting. The pool takes the
-  /// reference of a job whose reply is not asked.
-  std::error_code enter(remote_ref& job, entry how) noexcept;
+  /// `accepted`, or why not; `errc::pool_full`: refused, or (unless `now`) waiting. The pool takes
+  /// the reference of a job whose reply is not asked.
+  errc enter(remote_ref& job, entry how) noexcept;
   /// Withdraws a job that has not begun: `done`. Cancels a running one: `later`. Otherwise `no`.
   cancel_result take_back(remote_op& job, reason_ref why, bool force) noexcept;
   bool gives_room_in_batches() const noexcept { return batch_ > 1; }
@@ -199,12 +201,15 @@ class pool_chores {
   explicit pool_chores(pool_core& pool) noexcept : pool_(pool) {}
   pool_chores(const pool_chores&) = delete;
   pool_chores& operator=(const pool_chores&) = delete;
-  ~pool_chores();
+  ~pool_chores() {
+    if (some_) [[unlikely]]
+      do_all();
+  }
 
   void wake(pool_seat& seat) noexcept;
   /// Answers the caller of a job. The job stays alive until then, because its reply is asked.
   void answer(remote_op& job) noexcept;
-  void answer_close() noexcept { close_ended_ = true; }
+  void answer_close() noexcept { some_ = close_ended_ = true; }
   /// Drops a reference.
   void let_go(remote_ref job) noexcept { let_go_ = std::move(job); }
   /// Asks the worker of a running job, whose caller waits, to stop it.
@@ -212,9 +217,11 @@ class pool_chores {
     stopped_ = &job;
     stopped_at_ = job.worker->door.get();
     force_ = force;
+    some_ = true;
   }
 
  private:
+  void do_all() noexcept;
   pool_core& pool_;
   pool_seat* woken_ = nullptr;  // linked by next_idle
   message* answers_ = nullptr;  // in order
@@ -222,6 +229,7 @@ class pool_chores {
   remote_ref let_go_;
   remote_op* stopped_ = nullptr;
   door* stopped_at_ = nullptr;
+  bool some_ = false;  // besides a reference to drop
   bool force_ = false;
   bool close_ended_ = false;
 };

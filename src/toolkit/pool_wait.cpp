@@ -55,27 +55,27 @@ pool_wait_base::pool_wait_base(args&& a) noexcept
 // Whether the job is empty, or this pool accepts no jobs.
 bool pool_wait_base::is_refused() {
   if (!op_) {
-    refused_ = make_error_code(errc::empty_job);
+    refused_ = errc::empty_job;
   } else if (pool_->is_of_another_world()) {
-    refused_ = make_error_code(errc::wrong_loop);
+    refused_ = errc::wrong_loop;
   } else {
     refused_ = pool_->refusal_now();
   }
-  return static_cast<bool>(refused_);
+  return refused_ != pool_core::accepted;
 }
 
 // True if there is nothing to wait for: accepted, or finally refused.
 bool pool_wait_base::enter(bool may_wait) {
   const bool own = pool_->is_own_worker();
   if (!op_ || (own && for_result_)) {
-    if (!is_refused()) refused_ = make_error_code(errc::would_deadlock);
+    if (!is_refused()) refused_ = errc::would_deadlock;
     return true;
   }
   if (may_wait && !own) return !wait_in_line();
   if (for_result_) return false;
   refused_ = pool_->enter(op_, pool_core::entry::now);
   if (refused_ != errc::pool_full) return true;
-  if (own) refused_ = make_error_code(errc::would_deadlock);
+  if (own) refused_ = errc::would_deadlock;
   return own;
 }
 
@@ -87,10 +87,10 @@ bool pool_wait_base::wait_in_line() {
   op_->ask(*this);
   refused_ = pool_->enter(op_, real ? pool_core::entry::waits : pool_core::entry::waits_urgently);
   const bool waits = refused_ == errc::pool_full;
-  if (waits) refused_ = {};
+  if (waits) refused_ = pool_core::accepted;
   if (waits && real && pool_->gives_room_in_batches())
     here.arm_watch(watch_, saturating_add(here.now(), patience));
-  if (waits || (for_result_ && !refused_)) return true;
+  if (waits || (for_result_ && refused_ == pool_core::accepted)) return true;
   op_->take_back();
   return false;
 }
@@ -135,11 +135,11 @@ pool_wait_base::~pool_wait_base() {
 }
 
 bool pool_wait_base::failed() const noexcept {
-  return refused_ || (for_result_ && !op_->result().is_value());
+  return refused_ != pool_core::accepted || (for_result_ && !op_->result().is_value());
 }
 
 void pool_wait_base::check() const {
-  if (!refused_) return;
+  if (refused_ == pool_core::accepted) return;
   if (refused_ == errc::empty_job) raise_empty_job();
   std::string text("pool '");
   text.append(pool_->name());

@@ -2,6 +2,7 @@
 #include "toolkit/pool_worker.hpp"
 
 #include <mutex>
+#include <optional>
 
 #include <weir/detail/core/dump_line.hpp>
 #include <weir/detail/core/region_await.hpp>
@@ -16,17 +17,18 @@ pool_worker::pool_worker(std::shared_ptr<pool_core> pool, pool_seat& seat) noexc
   ++pool_->workers_left_;
 }
 
-// As run_remote, but for one job after the other in one frame.
+// As run_remote, but for one job after the other in one frame, and mostly in one region.
 task<> pool_worker::run() {
+  std::optional<remote_region> r;
   for (;;) {
     remote_run job = co_await pending<job_wait>(this);
     if (!job) co_return;
-    {
-      remote_region r(job.op());
-      co_await remote_call{&r};
-      if (has_entries(r)) co_await quietly(end_region(r, job.op().result()));
-      r.end();
-    }
+    if (!r || !r->reuse(job.op())) r.emplace(job.op());
+    co_await remote_call{&*r};
+    const bool deferred = has_entries(*r);
+    if (deferred) co_await quietly(end_region(*r, job.op().result()));
+    r->end();
+    if (deferred) r.reset();
     job.finish();
   }
 }

@@ -81,7 +81,7 @@ remote_run::~remote_run() {
 }
 
 void remote_run::finish() noexcept {
-  if (op_->result().is_cancelled() && !op_->heard) return;  // the loop is ending
+  if (!op_->is_plain && !op_->heard && op_->result().is_cancelled()) return;  // the loop is ending
   conclude();
 }
 
@@ -94,11 +94,22 @@ void remote_run::conclude() noexcept {
 }
 
 remote_region::remote_region(remote_op& op)
-    : limited_region(region_kind::timeout, "remote"), of(op) {
+    : limited_region(region_kind::timeout, "remote"), of(&op) {
   if (op.deadline != time_point::max()) know_deadline(op.deadline);
 }
 
-remote_region::~remote_region() { of.running = nullptr; }
+bool remote_region::reuse(remote_op& op) noexcept {
+  if (cancel_requested() || cancel_tree::problems_or_null(*this) != nullptr) return false;
+  cancel_tree::renew(*this);
+  of = &op;
+  has_deadline = fired = false;
+  if (op.deadline != time_point::max()) know_deadline(op.deadline);
+  return true;
+}
+
+remote_region::~remote_region() {
+  if (of != nullptr) of->running = nullptr;
+}
 
 namespace {
 
@@ -123,23 +134,23 @@ void charge_turn() noexcept {
 // An operation that hears of its cancellation before it begins does not begin; nor does one on a
 // loop that is ending, unless it is a plain callable, which hears of nothing.
 std::coroutine_handle<> remote_region::start() noexcept {
-  outcome_base& out = of.result();
-  if (of.heard) {
-    out.set_cancelled(of.heard);
+  remote_op& op = *of;
+  if (op.heard) {
+    op.result().set_cancelled(op.heard);
     return nullptr;
   }
   enter_region(*this);
-  if (cancel_requested() && !of.is_plain) {
-    out.set_cancelled(cancel_tree::reason(*this));
+  if (cancel_requested() && !op.is_plain) {
+    op.result().set_cancelled(cancel_tree::reason(*this));
     return nullptr;
   }
-  of.running = this;
-  cancel_tree::locals(*this) = of.locals;
+  op.running = this;
+  cancel_tree::locals(*this) = op.locals;
   try {
-    if (of.is_plain) charge_turn();
-    return of.start(of, *this);
+    if (op.is_plain) charge_turn();
+    return op.start(op, *this);
   } catch (...) {
-    call_failed(out);
+    call_failed(op.result());
     return nullptr;
   }
 }
@@ -147,14 +158,15 @@ std::coroutine_handle<> remote_region::start() noexcept {
 void remote_region::end() {
   failures* problems = cancel_tree::problems_or_null(*this);
   if (problems != nullptr && !problems->cleanup.empty()) {
-    outcome_base& out = of.result();
+    outcome_base& out = of->result();
     if (out.is_value()) {
-      of.drop_result();
+      of->drop_result();
       out.set_error(problems->cleanup.front());
     }
     out.notes().cleanup = std::move(problems->cleanup);
   }
   cancel_tree::leave(*current, *this);
+  std::exchange(of, nullptr)->running = nullptr;
 }
 
 task<> run_remote(remote_run run) {
@@ -175,7 +187,7 @@ std::vector<run_place> callers_of(const context& c) {
     const auto& limited = static_cast<const limited_region&>(static_cast<const scope&>(*at));
     const auto* const remote = dynamic_cast<const remote_region*>(&limited);
     if (remote == nullptr) continue;
-    const remote_op& op = remote->of;
+    const remote_op& op = *remote->of;
     if (op.home() == nullptr || !op.wants_result) return {};
     std::vector<run_place> found{{op.home()->serial(), op.caller, true}};
     if (op.origin != nullptr)
@@ -212,8 +224,7 @@ bool remote_asker::ended_by_itself() const noexcept {
   return cancelling_ && !op_->is_asked() && !op_->result().is_cancelled();
 }
 
-void remote_asker::leave(std::string_view object) noexcept {
-  if (!op_) return;
+void remote_asker::leave_operation(std::string_view object) noexcept {
   if (op_->is_asked()) {  // the answer frees it
     op_->detach();
     (void)op_.detach();

@@ -51,11 +51,13 @@ class remote_run {
 struct remote_region final : limited_region {
   explicit remote_region(remote_op& op);
   ~remote_region();
+  /// After `end`: becomes the region of another operation. False: the last one left traces.
+  bool reuse(remote_op& op) noexcept;
   /// Starts the operation inside: the frame to run, or null if it has ended. Never throws.
   std::coroutine_handle<> start() noexcept;
   /// The operation has ended, and so have its defers: a failed one makes it fail.
   void end();
-  remote_op& of;
+  remote_op* of;  // null after `end`
 };
 
 /// Runs the operation of a region and stores how it ended in its result: a catch edge. A plain
@@ -68,13 +70,15 @@ class remote_await {
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> me) {
-    outcome_base& out = r_.of.result();
-    out.own_frame(r_.start());
-    return out.frame() && start_caught(me.promise(), out);
+    const auto frame = r_.start();
+    if (!frame) return false;
+    outcome_base& out = r_.of->result();
+    out.own_frame(frame);
+    return start_caught(me.promise(), out);
   }
   void await_resume() noexcept {
-    r_.of.result().destroy_frame();
-    r_.of.drop_operation();
+    if (!r_.of->is_plain) r_.of->result().destroy_frame();
+    r_.of->drop_operation();
   }
 
  private:

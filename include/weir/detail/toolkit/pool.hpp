@@ -87,7 +87,7 @@ class pool_wait_base : public remote_asker {
   bool wait_in_line();
   void stop_watch() noexcept;
   std::shared_ptr<pool_core> pool_;
-  std::error_code refused_;
+  errc refused_{};  // none: accepted, or still waiting
   room_watch watch_{*this};
   bool for_result_;
 };

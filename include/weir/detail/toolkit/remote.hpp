@@ -32,6 +32,7 @@
 #include <memory>
 #include <optional>
 #include <source_location>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -184,7 +185,9 @@ class remote_asker : public wait {
   ~remote_asker() = default;
   bool is_asked() const noexcept { return op_ && op_->is_asked(); }
   /// The end of the wait. `object`: the name in the event about a result that nobody took.
-  void leave(std::string_view object) noexcept;
+  void leave(std::string_view object) noexcept {
+    if (op_) leave_operation(object);
+  }
   /// The result; marks it as taken.
   outcome_base& taken() noexcept {
     cancelling_ = false;
@@ -194,6 +197,9 @@ class remote_asker : public wait {
   remote_ref op_;
   time_point limit_ = time_point::max();
   bool cancelling_ = false;  // asked to stop; the result is not taken
+
+ private:
+  void leave_operation(std::string_view object) noexcept;
 };
 
 /// The caller's side of `on`. When cancelled, it asks the other side to stop and waits for the
