@@ -17,7 +17,7 @@ using namespace weir_test;
 
 namespace {
 
-thread_local long locks = 0;
+thread_local long locks_taken = 0;
 
 struct costs {
   long allocations;
@@ -25,25 +25,25 @@ struct costs {
 };
 
 void begin_costs() {
-  locks = 0;
+  locks_taken = 0;
   test_support::begin_to_count();
 }
 costs end_costs() {
-  const long taken = locks;
+  const long taken = locks_taken;
   return {test_support::end_count(), taken};
 }
 
 constexpr int warm_up = 3000;
-constexpr int jobs = 300;
+constexpr int counted_jobs = 300;
 /// The frame cache exchanges 128 blocks at a time with other threads, under a lock.
-constexpr long exchanges = 2 * jobs / 128 + 4;
+constexpr long exchanges = 2 * counted_jobs / 128 + 4;
 
 }  // namespace
 
 extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) {
   using function = int (*)(pthread_mutex_t*);
   static const auto real = reinterpret_cast<function>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
-  ++locks;
+  ++locks_taken;
   return real(mutex);
 }
 
@@ -84,12 +84,12 @@ TEST(remote_cost, a_submit_is_one_lock_and_no_allocation_once_the_cache_is_warm)
       co_await p.warm();
       p.hold();
       begin_costs();
-      for (int i = 0; i < jobs; ++i) co_await p.pool.submit([] {});
+      for (int i = 0; i < counted_jobs; ++i) co_await p.pool.submit([] {});
       const costs took = end_costs();
       p.let_go();
       EXPECT_EQ(took.allocations, 0);
-      EXPECT_GE(took.locks, jobs);
-      EXPECT_LE(took.locks, jobs + exchanges);
+      EXPECT_GE(took.locks, counted_jobs);
+      EXPECT_LE(took.locks, counted_jobs + exchanges);
       co_await p.pool.close();
     });
   });
@@ -103,12 +103,12 @@ TEST(remote_cost, a_worker_takes_one_lock_per_job_and_allocates_nothing) {
       co_await p.warm();
       p.hold();
       co_await p.pool.submit([] { begin_costs(); });
-      for (int i = 0; i < jobs; ++i) co_await p.pool.submit([] {});
+      for (int i = 0; i < counted_jobs; ++i) co_await p.pool.submit([] {});
       co_await p.pool.submit([&] { took = end_costs(); });
       p.let_go();
       co_await p.pool.close();
       EXPECT_EQ(took.allocations, 0);
-      EXPECT_LE(took.locks, jobs + 1 + exchanges);
+      EXPECT_LE(took.locks, counted_jobs + 1 + exchanges);
     });
   });
 }
@@ -122,8 +122,8 @@ TEST(remote_cost, a_run_costs_its_caller_and_its_worker_one_lock_each) {
     p.hold();
     co_await p.pool.submit([] { begin_costs(); });
     std::vector<weir::child<int>> runs;
-    runs.reserve(jobs);
-    for (int i = 0; i < jobs; ++i) runs.push_back(s.spawn(p.pool.run([i] { return i; })));
+    runs.reserve(counted_jobs);
+    for (int i = 0; i < counted_jobs; ++i) runs.push_back(s.spawn(p.pool.run([i] { return i; })));
     begin_costs();
     co_await weir::yield();  // all of them are queued now
     here = end_costs();
@@ -132,15 +132,15 @@ TEST(remote_cost, a_run_costs_its_caller_and_its_worker_one_lock_each) {
     int sum = 0;
     for (auto& r : runs) sum += co_await std::move(r);
     co_await p.pool.close();
-    EXPECT_EQ(sum, jobs * (jobs - 1) / 2);
+    EXPECT_EQ(sum, counted_jobs * (counted_jobs - 1) / 2);
   };
   weir::run([&]() -> task<> {
     for (int i = 0; i < 2; ++i) co_await weir::with_scope(round);  // the first one warms the caches
   });
   EXPECT_EQ(here.allocations, 0);
-  EXPECT_LE(here.locks, jobs + exchanges);
+  EXPECT_LE(here.locks, counted_jobs + exchanges);
   EXPECT_EQ(there.allocations, 0);
-  EXPECT_LE(there.locks, jobs + 1 + exchanges);
+  EXPECT_LE(there.locks, counted_jobs + 1 + exchanges);
 }
 
 TEST(remote_cost, an_operation_on_another_loop_takes_no_lock_and_allocates_nothing) {
@@ -155,7 +155,8 @@ TEST(remote_cost, an_operation_on_another_loop_takes_no_lock_and_allocates_nothi
         co_return;
       });
       begin_costs();
-      for (int i = 0; i < jobs; ++i) value = co_await weir::on(t, [&] { return add(value); });
+      for (int i = 0; i < counted_jobs; ++i)
+        value = co_await weir::on(t, [&] { return add(value); });
       const costs here = end_costs();
       const costs there = co_await weir::on(t, []() -> task<costs> { co_return end_costs(); });
       EXPECT_EQ(here.allocations, 0);
