@@ -134,7 +134,7 @@ class queue : private detail::queue_base {
     if (!consumers_.empty()) {
       auto& first = static_cast<next_wait&>(*consumers_.first());
       first.value_.emplace(std::forward<U>(v));
-      consumers_.remove(first);
+      consumers_.pop_front();
       first.complete();
       return true;
     }

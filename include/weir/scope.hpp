@@ -135,7 +135,8 @@ class scope : public context {
   void require_open(const char* what) const;
   /// errc::scope_closed, errc::scope_full.
   void admit(const char* what) const;
-  enum class launch : std::uint8_t { ordinary, background, starting, hidden };
+  /// The last two begin depth first, see loop: `next` is an ordinary child, `arm` a hidden one.
+  enum class launch : std::uint8_t { ordinary, background, starting, hidden, next, arm };
   /// `polite`: how a service is asked to stop, instead of being cancelled; null: it is cancelled.
   /// `until`: the child of this scope with which a service ends; null: it ends with the scope.
   detail::fiber* adopt(detail::fiber* f, const spawn_options& options, std::source_location site,
@@ -161,9 +162,13 @@ class scope : public context {
   friend class detail::join_wait;
   friend struct detail::overdue_watch;
   friend struct detail::guided_scope;
+  friend class detail::all_scope;
 
   static void require_task(bool there);
   bool full() const;
+  void refuse(const char* what) const;
+  detail::fiber* adopt_cancelled(detail::fiber* f);
+  void register_service(detail::fiber* f, detail::polite_service* polite, detail::fiber* until);
 
   detail::loop* loop_;
   weir::scope_id id_;
@@ -187,6 +192,7 @@ class scope : public context {
   weir::failure failure_ = failure::cancel_siblings;
   weir::errors errors_ = errors::first;
   bool guided_ = false;  // it is a guided_scope
+  bool is_all_ = false;  // it is an all_scope
   bool closed_ = false;
   bool joined_for_good_ = false;  // cancelled and without children: accepts no new ones
 };

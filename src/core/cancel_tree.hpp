@@ -71,6 +71,8 @@ struct cancel_tree {
 
   /// The nearest scope around `c`, or `c` itself if it is one.
   static scope& scope_of(context& c) noexcept;
+  /// The scope in which `f` is a child.
+  static scope& scope_of(fiber& f) noexcept { return static_cast<scope&>(*f.parent_); }
   static const scope& scope_of(const context& c) noexcept {
     return scope_of(const_cast<context&>(c));
   }
@@ -155,6 +157,10 @@ struct cancel_tree {
   static bool mark_below(context& c, bool force);
   static void spread(context& root, bool force);
   static void only_streams_left(scope& s) noexcept;
+  static void child_failed(scope& s, fiber& f);
+  static void ended_late(scope& s, const fiber& f);
+  static void remove_service(fiber& f) noexcept;
+  static void add_unobserved(scope& s, fiber& f) noexcept;
   static void notify_stop_source(context& c);
   static void watch(scope& s) noexcept;
   static void link_generator(generator_base& g) noexcept;

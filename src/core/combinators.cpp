@@ -21,14 +21,15 @@ std::exception_ptr arm_children::cause_of(const std::exception_ptr& error) {
 }
 
 // A result that was taken is no longer a `value`; an error that was reported is `observed`.
+void emit_unseen(fiber& f, const scope& s) {
+  const std::string_view name = f.name == nullptr ? s.name() : f.name;
+  if (f.result().is_value()) loop::here()->emit("value_discarded", name, 0, s.id());
+  if (f.result().is_error() && !f.observed)
+    loop::here()->emit("suppressed", name, 0, s.id(), f.result().error());
+}
+
 void arm_children::count_unseen() {
-  for (const core_ref& c : children_) {
-    auto& f = static_cast<fiber&>(*c.get());
-    const std::string_view name = f.name == nullptr ? scope_->name() : f.name;
-    if (f.result().is_value()) loop::here()->emit("value_discarded", name, 0, scope_->id());
-    if (f.result().is_error() && !f.observed)
-      loop::here()->emit("suppressed", name, 0, scope_->id(), f.result().error());
-  }
+  for (const core_ref& c : children_) emit_unseen(static_cast<fiber&>(*c.get()), *scope_);
 }
 
 }  // namespace weir::detail

@@ -58,7 +58,8 @@ void loop::evict(const reason_ref& why) {
     for (fiber* f : all) f->release();
     crashing = was_crashing;
   }
-  head_ = tail_ = nullptr;
+  head_ = nullptr;
+  end_ = &head_;
   current = running;
   close();  // undelivered messages still belong to their senders, which are alive
 }

@@ -36,8 +36,7 @@ bool fiber::awaited_by_user() const noexcept {
 
 void future_core::describe(dump_line& line) const { line.add("future"); }
 
-void future_core::settle_now() noexcept {
-  settled = 1;
+void future_core::wake_waiters() noexcept {
   while (future_wait* first = waiters) {
     first->unlink();
     first->complete();
@@ -151,8 +150,10 @@ bool fiber_ended(fiber& f) {
     f.cleaning = true;
     if (begin_cleanup(f)) return true;
   }
-  cancel_tree::delete_entries(f);
-  if (f.result().is_error()) note_fiber(f.result().error(), f);
+  if (cancel_tree::entries(f) != nullptr) [[unlikely]]
+    cancel_tree::delete_entries(f);
+  if (const outcome_base& result = f.result(); result.is_error()) [[unlikely]]
+    note_fiber(result.error(), f);
   f.drop_operation();
   f.ended = true;
   loop::here()->own_door().fibers.add(-1);

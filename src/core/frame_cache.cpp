@@ -15,6 +15,7 @@
 // detected.
 #include <weir/detail/core/frame.hpp>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <mutex>
@@ -52,7 +53,9 @@ constexpr std::size_t large_kept_bytes_max = std::size_t{1024} * 1024;
 
 struct block {
   block* next;
-  block* next_magazine;  // of the first block of a magazine in the depot
+  // Of the first block of a magazine in the depot:
+  block* next_magazine;
+  std::size_t count;
 };
 
 struct magazine {
@@ -66,19 +69,18 @@ class depot {
  public:
   magazine take(std::size_t size_class) {
     magazine taken;
-    {
-      const std::lock_guard lock(mutex_);
-      taken.first = full_[size_class];
-      if (taken.first == nullptr) return taken;
-      full_[size_class] = taken.first->next_magazine;
-    }
-    for (const block* b = taken.first; b != nullptr; b = b->next) ++taken.count;
+    const std::lock_guard lock(mutex_);
+    taken.first = full_[size_class];
+    if (taken.first == nullptr) return taken;
+    full_[size_class] = taken.first->next_magazine;
+    taken.count = taken.first->count;
     return taken;
   }
   void give(std::size_t size_class, magazine given) noexcept {
     if (given.first == nullptr) return;
     const std::lock_guard lock(mutex_);
     given.first->next_magazine = full_[size_class];
+    given.first->count = given.count;
     full_[size_class] = given.first;
   }
 
@@ -132,7 +134,8 @@ struct reaper {
 };
 thread_local reaper at_thread_end;
 
-void* cut(std::size_t bytes) {
+void* cut(std::size_t wanted) {
+  const std::size_t bytes = std::max(wanted, 2 * step);  // room for a block
   if (cache.slab_left < bytes) {
     cache.slab = static_cast<std::byte*>(::operator new(slab_bytes, std::align_val_t{64}));
     cache.slab_left = slab_bytes;

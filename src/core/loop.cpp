@@ -25,6 +25,8 @@ loop& require_fiber(const char* what) {
 loop::loop(environment& env, std::string name)
     : env_(env),
       budget_(env.budget()),
+      full_budget_(budget_),
+      depth_first_(!env.simulated()),
       turn_limit_(env.turn_limit()),
       own_events_(std::make_unique<event_recorder>()),
       events_(own_events_.get()),
@@ -36,6 +38,7 @@ loop::loop(environment& env, std::string name)
 loop::loop(environment& env, loop& host, run_seam& seam)
     : env_(env),
       budget_(env.budget()),
+      full_budget_(budget_),
       turn_limit_(env.turn_limit()),
       index_(host.index_),
       door_(host.door_),
@@ -83,24 +86,6 @@ void loop::run() {
     if (nothing_ready()) park();
   }
   request_stops();
-}
-
-void loop::run_ready() {
-  for (int i = 0; i < turn_limit_ && head_ != nullptr; ++i) {
-    if (!stops_.empty()) request_stops();  // before the cancelled strands are unwound
-    run_strand(*take_ready());
-  }
-  now_read_ = false;
-}
-
-bool loop::drain(int limit) {
-  for (int i = 0; i < limit && head_ != nullptr; ++i) {
-    if (!stops_.empty()) request_stops();
-    run_strand(*take_ready());
-  }
-  now_read_ = false;
-  if (!stops_.empty()) request_stops();
-  return head_ == nullptr;
 }
 
 void loop::look_around(bool idle) {

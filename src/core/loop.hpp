@@ -2,6 +2,7 @@
 // The scheduler: one per thread, everything inside it single-threaded.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -69,6 +70,24 @@ class suspend_list {
 /// 6. A durable run has an inner loop: its own ready queue, clock and home on the thread of its
 ///    host, which makes its turns and shares door and events with it. It has no inbox and no
 ///    timers; its waits go through its seam.
+///
+/// Depth first: the arms of an `all` and the calls of a `parallel_map` do not go through the ready
+/// queue, but through a list that the turn of their parent empties before the next ready strand
+/// runs. A strand that runs puts its arms in front of this list, in order (`deep_at_`). When the
+/// last arm of an `all` ends on this list, its parent is put there, too. So:
+/// 7. The list is empty between turns, and holds fibers only.
+/// 8. A tree of fibers that do not wait is explored depth first. Everything in the list belongs to
+///    parents that are on one path of the tree: a strand is taken from the front, what it adds is
+///    its own children or its own parent, and that in front of all others. So O(depth * arms)
+///    fibers are alive, at any depth, and no machine stack is used.
+/// 9. Fairness: all strands that one turn takes from the list share one budget, and each costs one
+///    await of it. When it is used up, the whole list waits as one at the end of the ready queue
+///    (`put_off_list`). If its strands were queued one by one instead, each would explore a part of
+///    the tree by itself, and 8 would not hold. A strand that has used up a whole budget by itself
+///    (`rank` counts it) leaves the list for the ready queue, as on any other turn: otherwise one
+///    that polls in a loop would keep its siblings from beginning. So 8 counts such strands as
+///    roots of trees of their own.
+/// A simulation and a durable run use the ready queue only: there each start is a choice.
 class loop {
  public:
   loop(environment& env, std::string name);
@@ -102,19 +121,42 @@ class loop {
   void push(strand& s) noexcept {
     s.queued = true;
     s.next = nullptr;
-    if (tail_ == nullptr) {
-      head_ = &s;
-    } else {
-      tail_->next = &s;
-    }
-    tail_ = &s;
+    *end_ = &s;
+    end_ = &s.next;
   }
   bool nothing_ready() const noexcept { return head_ == nullptr; }
-  /// O(n); for manually advanced clocks.
+  /// O(n), for manually advanced clocks. The depth-first list counts as one.
   std::uint64_t count_ready() const noexcept {
-    std::uint64_t n = 0;
+    std::uint64_t n = deep_ == nullptr ? 0 : 1;
     for (const strand* s = head_; s != nullptr; s = s->next) ++n;
     return n;
+  }
+
+  /// Whether the arms that the running strand starts go to the depth-first list.
+  bool starts_deep() const noexcept { return depth_first_ && !current->special; }
+  /// Puts `s` behind what the running strand has put on the depth-first list before.
+  void push_deep(strand& s) noexcept {
+    s.queued = true;
+    s.next = *deep_at_;
+    *deep_at_ = &s;
+    deep_at_ = &s.next;
+  }
+  /// Whether the running strand has put something there.
+  bool has_deep() const noexcept { return deep_at_ != &deep_; }
+  /// The running strand was the last that `parent` waited for.
+  void push_parent(strand& parent) noexcept {
+    if (!deep_run_ || parent.special) return push(parent);
+    if (parent.rank < full_budget_) return push_deep(parent);
+    parent.rank = 0;
+    push(parent);
+  }
+  /// The running strand gives up its turn, usually because its budget is used up.
+  void push_again(strand& s) noexcept {
+    if (s.special || !(deep_run_ || deep_ != nullptr)) return push(s);
+    const int used = budget_ - std::max<int>(s.budget, 0);
+    if (!deep_run_ || s.rank + used < full_budget_) return push_deep(s);
+    s.rank = 0;
+    push(s);
   }
 
   // The steps of a turn, for run() and for a simulation.
@@ -124,7 +166,7 @@ class loop {
     strand* first = head_;
     if (first == nullptr) return nullptr;
     head_ = first->next;
-    if (head_ == nullptr) tail_ = nullptr;
+    if (head_ == nullptr) end_ = &head_;
     return first;
   }
   void run_strand(strand& s);
@@ -220,8 +262,10 @@ class loop {
   /// The time of the first timer, or an earlier time.
   time_point next_timer() const noexcept;
 
-  /// Number of strand turns so far.
+  /// Number of times that a strand has run so far.
   std::uint64_t steps() const noexcept { return steps_; }
+  /// The same for strands of the ready queue.
+  std::uint64_t turns() const noexcept { return steps_ - deep_steps_; }
   /// The report of a deadlock; empty if there was none.
   const std::string& deadlock() const noexcept { return deadlock_; }
 
@@ -239,12 +283,20 @@ class loop {
     timer_wheel deadlines{true};
   };
 
+  struct put_off_list;
+
   void close() noexcept;
   void run_ready();
+  void run_deep();
+  void run_one(strand& s);
+  void begin_turn(strand& s) noexcept;
   void run_special(special_strand& s);
   void let_stray(special_strand& s) noexcept;
   static void free_stray(special_strand& s) noexcept;
   bool step(strand& s);
+  enum class next_step : std::uint8_t { resume, again, stop };
+  next_step prepare_step(strand& s);
+  next_step ended(strand& s) { return finish_base(s) ? next_step::again : next_step::stop; }
   bool finish_base(strand& s);
   bool start_parked(strand& s);
   void collect_messages() noexcept;
@@ -259,8 +311,13 @@ class loop {
 
   environment& env_;
   strand* head_ = nullptr;
-  strand* tail_ = nullptr;
-  std::int16_t budget_;
+  strand** end_ = &head_;      // where the next one is added
+  strand* deep_ = nullptr;     // the depth-first list
+  strand** deep_at_ = &deep_;  // where the running strand adds to it
+  std::int16_t budget_;        // of the next strand
+  std::int16_t full_budget_;
+  bool depth_first_ = false;
+  bool deep_run_ = false;  // the running strand was taken from the list
   int turn_limit_;
   bool now_read_ = false;
   bool handles_signals_ = false;
@@ -295,6 +352,7 @@ class loop {
   special_strand* strays_ = nullptr;
   std::uint64_t late_seen_ = 0;
   std::uint64_t steps_ = 0;
+  std::uint64_t deep_steps_ = 0;
   std::unique_ptr<event_recorder> own_events_;
   event_recorder* events_;
   std::unique_ptr<wheels> wheels_;  // an inner loop has none

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include <weir/detail/core/all_children.hpp>
 #include <weir/detail/core/dump_line.hpp>
 
 #include "core/cancel_tree.hpp"
@@ -25,6 +26,25 @@ std::string quoted(std::string_view name) {
 }
 
 std::string_view name_of(const fiber& f) noexcept { return f.name == nullptr ? "" : f.name; }
+
+void set_name(fiber& f, const name& given) {
+  const std::string_view text = given.view();
+  if (given.is_literal()) {
+    f.name = text.data();
+    return;
+  }
+  char* copy = nullptr;
+  try {
+    copy = new char[text.size() + 1];
+  } catch (...) {
+    const core_ref freed(&f);
+    throw;
+  }
+  text.copy(copy, text.size());
+  copy[text.size()] = '\0';
+  f.name = copy;
+  f.name_copied = true;
+}
 
 }  // namespace
 
@@ -95,6 +115,13 @@ bool scope::full() const {
 }
 
 void scope::admit(const char* what) const {
+  if (loop_ == detail::loop::here() && !closed_ &&
+      static_cast<std::int64_t>(size()) < max_children_) [[likely]]
+    return;
+  refuse(what);
+}
+
+void scope::refuse(const char* what) const {
   require_open(what);
   if (static_cast<std::int64_t>(size()) >= max_children_ && !detail::in_dead_world())
     detail::raise(errc::scope_full,
@@ -103,54 +130,57 @@ void scope::admit(const char* what) const {
                       " children; wait for one, use try_spawn, or raise max_children");
 }
 
+// The child never starts.
+detail::fiber* scope::adopt_cancelled(detail::fiber* f) {
+  f->result().set_cancelled(reason_ ? reason_ : detail::cancel_tree::unwinding(*detail::current));
+  f->drop_operation();
+  f->ended = true;
+  f->settled = 1;
+  f->retain();  // the caller's reference
+  return f;
+}
+
+void scope::register_service(detail::fiber* f, detail::polite_service* polite,
+                             detail::fiber* until) {
+  const detail::core_ref guard(f);  // freed if this throws
+  context& holder = until == nullptr ? static_cast<context&>(*this) : *until;
+  detail::entry* const place =
+      f->driven ? static_cast<detail::driven_fiber*>(f)
+                : static_cast<detail::entry*>(new detail::background_entry(*f, holder, polite));
+  f->background = true;
+  f->registration = place;
+  holder.own(place);
+  f->retain();  // the scope's reference
+}
+
 detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
                             std::source_location site, launch how, detail::polite_service* polite,
                             detail::fiber* until) {
-  const detail::core_ref guard(f);  // freed if copying the name throws
   f->home = loop_->serial();
   f->site = site;
   f->parent_ = this;
   f->top = f;
-  if (!options.name.empty()) {
-    const std::string_view text = options.name.view();
-    if (options.name.is_literal()) {
-      f->name = text.data();
-    } else {
-      auto* copy = new char[text.size() + 1];
-      text.copy(copy, text.size());
-      copy[text.size()] = '\0';
-      f->name = copy;
-      f->name_copied = true;
-    }
-  }
+  if (!options.name.empty()) detail::set_name(*f, options.name);
   const bool dying = detail::current != nullptr && detail::current->destroying;
-  if ((reason_ && how != launch::background) || dying) {
-    f->result().set_cancelled(reason_ ? reason_ : detail::cancel_tree::unwinding(*detail::current));
-    f->drop_operation();
-    f->ended = true;
-    f->settled = 1;
-    f->retain();  // the caller's reference
-    return f;
-  }
-  if (how == launch::background) {
-    context& holder = until == nullptr ? static_cast<context&>(*this) : *until;
-    detail::entry* const place =
-        f->driven ? static_cast<detail::driven_fiber*>(f)
-                  : static_cast<detail::entry*>(new detail::background_entry(*f, holder, polite));
-    f->background = true;
-    f->registration = place;
-    holder.own(place);
+  if ((reason_ && how != launch::background) || dying) [[unlikely]]
+    return adopt_cancelled(f);
+  if (how == launch::background) [[unlikely]] {
+    register_service(f, polite, until);
   } else {
     f->starting = how == launch::starting;
-    f->hidden = how == launch::hidden;
+    f->hidden = how == launch::hidden || how == launch::arm;
     detail::cancel_tree::add_child(*this, *f);
+    f->retain();  // the scope's reference
   }
-  f->retain();  // the scope's reference
   f->retain();  // the caller's reference
   loop_->own_door().fibers.add(1);
   if (detail::run_seam* run = loop_->seam()) [[unlikely]]
     run->fiber_begins(*f);
-  loop_->push(*f);
+  if (how >= launch::next && loop_->starts_deep()) {
+    loop_->push_deep(*f);
+  } else {
+    loop_->push(*f);
+  }
   return f;
 }
 
@@ -278,6 +308,7 @@ void cancel_tree::remove_child(scope& s, fiber& f) noexcept {
 }
 
 void cancel_tree::drained(scope& s) noexcept {
+  if (s.is_all_) static_cast<all_scope&>(s).arms_ended();
   if (s.watch_.armed()) s.loop_->cancel_deadline(s.watch_);
   while (join_wait* w = s.joiners_) {  // one by one: completing one may withdraw another
     w->unlink();
@@ -320,8 +351,8 @@ void overdue_watch::expired() noexcept {
     of->loop_->emit("cancel_overdue", name_of(*f), of->live_, of->id_);
 }
 
-void cancel_tree::child_ended(scope& s, fiber& f) {
-  if (f.result().is_error() && !f.starting && s.kind_ == region_kind::scope) {
+void cancel_tree::child_failed(scope& s, fiber& f) {
+  if (!f.starting && s.kind_ == region_kind::scope) {
     if (s.guided_) {
       static_cast<guided_scope&>(s).child_failed(f);
     } else if (s.failure_ != failure::isolate && !f.isolated) {
@@ -330,34 +361,52 @@ void cancel_tree::child_ended(scope& s, fiber& f) {
       f.unobserved = true;
     }
   }
-  if (s.reason_ && !s.watch_.reported && s.kind_ == region_kind::scope &&
-      s.loop_->now() > saturating_add(s.reason_->when, s.grace_) && !f.background) {
-    s.watch_.expired();
-  }
-  if (f.result().is_error() && f.starting && f.reason_)
+}
+
+void cancel_tree::ended_late(scope& s, const fiber& f) {
+  if (s.watch_.reported || s.kind_ != region_kind::scope || f.background) return;
+  if (s.loop_->now() > saturating_add(s.reason_->when, s.grace_)) s.watch_.expired();
+}
+
+void cancel_tree::remove_service(fiber& f) noexcept {
+  entry* const place = std::exchange(f.registration, nullptr);
+  if (place == nullptr) return;
+  const bool is_its_own_entry = f.driven || f.carries;
+  unlink_entry(is_its_own_entry ? *f.parent_ : static_cast<background_entry*>(place)->holder,
+               *place);
+  place->discard();
+}
+
+void cancel_tree::add_unobserved(scope& s, fiber& f) noexcept {
+  f.retain();
+  f.following = s.unobserved_;
+  if (s.unobserved_ != nullptr) s.unobserved_->previous = &f;
+  s.unobserved_ = &f;
+}
+
+void cancel_tree::child_ended(scope& s, fiber& f) {
+  const outcome_base& result = f.result();
+  if (result.is_error()) [[unlikely]]
+    child_failed(s, f);
+  if (s.reason_) [[unlikely]]
+    ended_late(s, f);
+  if (f.starting && result.is_error() && f.reason_) [[unlikely]]
     s.loop_->emit("suppressed", name_of(f), 0, s.id_,
-                  f.result().error());  // its starter is being unwound
+                  result.error());  // its starter is being unwound
   f.settle_now();
-  if (f.background) {
-    if (entry* place = std::exchange(f.registration, nullptr)) {
-      const bool is_its_own_entry = f.driven || f.carries;
-      unlink_entry(is_its_own_entry ? *f.parent_ : static_cast<background_entry*>(place)->holder,
-                   *place);
-      place->discard();
-    }
+  if (s.is_all_ && !result.is_value()) [[unlikely]]
+    static_cast<all_scope&>(s).arm_failed(f);
+  if (f.background) [[unlikely]] {
+    remove_service(f);
   } else {
     remove_child(s, f);
   }
-  if (f.unobserved) {
-    f.retain();
-    f.following = s.unobserved_;
-    if (s.unobserved_ != nullptr) s.unobserved_->previous = &f;
-    s.unobserved_ = &f;
-  }
-  if (!f.background) {
+  if (f.unobserved) [[unlikely]]
+    add_unobserved(s, f);
+  if (!f.background) [[likely]] {
     if (s.live_ == 0) {
       drained(s);
-    } else if (s.size() == 0 && !f.hidden && s.joiners_ != nullptr) {
+    } else if (s.size() == 0 && !f.hidden && s.joiners_ != nullptr) [[unlikely]] {
       only_streams_left(s);
     }
   }

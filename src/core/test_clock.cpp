@@ -18,7 +18,7 @@ struct test_clock_state {
   duration wall_shift{};
   bool automatic = false;
   door_ref watcher;  // the loop that runs on this clock
-  /// The number of steps after which every strand that was ready when the clock was advanced or a
+  /// The number of turns after which every strand that was ready when the clock was advanced or a
   /// timer fired has had its turn; only then the clock moves to the target. Empty: not counted yet.
   std::optional<std::uint64_t> had_their_turn;
 };
@@ -58,8 +58,8 @@ class test_clock_environment final : public real_environment {
     state_.watcher = here.shared_door();
     if (next <= state_.now) state_.had_their_turn.reset();  // it is about to fire
     if (state_.now >= state_.target || next <= state_.target) return;
-    if (!state_.had_their_turn) state_.had_their_turn = here.steps() + here.count_ready();
-    if (here.steps() >= *state_.had_their_turn) state_.now = state_.target;
+    if (!state_.had_their_turn) state_.had_their_turn = here.turns() + here.count_ready();
+    if (here.turns() >= *state_.had_their_turn) state_.now = state_.target;
   }
 
   // Nothing is ready: moves to the next timer, if the target (or automatic mode) allows it.
@@ -122,7 +122,7 @@ void test_clock::advance(duration d) {
     const auto* env =
         here == nullptr ? nullptr : dynamic_cast<detail::test_clock_environment*>(&here->env());
     if (env != nullptr && env->runs_on(*state_))
-      state_->had_their_turn = here->steps() + here->count_ready();
+      state_->had_their_turn = here->turns() + here->count_ready();
   }
   if (watcher != nullptr) watcher->wake();
 }

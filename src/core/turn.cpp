@@ -4,6 +4,7 @@
 #include <weir/detail/core/run_rules.hpp>
 #include <weir/detail/core/wait.hpp>
 
+#include <algorithm>
 #include <string>
 
 #include "core/cancel_tree.hpp"
@@ -14,21 +15,126 @@
 
 namespace weir::detail {
 
-void loop::run_strand(strand& s) {
-  ++steps_;
-  if (s.special && static_cast<special_strand&>(s).stray) [[unlikely]]
-    return free_stray(static_cast<special_strand&>(s));
+// What a strand needs before its leaf is resumed: it begins, is unwound, or starts its wait.
+loop::next_step loop::prepare_step(strand& s) {
+  if (!s.begun) {
+    s.begun = true;
+    auto& f = static_cast<fiber&>(s);
+    if (s.budget == 0 && cancel_tree::cancelled(s)) {
+      f.result().set_cancelled(cancel_tree::reason(f));
+      return ended(s);
+    }
+    if (!f.begin()) return ended(s);
+  }
+  if (s.unwinding) {
+    if (!cancel_tree::unwind(s)) return next_step::stop;
+    if (s.leaf == nullptr) {
+      if (s.special) return next_step::stop;
+      auto& f = static_cast<fiber&>(s);
+      f.result().set_cancelled(cancel_tree::reason(f));
+      return ended(s);
+    }
+  } else if (s.needs_start) {
+    s.needs_start = false;
+    if (!start_parked(s)) return s.unwinding && !s.queued ? next_step::again : next_step::stop;
+  }
+  return next_step::resume;
+}
+
+// One step of the trampoline. False: the strand gave up its turn or has ended.
+inline bool loop::step(strand& s) {
+  if (!s.begun || s.unwinding || s.needs_start) {
+    const next_step how = prepare_step(s);
+    if (how != next_step::resume) return how == next_step::again;
+  }
+  if (s.leaf == nullptr) [[unlikely]]
+    return finish_base(s);  // a driven fiber
+  s.leaf->handle().resume();
+  if (s.parked != nullptr || s.queued || s.unwinding) return s.unwinding && !s.queued;
+  return s.leaf != nullptr || finish_base(s);
+}
+
+inline void loop::begin_turn(strand& s) noexcept {
   current = &s;
   s.queued = false;
   s.preempted = false;
   s.nesting = 0;
   s.budget = cancel_tree::cancelled(s) ? std::int16_t{0} : budget_;
   now_read_ = false;
+}
+
+// Inlined into the loop over the ready queue.
+inline void loop::run_one(strand& s) {
+  ++steps_;
   if (s.special) [[unlikely]]
     return run_special(static_cast<special_strand&>(s));
+  begin_turn(s);
   while (step(s)) {
   }
   current = nullptr;
+}
+
+void loop::run_strand(strand& s) { run_one(s); }
+
+void loop::run_ready() {
+  for (int i = 0; i < turn_limit_ && head_ != nullptr; ++i) {
+    if (!stops_.empty()) [[unlikely]]
+      request_stops();  // before the cancelled strands are unwound
+    run_one(*take_ready());
+    if (deep_ != nullptr) run_deep();
+  }
+  now_read_ = false;
+}
+
+bool loop::drain(int limit) {
+  for (int i = 0; i < limit && head_ != nullptr; ++i) {
+    if (!stops_.empty()) request_stops();
+    run_strand(*take_ready());
+  }
+  now_read_ = false;
+  if (!stops_.empty()) request_stops();
+  return head_ == nullptr;
+}
+
+/// A depth-first list whose budget was used up, in the ready queue; goes on with it on its turn.
+struct loop::put_off_list final : special_strand, frame_allocated {
+  put_off_list(loop& l, strand& first) noexcept : on(l), rest(&first) { top = l.root_scope_; }
+  bool begin_turn() noexcept override {
+    on.deep_ = rest;
+    return false;
+  }
+  void end_turn() noexcept override { delete this; }
+  void dispose() noexcept override { delete this; }
+  loop& on;
+  strand* rest;
+};
+
+// Empties the depth-first list that the strand which has just run began, or puts it off.
+void loop::run_deep() {
+  deep_at_ = &deep_;
+  deep_run_ = true;
+  while (deep_ != nullptr && budget_ > 0) {
+    if (!stops_.empty()) request_stops();
+    auto& f = static_cast<fiber&>(*deep_);
+    deep_ = f.next;
+    ++deep_steps_;
+    --budget_;
+    const bool runs = !cancel_tree::cancelled(f);
+    f.retain();  // it may end, and what is left of its budget is read then
+    run_strand(f);
+    if (runs) {
+      const std::int16_t left = std::max(f.budget, std::int16_t{0});
+      f.rank = static_cast<std::uint16_t>(f.rank + budget_ - left);
+      budget_ = left;
+    }
+    f.release();
+    deep_at_ = &deep_;
+  }
+  deep_run_ = false;
+  budget_ = full_budget_;
+  if (deep_ == nullptr) return;
+  push(*new put_off_list(*this, *deep_));
+  deep_ = nullptr;
 }
 
 void loop::free(special_strand& s) noexcept {
@@ -55,42 +161,15 @@ void loop::free_stray(special_strand& s) noexcept {
 }
 
 void loop::run_special(special_strand& s) {
+  if (s.stray) [[unlikely]]
+    return free_stray(s);
+  begin_turn(s);
   if (s.begin_turn()) {
     while (step(s)) {
     }
   }
   current = nullptr;
   s.end_turn();
-}
-
-// One step of the trampoline. False: the strand gave up its turn or has ended.
-bool loop::step(strand& s) {
-  if (!s.begun) {
-    s.begun = true;
-    auto& f = static_cast<fiber&>(s);
-    if (cancel_tree::cancelled(s)) {
-      f.result().set_cancelled(cancel_tree::reason(f));
-      return finish_base(s);
-    }
-    if (!f.begin()) return finish_base(s);
-  }
-  if (s.unwinding) {
-    if (!cancel_tree::unwind(s)) return false;
-    if (s.leaf == nullptr) {
-      if (s.special) return false;
-      auto& f = static_cast<fiber&>(s);
-      f.result().set_cancelled(cancel_tree::reason(f));
-      return finish_base(s);
-    }
-  } else if (s.needs_start) {
-    s.needs_start = false;
-    if (!start_parked(s)) return s.unwinding && !s.queued;
-  }
-  if (s.leaf == nullptr) return finish_base(s);  // a driven fiber
-  s.leaf->handle().resume();
-  if (s.unwinding && !s.queued) return true;
-  if (s.parked != nullptr || s.queued) return false;
-  return s.leaf != nullptr || finish_base(s);
 }
 
 // Starts the wait for which the strand gave up its turn. True: it is complete.
@@ -143,7 +222,7 @@ bool give_up_turn(strand& s, frame& me, frame& child) {
   s.leaf = &child;
   s.preempted = true;
   cancel_tree::arm_deadlines(s);
-  loop::here()->push(s);
+  loop::here()->push_again(s);
   return true;
 }
 
@@ -165,18 +244,29 @@ void give_up_turn(strand& s, wait& w) {
   s.needs_start = true;
   s.preempted = true;
   cancel_tree::arm_deadlines(s);
-  loop::here()->push(s);
+  loop::here()->push_again(s);
 }
 
-bool prepare_park(strand& s, wait& w) {
+namespace {
+
+[[gnu::noinline]] void check_park(strand& s, wait& w) {
   if (s.destroying) fatal_destructor(s);
   if (s.special && loop::here() == nullptr) raise_nothing_wakes();
   require_fits_run(w);
-  if (cancel_tree::may_not_park(s)) {
+  if (!cancel_tree::may_not_park(s)) cancel_tree::arm_deadlines(s);
+}
+
+}  // namespace
+
+bool prepare_park(strand& s, wait& w) {
+  if (s.destroying || s.special || s.unarmed_deadlines || current_run != nullptr) [[unlikely]]
+    check_park(s, w);
+  if (cancel_tree::may_not_park(s)) [[unlikely]] {
     s.unwinding = true;
     return false;
   }
-  park_quietly(s, w);
+  w.belongs_to(s);
+  s.parked = &w;
   return true;
 }
 

@@ -51,6 +51,18 @@ weir::task<int> recurse_and_park(int depth) {
   co_return below + 1;
 }
 
+/// The same where every call is a fiber.
+weir::task<int> recurse_in_fibers(int depth, at_the_bottom what, long& alive) {
+  counted_frame frame(alive);
+  if (depth == 0) {
+    if (what == at_the_bottom::fail) throw boom(1);
+    if (what == at_the_bottom::stay) co_await weir::sleep(1000h);
+    co_return 0;
+  }
+  const auto [below] = co_await weir::all(recurse_in_fibers(depth - 1, what, alive));
+  co_return below + 1;
+}
+
 weir::task<int> nest_scopes(int depth, std::optional<weir::future<void>>* deepest, long& alive) {
   counted_frame frame(alive);
   const int below = co_await weir::with_scope([&](weir::scope& s) -> weir::task<int> {
@@ -147,6 +159,29 @@ TEST(scope_stack, a_million_sequential_awaits_of_a_done_future) {
     EXPECT_EQ(sum, sequential_awaits);
   });
 }
+TEST(scope_stack, fibers_that_recurse_by_all_200000_deep_finish) {
+  on_a_small_stack([] {
+    long alive = 0;
+    auto dive = [&] { return recurse_in_fibers(recursion_depth, at_the_bottom::finish, alive); };
+    EXPECT_EQ(weir::run(dive), recursion_depth);
+    EXPECT_EQ(alive, 0);
+  });
+}
+
+TEST(scope_stack, fibers_that_recurse_by_all_200000_deep_are_unwound) {
+  on_a_small_stack([] {
+    long alive = 0;
+    auto dive = [&]() -> weir::task<> {
+      auto limited =
+          weir::with_timeout(1ms, recurse_in_fibers(recursion_depth, at_the_bottom::stay, alive));
+      const auto out = co_await weir::settle(std::move(limited));
+      EXPECT_TRUE(out.is_error());
+    };
+    weir::run(dive);
+    EXPECT_EQ(alive, 0);
+  });
+}
+
 TEST(scope_stack, tasks_that_recurse_200000_deep_finish) {
   on_a_small_stack([] {
     long alive = 0;

@@ -2,11 +2,13 @@
 // The machinery of <weir/combinators.hpp>.
 #pragma once
 
+#include <array>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <weir/detail/core/all_children.hpp>
 #include <weir/detail/core/arms.hpp>
 #include <weir/detail/core/op.hpp>
 #include <weir/detail/core/region_await.hpp>
@@ -66,6 +68,9 @@ void require_callable(const A& a) {
     raise_empty_job();
   }
 }
+
+/// Counts the result of a child if nobody has seen it.
+void emit_unseen(fiber& f, const scope& s);
 
 /// The children that a combinator started, to count those whose result is not used.
 class arm_children {
@@ -139,6 +144,33 @@ class pack_inputs {
   std::tuple<arm_input<As>...> inputs_;
 };
 
+/// The inputs of an `all` of tasks and callables.
+template <class... As>
+class all_inputs {
+ public:
+  static constexpr bool of_range = false;
+  using result = typename pack_result<rule::all, result_t<As>...>::type;
+  using arms = std::array<core_ref, sizeof...(As)>;
+
+  template <class... Given>
+  explicit all_inputs(std::in_place_t, Given&&... given) : inputs_(std::forward<Given>(given)...) {}
+  void check() const {
+    std::apply([](const auto&... in) { (require_callable(in), ...); }, inputs_);
+  }
+  arms start(all_scope& s) {
+    const std::source_location site = caller_site();
+    return std::apply([&](auto&... in) { return arms{s.start(std::move(in), site)...}; }, inputs_);
+  }
+  static result take(const arms& children) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return result{take_arm<result_t<As>>(children[I])...};
+    }(std::index_sequence_for<As...>{});
+  }
+
+ private:
+  std::tuple<std::decay_t<As>...> inputs_;
+};
+
 /// Runs inputs that include tasks or callables: those become fibers in a separate scope.
 template <rule R, class Inputs>
 task<typename Inputs::wait_type::result> run_children(Inputs inputs) {
@@ -170,7 +202,10 @@ task<typename Inputs::wait_type::result> run_children(Inputs inputs) {
 
 template <rule R, class... As>
 auto combine(As&&... as) {
-  if constexpr ((needs_fiber<As> || ...)) {
+  if constexpr (R == rule::all && (needs_fiber<As> && ...)) {
+    using inputs = all_inputs<As...>;
+    return run_all<inputs>(inputs(std::in_place, std::forward<As>(as)...));
+  } else if constexpr ((needs_fiber<As> || ...)) {
     using inputs = pack_inputs<R, As...>;
     return run_children<R, inputs>(inputs(std::in_place, std::forward<As>(as)...));
   } else {
@@ -218,10 +253,54 @@ class range_inputs {
   Range range_;
 };
 
+/// The same for an `all`.
+template <class Range>
+class all_range_inputs {
+  using element = range_element<Range>;
+  static constexpr bool copies = std::ranges::view<Range> && std::is_copy_constructible_v<element>;
+
+ public:
+  static constexpr bool of_range = true;
+  using value = result_t<element>;
+  using result = std::vector<unit_or<plain_result<value>>>;
+  using arms = std::vector<core_ref>;
+
+  template <class Given>
+  all_range_inputs(std::in_place_t, Given&& range) : range_(std::forward<Given>(range)) {}
+  void check() {
+    for (auto&& op : range_) require_callable(op);
+  }
+  arms start(all_scope& s) {
+    const std::source_location site = caller_site();
+    arms started;
+    if constexpr (std::ranges::sized_range<Range>) started.reserve(std::ranges::size(range_));
+    for (auto&& op : range_) {
+      if constexpr (copies) {
+        started.push_back(s.start(element(op), site));
+      } else {
+        started.push_back(s.start(std::move(op), site));
+      }
+    }
+    return started;
+  }
+  static result take(const arms& children) {
+    result values;
+    values.reserve(children.size());
+    for (const core_ref& arm : children) values.push_back(take_arm<value>(arm));
+    return values;
+  }
+
+ private:
+  Range range_;
+};
+
 template <rule R, class Range>
 auto combine_range(Range&& range) {
   using element = range_element<std::remove_cvref_t<Range>>;
-  if constexpr (needs_fiber<element>) {
+  if constexpr (needs_fiber<element> && R == rule::all) {
+    using inputs = all_range_inputs<std::remove_cvref_t<Range>>;
+    return run_all<inputs>(inputs(std::in_place, std::forward<Range>(range)));
+  } else if constexpr (needs_fiber<element>) {
     using inputs = range_inputs<R, std::remove_cvref_t<Range>>;
     return run_children<R, inputs>(inputs(std::in_place, std::forward<Range>(range)));
   } else {

@@ -47,13 +47,17 @@ struct future_core {
   }
   bool done() const noexcept { return settled; }
   /// The outcome is final: wakes all waiters in order of arrival.
-  void settle_now() noexcept;
+  void settle_now() noexcept {
+    settled = 1;
+    if (waiters != nullptr) wake_waiters();
+  }
+  void wake_waiters() noexcept;
 
   future_wait* waiters = nullptr;  // circular, first in, first out
   std::uint32_t home = 0;          // the serial number of its loop
-  std::uint32_t refs : 30 = 0;
-  std::uint32_t guarded : 1 = 0;  // some code must not await it: see check_await
-  std::uint32_t settled : 1 = 0;  // the outcome is final
+  std::uint32_t guarded : 1 = 0;   // some code must not await it: see check_await
+  std::uint32_t settled : 1 = 0;   // the outcome is final
+  std::uint32_t refs : 30 = 0;     // last: counting needs no masks
 
  protected:
   ~future_core() = default;

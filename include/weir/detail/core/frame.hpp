@@ -39,8 +39,8 @@ struct strand {
   context* top = nullptr;    // the innermost cancel region
   std::uint16_t rank = 0;    // priority in a simulation; 0: none yet
   std::int16_t budget = 0;   // awaits left in this turn; see below
-  bool special = false;      // not a fiber, see special_strand
   std::uint8_t nesting = 0;  // resume() calls of this strand on the machine stack
+  bool special = false;      // not a fiber, see special_strand
   bool queued : 1 = false;
   bool needs_start : 1 = false;        // `parked` is started on its next turn
   bool unwinding : 1 = false;          // destroy frames instead of resuming the leaf
@@ -51,7 +51,8 @@ struct strand {
   bool preempted : 1 = false;  // gave up its turn although it could have continued
 
   // `budget` is not at a multiple of four: there clang-19 would read four bytes right after writing
-  // two, which no processor forwards, for each item of a stream.
+  // two, which no processor forwards, for each item of a stream. For the same reason `nesting` is
+  // not beside the flags: each turn resets both, and g++ would do that by one access of two bytes.
 };
 
 /// A strand that is not a fiber: a generator, or the pull of a stream.

@@ -2,8 +2,10 @@
 // The machinery of <weir/parallel_map.hpp>.
 #pragma once
 
+#include <coroutine>
 #include <cstddef>
 #include <optional>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -44,6 +46,30 @@ task<> map_one(Slot& slot, Fn& fn, Item item, [[maybe_unused]] permit held) {
   }
 }
 
+/// Whether the running strand has started children that run next.
+bool has_children_next() noexcept;
+
+/// Lets the children that were started depth first run until they end or wait themselves. Nothing
+/// happens where children are in the ready queue.
+class children_first final : public local_wait {
+ public:
+  bool await_ready() const noexcept { return !has_children_next(); }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> me) {
+    current->leaf = &me.promise();
+    give_up_turn(*current, *this);
+  }
+  void await_resume() const noexcept {}
+  bool poll() override { return true; }
+  void link() override {}
+  cancel_result withdraw() noexcept override { return cancel_result::done; }
+  void describe(dump_line& line) const override;
+
+  struct op {
+    children_first weir_await() && { return children_first(); }
+  };
+};
+
 /// A range that is referred to (an lvalue) or kept (an rvalue).
 template <class Range>
 class kept_range {
@@ -74,7 +100,10 @@ task<std::vector<mapped<Range, Fn>>> map_all(kept_range<Range> kept, Fn fn, G& g
     std::size_t i = 0;
     for (auto&& x : range) {
       permit held = co_await g.acquire();
-      s.spawn(map_one<slot, Fn, item>(slots[i++], fn, static_cast<item>(x), std::move(held)));
+      auto call = map_one<slot, Fn, item>(slots[i++], fn, static_cast<item>(x), std::move(held));
+      core_ref::adopt(s.adopt(scope::make(std::move(call)), {}, std::source_location::current(),
+                              scope::launch::next));
+      co_await children_first::op();
     }
   };
   co_await with_scope({.name = "parallel_map"}, body);

@@ -19,6 +19,7 @@ namespace weir {
 
 namespace detail {
 
+class all_scope;
 class join_wait;
 struct binding;
 struct guided_scope;

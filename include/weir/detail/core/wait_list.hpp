@@ -40,6 +40,11 @@ class wait_list {
     (last_ == nullptr ? first_ : last_->next_) = &w;
     last_ = &w;
   }
+  /// Removes the first. REQUIRES: !empty().
+  void pop_front() noexcept {
+    first_ = first_->next_;
+    (first_ == nullptr ? last_ : first_->previous_) = nullptr;
+  }
   void remove(linked_wait& w) noexcept {
     (w.previous_ == nullptr ? first_ : w.previous_->next_) = w.next_;
     (w.next_ == nullptr ? last_ : w.next_->previous_) = w.previous_;
