@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "toolkit/blocking_pool.hpp"
 #include "toolkit/remote_promises.hpp"
 #include "toolkit_support.hpp"
 
@@ -154,6 +155,28 @@ TEST(call_storm, more_calls_than_threads_wait_for_each_other_and_are_removed_or_
   EXPECT_EQ(b.wrong(), nullptr) << b.wrong();
   EXPECT_EQ(b.begun(), b.ended());
   EXPECT_EQ(b.gone(), waiting);
+}
+
+TEST(call_storm, threads_that_end_when_they_are_idle_lose_no_call) {
+  auto& threads = weir::detail::blocking_pool::instance();
+  threads.set_idle_limit(1us);
+  constexpr int loops = 3;
+  constexpr int calls = 200;
+  std::atomic<int> made{0};
+  const auto program = [&]() -> task<> {
+    for (int i = 0; i < calls; ++i) {
+      EXPECT_EQ(co_await weir::blocking([&] { return ++made, i; }), i);
+      for (int n = draw(4); n > 0; --n) co_await weir::sleep(1us);
+    }
+  };
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::thread> all;
+    for (int i = 0; i < loops; ++i) all.emplace_back([&] { weir::run(program); });
+    for (std::thread& t : all) t.join();
+    while (threads.threads() != 0) std::this_thread::yield();  // all have ended
+  }
+  EXPECT_EQ(made, 2 * loops * calls);
+  threads.set_idle_limit(5s);
 }
 
 TEST(call_storm, calls_that_may_be_abandoned_leave_nothing) {

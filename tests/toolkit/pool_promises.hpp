@@ -158,6 +158,33 @@ inline task<> no_job_waits_while_a_worker_is_idle() {
   b.check();
 }
 
+/// Whoever waits for room gets the first place that becomes free, however large the pool is.
+inline task<> who_waits_gets_the_first_free_place() {
+  const shape size{1, 15 + 8 * draw(3)};
+  job_book b(size.workers, size.places(), 64);
+  co_await weir::with_scope([&](scope& s) -> task<> {
+    weir::pool p(s, size.options());
+    for (int i = 0; i < size.places(); ++i)
+      always("there is room", !p.try_submit(slow_job(b, b.open(), 10us)));
+    int accepted = 0;
+    const auto waiter = [&]() -> task<> {
+      auto job = plain_job(b, b.open());
+      co_await p.submit(std::move(job));
+      ++accepted;
+    };
+    for (int i = 0; i < 3; ++i) s.spawn(waiter);
+    co_await weir::sleep(5us);
+    for (int places = 0; places < 4; ++places) {
+      always("a free place is given to who waits", accepted == std::min(places, 3));
+      always("while somebody waits the pool is full",
+             places >= 3 || p.try_submit([] {}) == errc::pool_full);
+      co_await weir::sleep(10us);
+    }
+    co_await p.close();
+  });
+  b.check();
+}
+
 /// Workers that have slept for a while wake for each of many jobs; whoever waits gets an answer.
 inline task<> sleeping_workers_wake(weir::sim::world& w) {
   const shape size = any_shape();
@@ -264,6 +291,35 @@ inline task<> a_cancelled_run_is_taken_back_or_joined() {
     co_await s.idle();
     always("nothing runs any more", b.running() == 0 && b.gone() == 4);
     co_await every_place_is_free(p, {1, 2});
+  });
+  b.check();
+}
+
+/// A run that is cancelled at any moment does not wait for the end of its job: the job does not
+/// begin, or is asked to stop.
+inline task<> a_cancelled_run_does_not_wait_for_its_job() {
+  const shape size = any_shape();
+  job_book b(size.workers, size.places(), 16);
+  co_await weir::with_scope([&](scope& s) -> task<> {
+    weir::pool p(s, size.options());
+    const auto caller = [&]() -> task<> {
+      const int id = b.open();
+      const auto left = weir::scope_exit([&] { b.caller_left(id); });
+      auto job = slow_job(b, id, 1h);
+      (void)co_await p.run(std::move(job));
+    };
+    if (draw(2) == 0) co_await quiet();
+    std::vector<weir::child<void>> all;
+    for (int i = 0; i < 4; ++i) all.push_back(s.spawn(caller));
+    co_await a_moment();
+    for (auto& one : all) {
+      one.cancel();
+      if (draw(3) == 0) co_await weir::yield();
+    }
+    const weir::time_point then = weir::now();
+    co_await s.idle();
+    always("a cancelled run does not wait for its job", weir::now() == then);
+    co_await every_place_is_free(p, size);
   });
   b.check();
 }

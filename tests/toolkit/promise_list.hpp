@@ -11,9 +11,11 @@
   X(every_accepted_job_runs_once_and_in_order) \
   X(no_job_waits_while_a_worker_is_idle)       \
   X(sleeping_workers_wake)                     \
+  X(who_waits_gets_the_first_free_place)       \
   X(a_pool_does_what_its_model_does)           \
   X(cancelled_callers_leave_nothing)           \
   X(a_cancelled_run_is_taken_back_or_joined)   \
+  X(a_cancelled_run_does_not_wait_for_its_job) \
   X(close_drains_and_refuses)                  \
   X(cancel_drops_and_counts)                   \
   X(cancel_at_any_moment)                      \

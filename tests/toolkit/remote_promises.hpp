@@ -20,6 +20,7 @@ namespace pool_promises {
 inline task<> crashed_workers_keep_nobody_waiting(weir::sim::world& w) {
   job_book b(4, 100, 32);  // crashes end jobs later than the next ones begin
   const bool both = draw(3) == 0;
+  const int first = draw(2);
   int lost = 0;
   co_await weir::with_scope([&](scope& s) -> task<> {
     weir::pool p(s, shape{2, 2}.options());
@@ -37,8 +38,8 @@ inline task<> crashed_workers_keep_nobody_waiting(weir::sim::world& w) {
       for (int i = 0; i < 7; ++i) {
         users.spawn([&caller, how = draw(3) == 0 ? 0 : 1] { return caller(how); });
         if (draw(3) == 0) co_await a_moment();
-        if (i == 3) w.crash("p-0");
-        if (i == 5 && both) w.crash("p-1");
+        if (i == 3) w.crash(first == 0 ? "p-0" : "p-1");
+        if (i == 5 && both) w.crash(first == 0 ? "p-1" : "p-0");
       }
       co_await users.join();
     });
