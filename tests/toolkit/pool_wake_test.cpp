@@ -150,7 +150,9 @@ SCOPE_TEST_IN_EVERY_ORDER(pool_wake, a_run_is_taken_back_or_runs_and_its_place_i
     caller.cancel();
     const auto how = co_await weir::settle(caller);
     seen.add(how);
-    if (how.is_value()) EXPECT_EQ(ran, before + 1);
+    if (how.is_value()) {
+      EXPECT_EQ(ran, before + 1);
+    }
     EXPECT_LE(ran, before + 1);
     EXPECT_EQ(co_await p.run([] { return 3; }), 3);
     EXPECT_FALSE(p.try_submit([] {}));

@@ -93,14 +93,15 @@ using mapped =
 template <class Range, class Fn, class G>
 task<std::vector<mapped<Range, Fn>>> map_all(kept_range<Range> kept, Fn fn, G& g) {
   using item = map_item<std::remove_reference_t<Range>, Fn>;
-  using slot = std::optional<mapped<Range, Fn>>;
+  using result_slot = std::optional<mapped<Range, Fn>>;
   auto& range = kept.get();
-  std::vector<slot> slots(static_cast<std::size_t>(std::ranges::distance(range)));
+  std::vector<result_slot> slots(static_cast<std::size_t>(std::ranges::distance(range)));
   auto body = [&](scope& s) -> task<> {
     std::size_t i = 0;
     for (auto&& x : range) {
       permit held = co_await g.acquire();
-      auto call = map_one<slot, Fn, item>(slots[i++], fn, static_cast<item>(x), std::move(held));
+      auto call =
+          map_one<result_slot, Fn, item>(slots[i++], fn, static_cast<item>(x), std::move(held));
       core_ref::adopt(s.adopt(scope::make(std::move(call)), {}, std::source_location::current(),
                               scope::launch::next));
       co_await children_first::op();
