@@ -81,8 +81,9 @@ void try_it(weir::pool& p, storm& s, int id, int kind) {
 task<> submit_it(weir::pool& p, storm& s, int id, int kind, std::optional<weir::duration> limit) {
   s.book.arrive(id);
   auto job = slow_job(s.book, id, 0ns, kind == 0 ? ends::badly : ends::well);
-  const std::exception_ptr error = limit ? co_await error_of(p.submit_for(*limit, std::move(job)))
-                                         : co_await error_of(p.submit(std::move(job)));
+  std::exception_ptr error;
+  if (limit) error = co_await error_of(p.submit_for(*limit, std::move(job)));
+  if (!limit) error = co_await error_of(p.submit(std::move(job)));
   if (!error) s.book.accept(id);
   s.of(id) = fate_of(id, error, fate::accepted);
 }
