@@ -442,8 +442,9 @@ inline task<> cancel_at_any_moment(weir::sim::world& w) {
     const auto user = [&](int how) -> task<> {
       const int id = b.open();
       auto job = slow_job(b, id, 1us * draw(3));
-      const std::exception_ptr error = how == 0 ? co_await error_of_wait(p->submit(std::move(job)))
-                                                : co_await error_of_wait(p->run(std::move(job)));
+      std::exception_ptr error;
+      if (how == 0) error = co_await error_of_wait(p->submit(std::move(job)));
+      if (how == 1) error = co_await error_of_wait(p->run(std::move(job)));
       if (how == 1) b.caller_left(id, error);
       if (!error) co_return;
       const std::error_code code = error_code(error);

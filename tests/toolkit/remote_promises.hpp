@@ -27,8 +27,9 @@ inline task<> crashed_workers_keep_nobody_waiting(weir::sim::world& w) {
     const auto caller = [&](int how) -> task<> {
       const int id = b.open();
       auto job = slow_job(b, id, 1us * draw(3));
-      const std::exception_ptr error = how == 0 ? co_await error_of_wait(p.submit(std::move(job)))
-                                                : co_await error_of_wait(p.run(std::move(job)));
+      std::exception_ptr error;
+      if (how == 0) error = co_await error_of_wait(p.submit(std::move(job)));
+      if (how == 1) error = co_await error_of_wait(p.run(std::move(job)));
       if (how == 1) b.caller_left(id, error);
       lost += how == 1 && error ? 1 : 0;
       b.must(!error || error_code(error) == errc::loop_gone, "a lost job is one of a lost loop");
