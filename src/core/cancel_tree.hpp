@@ -71,8 +71,11 @@ struct cancel_tree {
 
   /// The nearest scope around `c`, or `c` itself if it is one.
   static scope& scope_of(context& c) noexcept;
-  /// The scope in which `f` is a child.
-  static scope& scope_of(fiber& f) noexcept { return static_cast<scope&>(*f.parent_); }
+  /// The same for a child, which usually lies directly in its scope.
+  static scope& scope_of(fiber& f) noexcept {
+    context& around = *f.parent_;
+    return is_base(around) ? scope_of(around) : static_cast<scope&>(around);
+  }
   static const scope& scope_of(const context& c) noexcept {
     return scope_of(const_cast<context&>(c));
   }
