@@ -33,7 +33,12 @@ void blocking_job::run() noexcept {
   drop_function();
 }
 
-void leave_blocking::operator()(blocking_job* job) const noexcept { job->extra().leave(); }
+// A simulated call that was withdrawn waits for its message; its function must not outlive the
+// caller. A real one in flight has been run, and its function is gone.
+void leave_blocking::operator()(blocking_job* job) const noexcept {
+  if (job->extra().in_flight()) job->drop_function();
+  job->extra().leave();
+}
 
 // ------------------------------------------------------------------ the wait
 

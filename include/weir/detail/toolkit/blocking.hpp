@@ -53,6 +53,7 @@ class blocking_job : public frame_allocated {
 
  private:
   friend struct blocking_extra;
+  friend struct leave_blocking;
   static constexpr std::size_t extra_size = 80;
   alignas(std::max_align_t) std::byte extra_[extra_size];
 };
