@@ -53,7 +53,13 @@ namespace {
 class held_pool {
  public:
   explicit held_pool(weir::scope& s) : pool(s, {.name = "p", .workers = 1, .queue_size = 1000}) {}
+  /// Afterwards the depot has more blocks than the counted jobs need: 900 are in use at once, of
+  /// which the worker keeps two magazines.
   task<> warm() {
+    std::latch filled(1);
+    EXPECT_FALSE(pool.try_submit([&] { filled.wait(); }));
+    for (int i = 0; i < 900; ++i) co_await pool.submit([] {});
+    filled.count_down();
     for (int i = 0; i < warm_up; ++i) co_await pool.submit([] {});
     for (int i = 0; i < warm_up / 4; ++i) co_await pool.run([] {});
   }
