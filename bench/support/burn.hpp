@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
+#include "support/finish_line.hpp"
 #include "support/measure.hpp"
 
 namespace bench {
@@ -65,5 +67,34 @@ class busy_jobs {
   double work_;
   int cores_;
 };
+
+/// For peers: both rows of jobs on `Pool(2)`, which has `submit(fn)`.
+template <class Pool>
+void measure_busy_jobs(int argc, char** argv) {
+  const int cores = cores_of_two();
+  const std::int64_t size = size_argument(argc, argv);
+  for (const auto& [row, microseconds] : {std::pair{"busy_1us", 1}, std::pair{"busy_10us", 10}}) {
+    const busy_jobs busy(microseconds, size, cores);
+    Pool pool(2);
+    const auto submit_all = [&] {
+      finish_line line;
+      line.set(busy.jobs);
+      const stopwatch watch;
+      for (std::int64_t i = 0; i < busy.jobs; ++i) {
+        pool.submit([&line, &busy, i] {
+          std::uint64_t x = burn(busy.steps, static_cast<std::uint64_t>(i));
+          keep(x);
+          line.cross();
+        });
+      }
+      line.wait();
+      return busy.by_ideal(watch);
+    };
+    submit_all();
+    costs each;
+    for (int round = 0; round < 5; ++round) each.add(submit_all());
+    each.report(row, size, "x");
+  }
+}
 
 }  // namespace bench

@@ -7,6 +7,9 @@
 #include <chrono>
 #include <csignal>
 #include <mutex>
+#include <optional>
+#include <semaphore>
+#include <source_location>
 #include <thread>
 #include <vector>
 
@@ -16,6 +19,7 @@
 
 #include "core/bell.hpp"
 #include "core/door.hpp"
+#include "core/session.hpp"
 #include "core/short_mutex.hpp"
 #include "core/spinner.hpp"
 
@@ -28,11 +32,23 @@ namespace {
 
 constexpr std::int64_t no_limit = -1;
 
-/// Waits until a thread that has begun to sleep is surely asleep: a later ring must wake it.
-void let_sleep(std::uint64_t calls_before) {
+/// Waits until a thread has announced its sleep: a later ring must call the kernel.
+void wait_for_call(std::uint64_t calls_before) {
   while (bell::system_calls() == calls_before) std::this_thread::yield();
-  std::this_thread::sleep_for(2ms);
 }
+
+/// Counts how a loop waits when nothing is ready.
+class watched_machine final : public weir::detail::real_environment {
+ public:
+  void park(weir::detail::loop& here, std::optional<weir::time_point> until) override {
+    ++(until ? limited : unlimited);
+    parked.release();
+    real_environment::park(here, until);
+  }
+  int limited = 0;
+  int unlimited = 0;
+  std::binary_semaphore parked{0};
+};
 
 }  // namespace
 
@@ -61,7 +77,7 @@ TEST(bell, a_sleep_and_its_wake_up_are_one_system_call_each) {
     while (b.sleep(no_limit) != bell::slept::rung) {
     }
   });
-  let_sleep(calls);
+  wait_for_call(calls);
   b.ring();
   sleeper.join();
   EXPECT_EQ(bell::system_calls() - calls, 2U);
@@ -123,7 +139,7 @@ TEST(bell, a_signal_handler_disturbs_a_sleep_and_may_ring) {
     while (b.sleep(no_limit) != bell::slept::rung) {
     }
   });
-  let_sleep(calls);
+  wait_for_call(calls);
   pthread_kill(sleeper.native_handle(), SIGUSR1);
   sleeper.join();
   sigaction(SIGUSR1, &before, nullptr);
@@ -207,26 +223,29 @@ TEST(short_mutex, excludes) {
   m.unlock();
 }
 
-TEST(door, an_idle_loop_sleeps_without_a_periodic_wake_up) {
-  std::uint64_t calls = 0;
-  std::atomic<weir::resumer<void>*> waiting{nullptr};
+TEST(door, an_idle_loop_sleeps_without_a_limit_and_is_woken_by_the_answer) {
+  watched_machine machine;
+  weir::resumer<void> kept;
+  auto program = [&]() -> weir::task<> {
+    co_await weir::suspend<void>([&](weir::resumer<void> r) { kept = std::move(r); });
+  };
+  const std::uint64_t before = bell::system_calls();
   std::thread other([&] {
-    while (waiting == nullptr) std::this_thread::yield();
-    std::this_thread::sleep_for(300ms);
-    calls = bell::system_calls();
-    waiting.load()->complete();
+    machine.parked.acquire();
+    while (bell::system_calls() == before) std::this_thread::yield();
+    kept.complete();
   });
-  std::uint64_t before = 0;
-  weir::run([&]() -> weir::task<> {
-    before = bell::system_calls();
-    weir::resumer<void> kept;
-    co_await weir::suspend<void>([&](weir::resumer<void> r) {
-      kept = std::move(r);
-      waiting = &kept;
-    });
-  });
+  {
+    weir::detail::fiber* const root = weir::scope::make(program());
+    const weir::detail::core_ref keep(root);
+    weir::detail::session s(machine, {}, *root, std::source_location::current());
+    const weir::detail::active_loop active(s.here());
+    s.here().run();
+  }
   other.join();
-  EXPECT_EQ(calls - before, 1U);
+  EXPECT_EQ(machine.limited, 0);
+  EXPECT_EQ(machine.unlimited, 1);
+  EXPECT_EQ(bell::system_calls() - before, 2U) << "one to sleep, one to wake it";
 }
 
 TEST(door, a_loop_that_only_waits_for_timers_calls_the_kernel_once_for_each) {

@@ -74,7 +74,8 @@ void wait_for_no_threads() {
         co_await s.join();
       });
     });
-    std::this_thread::sleep_for(5ms);
+    for (int i = 0; i < 2000 && blocking_pool::instance().threads() > 0; ++i)
+      std::this_thread::yield();
   }
 }
 
@@ -170,8 +171,10 @@ TEST(blocking_pool, submits_removals_and_abandoned_calls_at_the_limit_lose_nothi
             delivered += co_await weir::blocking([&] { return ++called, 1; });
           };
           auto child = s.spawn(call);
-          auto nap = [] { std::this_thread::sleep_for(10us); };
-          auto left = s.spawn(weir::blocking(weir::may_abandon, nap));
+          auto linger = [] {
+            for (int k = 0; k < 20; ++k) std::this_thread::yield();
+          };
+          auto left = s.spawn(weir::blocking(weir::may_abandon, linger));
           if (i % 4 == turn % 4) co_await weir::yield();
           if (i % 3 == 0) left.cancel();
           if (i % 5 == 0) child.cancel();

@@ -74,7 +74,7 @@ TEST(blocking, the_loop_goes_on_meanwhile_and_is_not_deadlocked) {
     });
     std::atomic<bool> go = false;
     std::thread other([&] {
-      std::this_thread::sleep_for(5ms);
+      for (int i = 0; i < 2000; ++i) std::this_thread::yield();
       go = true;
       go.notify_one();
     });

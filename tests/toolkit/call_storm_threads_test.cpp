@@ -85,30 +85,18 @@ TEST(call_storm, loops_that_end_tell_the_callers_on_all_other_loops) {
   EXPECT_GT(gone, 0);
 }
 
-TEST(call_storm, blocking_calls_of_many_loops_are_made_once_or_removed) {
-  constexpr int loops = 3;
-  constexpr int calls = 300;
-  job_book b(64, loops * calls, loops * calls);
-  const auto caller = [&]() -> task<> {
-    const int id = b.open();
-    bool answered = false;
-    const auto left = weir::scope_exit([&] {
-      b.caller_left(id);
-      b.must(answered == (b.ended(id) == 1), "the value of a call that was made is delivered");
-    });
-    auto fn = plain_job(b, id);
-    const int value = co_await weir::blocking(std::move(fn));
-    b.must(value == id, "a call has the value of its own function");
-    answered = true;
-    co_await weir::yield();
-  };
+namespace {
+
+/// On each of `loops` threads a loop with `calls` callers, and one in `odds` steps cancels one.
+template <class Caller>
+void storm_of(int loops, int calls, int odds, const Caller& caller) {
   const auto program = [&]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       std::vector<weir::child<void>> all;
       for (int i = 0; i < calls; ++i) {
         all.push_back(s.spawn(caller));
         if (draw(8) == 0) co_await weir::yield();
-        if (draw(3) == 0) all[static_cast<std::size_t>(draw(i + 1))].cancel();
+        if (draw(odds) == 0) all[static_cast<std::size_t>(draw(i + 1))].cancel();
       }
       co_await s.join();
     });
@@ -116,6 +104,16 @@ TEST(call_storm, blocking_calls_of_many_loops_are_made_once_or_removed) {
   std::vector<std::thread> threads;
   for (int i = 0; i < loops; ++i) threads.emplace_back([&] { weir::run(program); });
   for (std::thread& t : threads) t.join();
+}
+
+}  // namespace
+
+TEST(call_storm, blocking_calls_of_many_loops_are_made_once_or_removed) {
+  constexpr int loops = 3;
+  constexpr int calls = 300;
+  job_book b(64, loops * calls, loops * calls);
+  const auto caller = [&] { return one_blocking_call(b); };
+  storm_of(loops, calls, 3, caller);
   EXPECT_EQ(b.wrong(), nullptr) << b.wrong();
   EXPECT_EQ(b.begun(), b.ended());
   EXPECT_EQ(b.gone(), b.opened());
@@ -188,20 +186,7 @@ TEST(call_storm, calls_that_may_be_abandoned_leave_nothing) {
     ++delivered;
     wrong += got.full ? 0 : 1;
   };
-  const auto program = [&]() -> task<> {
-    co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      std::vector<weir::child<void>> all;
-      for (int i = 0; i < calls; ++i) {
-        all.push_back(s.spawn(caller));
-        if (draw(8) == 0) co_await weir::yield();
-        if (draw(2) == 0) all[static_cast<std::size_t>(draw(i + 1))].cancel();
-      }
-      co_await s.join();
-    });
-  };
-  std::vector<std::thread> threads;
-  for (int i = 0; i < loops; ++i) threads.emplace_back([&] { weir::run(program); });
-  for (std::thread& t : threads) t.join();
+  storm_of(loops, calls, 2, caller);
   EXPECT_EQ(wrong, 0);
   EXPECT_LE(delivered, letters_read);
   while (letters != 0) std::this_thread::yield();  // threads finish what was abandoned

@@ -194,6 +194,22 @@ inline auto slow_job(job_book& book, int id, weir::duration d, ends how = ends::
   };
 }
 
+/// Makes a blocking call and accounts for it however it ends. A caller that is cancelled while the
+/// call runs has its value and is unwound at the yield.
+inline weir::task<> one_blocking_call(job_book& b) {
+  const int id = b.open();
+  bool answered = false;
+  const auto left = weir::scope_exit([&] {
+    b.caller_left(id);
+    b.must(answered == (b.ended(id) == 1), "the value of a call that was made is delivered");
+  });
+  auto fn = plain_job(b, id);
+  const int value = co_await weir::blocking(std::move(fn));
+  b.must(value == id, "a call has the value of its own function");
+  answered = true;
+  co_await weir::yield();
+}
+
 /// The number of a job_failed, or -1 for anything else.
 inline int failed_job(const std::exception_ptr& error) {
   if (!error) return -1;

@@ -165,7 +165,7 @@ TEST(loop_thread, keep_alive_holds_an_idle_loop_until_a_plain_thread_has_posted)
     std::optional<weir::permit> held = one.try_acquire();
     const weir::loop_ref here = weir::this_loop();
     std::thread worker([&, guard = here.keep_alive()]() mutable {
-      std::this_thread::sleep_for(5ms);
+      for (int i = 0; i < 2000; ++i) std::this_thread::yield();
       EXPECT_TRUE(here.post([&] { held.reset(); }));
     });
     auto second = co_await one.acquire();  // a deadlock, as far as this loop can see

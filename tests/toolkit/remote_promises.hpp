@@ -357,19 +357,7 @@ inline task<> callers_of_ended_loops_are_told(weir::sim::world& w) {
 inline task<> blocking_calls_are_made_once_or_not_at_all(weir::sim::world& w) {
   job_book b(100, 100, 16);
   const weir::loop_ref other = w.loop("other");
-  const auto caller = [&]() -> task<> {
-    const int id = b.open();
-    bool answered = false;
-    const auto left = weir::scope_exit([&] {
-      b.caller_left(id);
-      b.must(answered == (b.ended(id) == 1), "the value of a call that was made is delivered");
-    });
-    auto fn = plain_job(b, id);
-    const int value = co_await weir::blocking(std::move(fn));
-    b.must(value == id, "a call has the value of its own function");
-    answered = true;
-    co_await weir::yield();
-  };
+  const auto caller = [&] { return one_blocking_call(b); };
   co_await weir::with_scope([&](scope& s) -> task<> {
     std::vector<weir::child<void>> all;
     for (int i = 0; i < 6; ++i) {
