@@ -51,7 +51,7 @@ class context {
 
  protected:
   explicit context(detail::region_kind kind) noexcept : kind_(kind) {}
-  ~context();
+  ~context() = default;
   void own(detail::entry* adopted);
   void require_home(const char* what) const;
 

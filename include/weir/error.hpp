@@ -81,16 +81,26 @@ enum class errc {
   wrong_key,
   bad_data,
   too_large,
+  closed,
+  busy,
+  end_of_stream,
+  too_long,
+  host_not_found,
+  tls_failed,
+  tls_truncated,
+  too_many_redirects,
 };
 
 const std::error_category& error_category() noexcept;
 std::error_code make_error_code(errc code) noexcept;
 
-/// Every error of weir: a code of category "weir" and a text that names the object and what to do.
+/// Every error of weir: a code of category "weir", or of the system where the system has refused
+/// something, and a text that names the object and what to do.
 class error : public std::system_error {
  public:
   explicit error(errc code);
   error(errc code, const std::string& what);
+  error(std::error_code code, const std::string& what);
   const char* what() const noexcept override;
 
  private:

@@ -61,6 +61,9 @@ class future {
 
 template <class T>
 task<T> detail::run_future(future<T> observed) {
+  static_assert(std::is_void_v<T> || std::is_copy_constructible_v<T>,
+                "a future only observes, so its value is copied here, and this type cannot be "
+                "copied: give the operation instead, or move the value out by take()");
   co_await pending<settled_wait>(core_ref(observed.core()));
   outcome_base& result = observed.core()->result();
   if (result.is_cancelled()) {

@@ -147,6 +147,11 @@ class queue : private detail::queue_base {
     return closed_ || put(std::move(w.value_));
   }
   bool poll_next(next_wait& w) {
+    if (values_.empty() && producers_.empty() && !closed_) return false;
+    return poll_slowly(w);
+  }
+  // Not inlined: then the common case above is, into the awaiting coroutine.
+  [[gnu::noinline]] bool poll_slowly(next_wait& w) {
     if (values_.empty()) return poll_empty(w);
     w.value_.emplace(std::move(values_.front()));
     values_.pop_front();

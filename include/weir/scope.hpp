@@ -73,8 +73,10 @@ class scope : public context {
   child<detail::result_t<Op>> spawn(Op&& op, spawn_options options = {},
                                     std::source_location site = std::source_location::current()) {
     admit("spawn");
-    return child<detail::result_t<Op>>(
-        adopt(make(std::forward<Op>(op)), options, site, launch::ordinary));
+    detail::fiber* const made = make(std::forward<Op>(op));
+    return child<detail::result_t<Op>>(options.name.empty()
+                                           ? adopt_unnamed(made, site)
+                                           : adopt(made, options, site, launch::ordinary));
   }
 
   /// A remote child: runs `op` on another loop, see weir/on.hpp.
@@ -134,7 +136,12 @@ class scope : public context {
   /// errc::scope_closed.
   void require_open(const char* what) const;
   /// errc::scope_closed, errc::scope_full.
-  void admit(const char* what) const;
+  void admit(const char* what) const {
+    if (loop_ == detail::current_loop && !closed_ &&
+        static_cast<std::int64_t>(size()) < max_children_) [[likely]]
+      return;
+    refuse(what);
+  }
   /// The last two begin depth first, see loop: `next` is an ordinary child, `arm` a hidden one.
   enum class launch : std::uint8_t { ordinary, background, starting, hidden, next, arm };
   /// `polite`: how a service is asked to stop, instead of being cancelled; null: it is cancelled.
@@ -142,13 +149,16 @@ class scope : public context {
   detail::fiber* adopt(detail::fiber* f, const spawn_options& options, std::source_location site,
                        launch how, detail::polite_service* polite = nullptr,
                        detail::fiber* until = nullptr);
+  /// The same for an ordinary child without a name.
+  detail::fiber* adopt_unnamed(detail::fiber* f, std::source_location site);
   template <class Op>
   static auto* make(Op&& op) {
     using plain = detail::held_t<Op>;
     using value = detail::result_t<plain>;
     if constexpr (detail::is_task<plain>) {
       static_assert(std::is_rvalue_reference_v<Op&&>, "spawn an rvalue task: std::move(t)");
-      require_task(static_cast<bool>(op));
+      if (!op) [[unlikely]]
+        raise_no_task();
       return new detail::task_fiber<value>(std::move(op));
     } else {
       if (detail::is_empty_callable(op)) detail::raise_empty_job();
@@ -164,9 +174,11 @@ class scope : public context {
   friend struct detail::guided_scope;
   friend class detail::all_scope;
 
-  static void require_task(bool there);
+  [[noreturn]] static void raise_no_task();
   bool full() const;
   void refuse(const char* what) const;
+  bool accepts_none() const noexcept;
+  void place(detail::fiber& f, std::source_location site) noexcept;
   detail::fiber* adopt_cancelled(detail::fiber* f);
   void register_service(detail::fiber* f, detail::polite_service* polite, detail::fiber* until);
 

@@ -31,8 +31,8 @@ class stop_ticket final : public reply_to<stop_future>,
 /// The future that stop() returns. It settles when the life ends and never fails.
 struct stop_future final : future_core {
   explicit stop_future(agent_core& a) : agent(agent_handle::share(&a)) {
-    guarded = 1;
-    refs = 1;
+    guard();
+    retain();
     home = current_loop_serial();
   }
   ~stop_future() {
@@ -46,7 +46,7 @@ struct stop_future final : future_core {
     line.add("the end of agent").add_name(agent->name());
   }
   void check_await() const override {
-    if (settled || current == nullptr) return;
+    if (done() || current == nullptr) return;
     if (const auto cycle = agent->cycle_here(cancel_tree::trail_around(*current->top)))
       std::rethrow_exception(cycle);
   }

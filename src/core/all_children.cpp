@@ -34,7 +34,14 @@ void all_scope::arm_failed(const fiber& f) noexcept {
 
 void all_scope::cancel_rest() noexcept { cancel_losers(*this, cancel_kind::sibling_failed); }
 
+void all_scope::start_failed() {
+  cancel_tree::problems(*this).raised.push_back(std::current_exception());
+  decided_by_ = its_start;
+  some_failed_ = true;
+}
+
 std::exception_ptr all_scope::take_problem() {
+  if (decided_by_ == its_start) return cancel_tree::problems(*this).raised.front();
   fiber& f = arm(decided_by_);
   f.note_observed();
   try {
@@ -54,6 +61,7 @@ void all_scope::count_unseen() {
 
 bool all_wait::try_now() noexcept {
   if (of_->some_failed_) {
+    if (of_->decided_by_ == all_scope::its_start) return true;
     for (std::size_t i = 0; i < of_->count_; ++i) {
       fiber& f = of_->arm(i);
       if (!f.done() || f.result().is_value()) continue;
@@ -67,6 +75,8 @@ bool all_wait::try_now() noexcept {
 bool has_children_next() noexcept { return loop::here()->has_deep(); }
 
 void children_first::describe(dump_line& line) const { line.add("its calls"); }
+
+void call_missing::describe(dump_line& line) const { line.add("a call that never began"); }
 
 void all_wait::describe(dump_line& line) const {
   line.add(rule_name(rule::all)).add(" of ").add(of_->count_);

@@ -2,45 +2,51 @@
 #include "core/bell.hpp"
 
 #include <cerrno>
-#include <ctime>
+#include <system_error>
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "core/parker.hpp"
 
 namespace weir::detail {
 
-namespace {
-
-// The raw call: signal handlers ring, too, so errno is kept.
-long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
-           const timespec* limit) noexcept {
-  static_assert(sizeof word == sizeof(std::uint32_t) &&
-                std::atomic<std::uint32_t>::is_always_lock_free);
-  const int before = errno;
-  long result = ::syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, limit);
-  if (result < 0) result = -errno;
-  errno = before;
-  return result;
+bell::~bell() {
+  if (const int descriptor = descriptor_.load(std::memory_order_relaxed); descriptor >= 0)
+    ::close(descriptor);
 }
 
-}  // namespace
+void bell::write_descriptor() noexcept {
+  const int before = errno;
+  const std::uint64_t one = 1;
+  // It fails only if the counter is full, and then the parker has something to see.
+  [[maybe_unused]] const auto written =
+      ::write(descriptor_.load(std::memory_order_relaxed), &one, sizeof one);
+  errno = before;
+}
 
-std::atomic<std::uint64_t> bell::system_calls_{0};
+int bell::descriptor() {
+  int made = descriptor_.load(std::memory_order_relaxed);
+  if (made >= 0) return made;
+  made = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (made < 0) throw std::system_error(errno, std::system_category(), "eventfd");
+  descriptor_.store(made, std::memory_order_relaxed);
+  return made;
+}
 
-void bell::wake_sleeper() noexcept {
-  system_calls_.fetch_add(1, std::memory_order_relaxed);
-  futex(word_, FUTEX_WAKE, 1, nullptr);
+void bell::sleep_in(parker& where, std::int64_t nanoseconds) noexcept {
+  std::uint32_t seen = awake;
+  if (word_.compare_exchange_strong(seen, parked, std::memory_order_release,
+                                    std::memory_order_relaxed))
+    where.sleep(nanoseconds);
+  heard();
 }
 
 bell::slept bell::sleep(std::int64_t nanoseconds) noexcept {
   std::uint32_t seen = awake;
   long result = 0;
-  if (word_.compare_exchange_strong(seen, sleeping, std::memory_order_relaxed)) {
-    const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
-    system_calls_.fetch_add(1, std::memory_order_relaxed);
-    result = futex(word_, FUTEX_WAIT, sleeping, nanoseconds < 0 ? nullptr : &limit);
-  }
+  if (word_.compare_exchange_strong(seen, sleeping, std::memory_order_relaxed))
+    result = futex::sleep(word_, sleeping, nanoseconds);
   if (heard()) return slept::rung;
   return result == -ETIMEDOUT ? slept::timed_out : slept::disturbed;
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// How a thread sleeps until another thread wakes it: one futex word.
+// How a thread sleeps until another thread wakes it: one futex word, or, if the owner waits for I/O
+// as well, that word and an eventfd.
 //
 //   awake    the owner runs, and was not rung since it last looked
 //   rung     a wake-up is pending
 //   sleeping the owner is about to sleep, or asleep
+//   parked   the same, in a parker
 //
 // Invariants:
 // 1. Any thread may change the word to `rung`; everything else is done by the owner.
@@ -24,9 +26,14 @@
 // visible to the owner; of several rings, too, because each later one continues the release
 // sequence of the earlier ones. `sleeping` publishes nothing: it only makes rings call the kernel.
 //
+// In a parker: the owner sleeps there instead of on the word, and a ring that finds `parked` writes
+// to the eventfd, which the parker watches. The descriptor is stored before the word becomes
+// `parked`, with release, and the ring acquires; so it finds the descriptor. It is not closed
+// before the bell is destroyed, and whoever rings a bell that may be parked keeps it alive: a late
+// write meets no other file.
+//
 // The kernel is called after the word was changed, and may be late: the owner may be gone already.
-// The word is not read by that call. If its memory has a new use, a sleeper there is disturbed,
-// which every user of futexes expects.
+// That call does not read the word.
 //
 // A forked child has a word of its own: private futexes belong to one address space.
 #pragma once
@@ -34,7 +41,11 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/futex.hpp"
+
 namespace weir::detail {
+
+class parker;
 
 class bell {
  public:
@@ -47,35 +58,40 @@ class bell {
   bell() noexcept = default;
   bell(const bell&) = delete;
   bell& operator=(const bell&) = delete;
+  ~bell();
 
   /// Any thread, and signal handlers. One exchange; a system call if the owner sleeps.
   void ring() noexcept {
-    if (word_.exchange(rung, std::memory_order_release) == sleeping) wake_sleeper();
+    const std::uint32_t before = word_.exchange(rung, std::memory_order_acq_rel);
+    if (before == sleeping) {
+      futex::wake_one(word_);
+    } else if (before == parked) [[unlikely]] {
+      write_descriptor();
+    }
   }
 
   // The rest is for the owner only.
 
   /// Sleeps until it is rung or `nanoseconds` have passed (negative: no limit).
   slept sleep(std::int64_t nanoseconds) noexcept;
+  /// The same in a parker that watches `descriptor()`.
+  void sleep_in(parker& where, std::int64_t nanoseconds) noexcept;
+  /// An eventfd that is written when the sleeping owner is rung; made at the first call. Throws
+  /// std::system_error. Nobody reads it: watch for edges.
+  int descriptor();
   /// Takes a pending wake-up, without sleeping.
   bool heard() noexcept { return word_.exchange(awake, std::memory_order_acquire) == rung; }
-
-  /// How often bells of this process have called the kernel: for tests that count.
-  static std::uint64_t system_calls() noexcept {
-    return system_calls_.load(std::memory_order_relaxed);
-  }
 
  private:
   static constexpr std::uint32_t awake = 0;
   static constexpr std::uint32_t rung = 1;
   static constexpr std::uint32_t sleeping = 2;
+  static constexpr std::uint32_t parked = 3;
 
-  void wake_sleeper() noexcept;
+  void write_descriptor() noexcept;
 
-  std::atomic<std::uint32_t> word_{awake};
-
-  // Its cost is little beside that of the system call that follows.
-  static std::atomic<std::uint64_t> system_calls_;
+  futex::word word_{awake};
+  std::atomic<int> descriptor_{-1};
 };
 
 }  // namespace weir::detail

@@ -58,11 +58,14 @@ void cancel_tree::move_generator(generator_base& g, context& to) noexcept {
 // The innermost scope around the pull, or something that ends earlier and is joined by it. A child
 // of a scope owns the children of its stages, but not a generator in flight, which others may pull
 // next; only the root, services and stream pumps do. Arms of combinators own nothing: what they
-// began outlives them. A generator in flight may use a local, so with_local owns it.
+// began outlives them. A generator in flight may use a local, so with_local owns it. A defer of a
+// scope owns the children that it starts, for the scope has joined its own.
 context& cancel_tree::owner_of(stream_part part, context& c) noexcept {
   const bool flies = part == stream_part::flight;
   for (context* at = &c;; at = at->parent_) {
     if (at->kind_ == region_kind::scope || (flies && at->kind_ == region_kind::local)) return *at;
+    if (!flies && at->kind_ == region_kind::cleanup && at->parent_->kind_ == region_kind::scope)
+      return *at;
     if (at->kind_ != region_kind::fiber) continue;
     const context& around = *at->parent_;
     if (!flies) {

@@ -115,9 +115,23 @@ struct cancel_tree {
                                      std::string_view who);
 
   // Children of a scope.
-  static void add_child(scope& s, fiber& f) noexcept;
-  static void remove_child(scope& s, fiber& f) noexcept;
-  static void child_ended(scope& s, fiber& f);
+  static void add_child(scope& s, fiber& f) noexcept {
+    f.previous = s.last_;
+    (s.last_ == nullptr ? s.first_ : s.last_->following) = &f;
+    s.last_ = &f;
+    ++s.live_;
+    if (f.hidden) ++s.hidden_;
+  }
+  static void remove_child(scope& s, fiber& f) noexcept {
+    (f.previous == nullptr ? s.first_ : f.previous->following) = f.following;
+    (f.following == nullptr ? s.last_ : f.following->previous) = f.previous;
+    f.previous = f.following = nullptr;
+    --s.live_;
+    if (f.hidden) --s.hidden_;
+  }
+  /// `result` is that of the fiber.
+  static void child_ended(scope& s, fiber& f, const outcome_base& result);
+  static void child_ended_badly(scope& s, fiber& f, const outcome_base& result);
   static void drained(scope& s) noexcept;
   /// Cancels the children that work for streams.
   static void stop_streams(scope& s) noexcept;

@@ -34,8 +34,6 @@ struct stop_entry final : detail::entry {
 
 }  // namespace
 
-context::~context() = default;
-
 void context::require_home(const char* what) const {
   if (&detail::cancel_tree::loop_of(detail::cancel_tree::scope_of(*this)) != detail::loop::here())
     raise_wrong_loop(what, *this);

@@ -155,16 +155,19 @@ struct lease {
   table* taken;
 };
 
-/// The table of this thread; null if memory is exhausted or the thread is almost over.
-table* own_table() noexcept {
-  if (own_counts != nullptr) [[likely]]
-    return own_counts;
+[[gnu::noinline]] table* lease_table() noexcept {
   try {
     static thread_local lease mine;
     return own_counts;
   } catch (...) {
     return nullptr;
   }
+}
+
+/// The table of this thread; null if memory is exhausted or the thread is almost over.
+inline table* own_table() noexcept {
+  table* const own = own_counts;
+  return own != nullptr ? own : lease_table();
 }
 
 const char* keep(table& t, std::string_view text) noexcept {

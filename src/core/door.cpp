@@ -11,6 +11,7 @@ door::door(std::string name, std::uint32_t serial, bool simulated, const void* c
     : name_(std::move(name)), serial_(serial), simulated_(simulated), clock_(clock) {}
 
 bool door::post(message& m) noexcept {
+  ++posted_by_thread_;
   switch (messages.post(m)) {
     case inbox::posted::closed:
       m.refuse();
@@ -24,9 +25,13 @@ bool door::post(message& m) noexcept {
   return true;
 }
 
-void door::sleep(std::int64_t nanoseconds) noexcept {
+void door::sleep(std::int64_t nanoseconds, parker* where) noexcept {
   if (!messages.begin_sleep()) return;
-  bell_.sleep(nanoseconds);
+  if (where == nullptr) {
+    bell_.sleep(nanoseconds);
+  } else {
+    bell_.sleep_in(*where, nanoseconds);
+  }
   messages.end_sleep();
 }
 

@@ -43,13 +43,17 @@ class door {
 
   /// Any thread. False if the loop has ended; the message was then refused.
   bool post(message& m) noexcept;
+  /// How many messages this thread has posted: for tests that count.
+  static long posted_by_this_thread() noexcept { return posted_by_thread_; }
   /// Any thread, and signal handlers: wakes a sleeping loop.
   void wake() noexcept { bell_.ring(); }
   /// For simulated loops: whether `wake` was called since the last call.
   bool rang() noexcept { return bell_.heard(); }
   /// The loop's thread: sleeps until a message or a `wake` comes, or `nanoseconds` have passed
-  /// (negative: without limit), or earlier for no reason.
-  void sleep(std::int64_t nanoseconds) noexcept;
+  /// (negative: without limit), or earlier for no reason; in `where`, unless that is null.
+  void sleep(std::int64_t nanoseconds, parker* where = nullptr) noexcept;
+  /// See bell::descriptor.
+  int descriptor() { return bell_.descriptor(); }
 
   const std::string& name() const noexcept { return name_; }
   std::uint32_t serial() const noexcept { return serial_; }
@@ -73,6 +77,8 @@ class door {
   bool simulated_;
   const void* clock_;
   bell bell_;
+
+  static inline constinit thread_local long posted_by_thread_ = 0;
 };
 
 using door_ref = std::shared_ptr<door>;

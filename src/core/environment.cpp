@@ -111,7 +111,7 @@ void real_environment::park(loop& here, std::optional<time_point> until) {
     limit = (*until - now()).count();
     if (limit <= 0) return;
   }
-  here.own_door().sleep(limit);
+  here.sleep(limit);
 }
 
 }  // namespace weir::detail

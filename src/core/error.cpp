@@ -82,6 +82,14 @@ constexpr meaning meanings[] = {
     {errc::wrong_key, "not the key of this journal"},
     {errc::bad_data, "the data does not have the expected form"},
     {errc::too_large, "larger than the limit"},
+    {errc::closed, "closed"},
+    {errc::busy, "in use by another operation"},
+    {errc::end_of_stream, "ended too early"},
+    {errc::too_long, "longer than the limit"},
+    {errc::host_not_found, "the host was not found"},
+    {errc::tls_failed, "the TLS handshake has failed"},
+    {errc::tls_truncated, "the TLS stream was cut off"},
+    {errc::too_many_redirects, "redirected too often"},
 };
 
 class weir_category final : public std::error_category {
@@ -106,8 +114,9 @@ std::error_code make_error_code(errc code) noexcept {
 }
 
 error::error(errc code) : error(code, make_error_code(code).message()) {}
-error::error(errc code, const std::string& what)
-    : std::system_error(make_error_code(code)), text_(std::make_shared<std::string>(what)) {}
+error::error(errc code, const std::string& what) : error(make_error_code(code), what) {}
+error::error(std::error_code code, const std::string& what)
+    : std::system_error(code), text_(std::make_shared<std::string>(what)) {}
 const char* error::what() const noexcept { return text_->c_str(); }
 
 timeout_error::timeout_error() : error(errc::timeout) {}

@@ -7,6 +7,7 @@
 
 #include "core/cancel_tree.hpp"
 #include "core/dump_tree.hpp"
+#include "core/fiber_end.hpp"
 #include "core/loop.hpp"
 
 namespace weir::detail {
@@ -53,7 +54,7 @@ void loop::evict(const reason_ref& why) {
       f.result().set_cancelled(why);
       f.ended = true;
       door_->fibers.add(-1);
-      cancel_tree::child_ended(cancel_tree::scope_of(f), f);
+      cancel_tree::child_ended(cancel_tree::scope_of(f), f, f.result());
     }
     for (fiber* f : all) f->release();
     crashing = was_crashing;

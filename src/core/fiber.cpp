@@ -17,10 +17,6 @@
 
 namespace weir::detail {
 
-fiber::~fiber() {
-  if (name_copied) delete[] name;
-}
-
 void fiber::describe(dump_line& line) const { line.add("future").add_name(name ? name : ""); }
 
 void fiber::note_observed() noexcept {
@@ -128,9 +124,9 @@ task<> run_fiber_cleanup(fiber& f) {
   f.result().notes().cleanup = std::move(errors);
 }
 
-bool begin_cleanup(fiber& f) {
+// REQUIRES: it has entries.
+void begin_cleanup(fiber& f) {
   entry*& top = cancel_tree::entries(f);
-  if (top == nullptr) return false;
   auto* bottom = new cleanup_entry;
   entry* lowest = top;
   while (lowest->below != nullptr) lowest = lowest->below;
@@ -140,19 +136,21 @@ bool begin_cleanup(fiber& f) {
   frame& root = frame_of(bottom->out.frame());
   root.out = &bottom->out;
   f.leaf = &root;
-  return true;
 }
 
 }  // namespace
 
 bool fiber_ended(fiber& f) {
-  if (!f.cleaning) {
-    f.cleaning = true;
-    if (begin_cleanup(f)) return true;
-  }
-  if (cancel_tree::entries(f) != nullptr) [[unlikely]]
+  if (cancel_tree::entries(f) != nullptr) [[unlikely]] {
+    if (!f.cleaning) {
+      f.cleaning = true;
+      begin_cleanup(f);
+      return true;
+    }
     cancel_tree::delete_entries(f);
-  if (const outcome_base& result = f.result(); result.is_error()) [[unlikely]]
+  }
+  const outcome_base& result = f.result();
+  if (result.is_error()) [[unlikely]]
     note_fiber(result.error(), f);
   f.drop_operation();
   f.ended = true;
@@ -160,7 +158,7 @@ bool fiber_ended(fiber& f) {
   if (current_run != nullptr) [[unlikely]]
     current_run->fiber_ended(f);
   if (f.driven) static_cast<driven_fiber&>(f).finished();
-  cancel_tree::child_ended(cancel_tree::scope_of(f), f);
+  cancel_tree::child_ended(cancel_tree::scope_of(f), f, result);
   return false;
 }
 

@@ -34,8 +34,8 @@ namespace weir::detail {
 
 #ifdef WEIR_PLAIN_FRAMES
 
-void* allocate_frame(std::size_t bytes) { return ::operator new(bytes); }
-void deallocate_frame(void* memory, std::size_t bytes) noexcept {
+void* allocate_slowly(std::size_t bytes) { return ::operator new(bytes); }
+void deallocate_slowly(void* memory, std::size_t bytes) noexcept {
   ::operator delete(memory, bytes);
 }
 
@@ -43,50 +43,39 @@ void deallocate_frame(void* memory, std::size_t bytes) noexcept {
 
 namespace {
 
-constexpr std::size_t step = 16;
-constexpr std::size_t classes = 257;  // up to 4 KB
 constexpr std::size_t magazine_size = 128;
 constexpr std::size_t slab_bytes = std::size_t{256} * 1024;
 constexpr std::size_t large_bytes_max = std::size_t{64} * 1024;
 constexpr std::size_t large_classes = 16;  // 5, 6, 7, 8, 10, 12, 14, 16, 20, ..., 64 KB
 constexpr std::size_t large_kept_bytes_max = std::size_t{1024} * 1024;
 
-struct block {
-  block* next;
-  // Of the first block of a magazine in the depot:
-  block* next_magazine;
-  std::size_t count;
+/// The first block of a magazine in the depot.
+struct deposited : free_block {
+  deposited* next_magazine;
+  std::size_t room;
 };
-
-struct magazine {
-  block* first = nullptr;
-  std::size_t count = 0;
-};
-constexpr magazine unused{nullptr, magazine_size};
 
 /// Magazines that threads have given up, for all threads.
 class depot {
  public:
   magazine take(std::size_t size_class) {
-    magazine taken;
     const std::lock_guard lock(mutex_);
-    taken.first = full_[size_class];
-    if (taken.first == nullptr) return taken;
-    full_[size_class] = taken.first->next_magazine;
-    taken.count = taken.first->count;
-    return taken;
+    deposited* const taken = full_[size_class];
+    if (taken == nullptr) return {};
+    full_[size_class] = taken->next_magazine;
+    return {taken, taken->room};
   }
   void give(std::size_t size_class, magazine given) noexcept {
     if (given.first == nullptr) return;
+    free_block* const rest = given.first->next;
     const std::lock_guard lock(mutex_);
-    given.first->next_magazine = full_[size_class];
-    given.first->count = given.count;
-    full_[size_class] = given.first;
+    full_[size_class] =
+        ::new (static_cast<void*>(given.first)) deposited{{rest}, full_[size_class], given.room};
   }
 
  private:
   std::mutex mutex_;
-  std::array<block*, classes> full_{};
+  std::array<deposited*, frame_classes> full_{};
 };
 
 depot& shared_depot() {
@@ -95,20 +84,13 @@ depot& shared_depot() {
   return *instance;
 }
 
-constexpr std::array<magazine, classes> all_unused() {
-  std::array<magazine, classes> all{};
-  for (magazine& m : all) m = unused;
-  return all;
-}
-
-/// The free blocks of one thread. Constant-initialised and trivially destructible, so that access
-/// needs no check; `reaper` returns the blocks when the thread ends.
+/// What one thread keeps besides its loaded magazines. Constant-initialised and trivially
+/// destructible, so that access needs no check; `reaper` returns the blocks when the thread ends.
 struct thread_cache {
-  std::array<magazine, classes> loaded = all_unused();
-  std::array<magazine, classes> reserve{};
+  std::array<magazine, frame_classes> reserve{};
   std::byte* slab = nullptr;
   std::size_t slab_left = 0;
-  std::array<block*, large_classes> large{};
+  std::array<free_block*, large_classes> large{};
   std::size_t large_kept_bytes = 0;
   bool ended = false;
 };
@@ -119,23 +101,22 @@ struct reaper {
   reaper(const reaper&) = delete;
   reaper& operator=(const reaper&) = delete;
   ~reaper() {
-    for (std::size_t c = 0; c < classes; ++c) {
-      shared_depot().give(c, std::exchange(cache.loaded[c], {}));
+    // Later deallocations take the slow path, straight to the depot or the heap.
+    for (std::size_t c = 0; c < frame_classes; ++c) {
+      shared_depot().give(c, std::exchange(loaded_magazines[c], {}));
       shared_depot().give(c, std::exchange(cache.reserve[c], {}));
     }
-    for (block*& first : cache.large) {
+    for (free_block*& first : cache.large) {
       while (first != nullptr) ::operator delete(std::exchange(first, first->next));
     }
-    // Later deallocations take the slow path, straight to the depot or the heap.
     cache.ended = true;
-    for (magazine& m : cache.loaded) m.count = magazine_size;
   }
   void touch() const noexcept {}
 };
 thread_local reaper at_thread_end;
 
 void* cut(std::size_t wanted) {
-  const std::size_t bytes = std::max(wanted, 2 * step);  // room for a block
+  const std::size_t bytes = std::max(wanted, 2 * frame_step);  // room for a `deposited`
   if (cache.slab_left < bytes) {
     cache.slab = static_cast<std::byte*>(::operator new(slab_bytes, std::align_val_t{64}));
     cache.slab_left = slab_bytes;
@@ -146,43 +127,29 @@ void* cut(std::size_t wanted) {
   return cut_here;
 }
 
-void* take(magazine& m) noexcept {
-  block* taken = m.first;
-  m.first = taken->next;
-  --m.count;
-  return taken;
-}
-
-[[gnu::noinline]] void* refill(std::size_t c) {
-  if (cache.ended) return cut(c * step);
+// The loaded magazine is empty.
+void* refill(std::size_t c) {
+  if (cache.ended) return cut(c * frame_step);
   at_thread_end.touch();
-  if (cache.loaded[c].first == nullptr) cache.loaded[c] = {};
-  std::swap(cache.loaded[c], cache.reserve[c]);
-  if (cache.loaded[c].first == nullptr) cache.loaded[c] = shared_depot().take(c);
-  return cache.loaded[c].first != nullptr ? take(cache.loaded[c]) : cut(c * step);
+  magazine& loaded = loaded_magazines[c];
+  std::swap(loaded, cache.reserve[c]);
+  if (loaded.first == nullptr) loaded = shared_depot().take(c);
+  if (loaded.first == nullptr) return cut(c * frame_step);
+  ++loaded.room;
+  return std::exchange(loaded.first, loaded.first->next);
 }
 
-void put(magazine& m, void* memory) noexcept {
-  auto* freed = static_cast<block*>(memory);
-  freed->next = m.first;
-  m.first = freed;
-  ++m.count;
-}
-
-[[gnu::noinline]] void put_slowly(std::size_t c, void* memory) noexcept {
-  if (cache.ended) {
-    magazine single;
-    put(single, memory);
-    return shared_depot().give(c, single);
-  }
+// The loaded magazine is full, or this thread has not used it yet.
+void put_slowly(std::size_t c, void* memory) noexcept {
+  const magazine single{::new (memory) free_block{nullptr}, magazine_size - 1};
+  if (cache.ended) return shared_depot().give(c, single);
   at_thread_end.touch();
-  if (cache.loaded[c].first == nullptr) {
-    cache.loaded[c] = {};  // the first of this size on this thread
-  } else {
+  magazine& loaded = loaded_magazines[c];
+  if (loaded.first != nullptr) {
     shared_depot().give(c, cache.reserve[c]);
-    cache.reserve[c] = std::exchange(cache.loaded[c], {});
+    cache.reserve[c] = loaded;
   }
-  put(cache.loaded[c], memory);
+  loaded = single;
 }
 
 struct large_class {
@@ -198,43 +165,34 @@ large_class large_class_of(std::size_t bytes) noexcept {
   return {(power - 12) * 4 + quarters - 5, quarters * quarter};
 }
 
-[[gnu::noinline]] void* allocate_large(std::size_t bytes) {
+void* allocate_large(std::size_t bytes) {
   if (bytes > large_bytes_max) return ::operator new(bytes);
   const large_class c = large_class_of(bytes);
-  block*& first = cache.large[c.index];
+  free_block*& first = cache.large[c.index];
   if (first == nullptr) return ::operator new(c.bytes);
   cache.large_kept_bytes -= c.bytes;
   return std::exchange(first, first->next);
 }
 
-[[gnu::noinline]] void deallocate_large(void* memory, std::size_t bytes) noexcept {
+void deallocate_large(void* memory, std::size_t bytes) noexcept {
   if (bytes > large_bytes_max || cache.ended) return ::operator delete(memory);
   const large_class c = large_class_of(bytes);
   if (cache.large_kept_bytes + c.bytes > large_kept_bytes_max) return ::operator delete(memory);
   at_thread_end.touch();
   cache.large_kept_bytes += c.bytes;
-  auto* freed = static_cast<block*>(memory);
-  freed->next = std::exchange(cache.large[c.index], freed);
+  cache.large[c.index] = ::new (memory) free_block{cache.large[c.index]};
 }
 
 }  // namespace
 
-void* allocate_frame(std::size_t bytes) {
-  const std::size_t c = (bytes + step - 1) / step;
-  if (c >= classes) [[unlikely]]
-    return allocate_large(bytes);
-  magazine& m = cache.loaded[c];
-  return m.first != nullptr ? take(m) : refill(c);
+void* allocate_slowly(std::size_t bytes) {
+  const std::size_t c = (bytes + frame_step - 1) / frame_step;
+  return c >= frame_classes ? allocate_large(bytes) : refill(c);
 }
 
-void deallocate_frame(void* memory, std::size_t bytes) noexcept {
-  const std::size_t c = (bytes + step - 1) / step;
-  if (c >= classes) [[unlikely]]
-    return deallocate_large(memory, bytes);
-  magazine& m = cache.loaded[c];
-  if (m.count == magazine_size) [[unlikely]]
-    return put_slowly(c, memory);
-  put(m, memory);
+void deallocate_slowly(void* memory, std::size_t bytes) noexcept {
+  const std::size_t c = (bytes + frame_step - 1) / frame_step;
+  return c >= frame_classes ? deallocate_large(memory, bytes) : put_slowly(c, memory);
 }
 
 #endif

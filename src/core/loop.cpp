@@ -15,8 +15,6 @@
 
 namespace weir::detail {
 
-constinit thread_local loop* current_loop = nullptr;
-
 loop& require_fiber(const char* what) {
   if (current == nullptr || current_loop == nullptr) raise_no_current_fiber(what);
   return *current_loop;
@@ -74,11 +72,16 @@ loop::~loop() {
   while (strays_ != nullptr) free_stray(*strays_);
 }
 
+// The number of strands after which a busy loop looks at its I/O: a system call each time.
+constexpr std::uint64_t io_interval = 64;
+
 void loop::run() {
   while (!finished()) {
     run_ready();
     if (finished()) break;
     take_inbox();
+    if (parker_ != nullptr && steps_ - steps_at_io_ >= io_interval) [[unlikely]]
+      look_at_io();
     request_stops();
     look_around(nothing_ready());
     env_.between_turns(*this);
@@ -86,6 +89,17 @@ void loop::run() {
     if (nothing_ready()) park();
   }
   request_stops();
+}
+
+void loop::sleep(std::int64_t nanoseconds) noexcept {
+  door_->sleep(nanoseconds, parker_.get());
+  if (parker_ != nullptr) look_at_io();
+}
+
+bool loop::look_at_io() noexcept {
+  if (parker_ == nullptr) return false;
+  steps_at_io_ = steps_;
+  return parker_->deliver();
 }
 
 void loop::look_around(bool idle) {

@@ -24,6 +24,7 @@
 #include "core/door.hpp"
 #include "core/environment.hpp"
 #include "core/event_recorder.hpp"
+#include "core/parker.hpp"
 #include "core/spinner.hpp"
 
 namespace weir {
@@ -62,8 +63,9 @@ class suspend_list {
 /// Invariants:
 /// 1. Fibers are resumed only by `run_strand`; everything else enqueues. So at most one runs.
 /// 2. A strand is in the ready queue at most once (`queued`).
-/// 3. One turn: ready strands (at most `turn_limit`), then the whole inbox, then due timers; if
-///    nothing is ready then, the environment parks. A simulated loop makes no turns: the simulation
+/// 3. One turn: ready strands (at most `turn_limit`), then the whole inbox, then I/O if it was not
+///    looked at for so many strands, then due timers; if nothing is ready then, the environment
+///    parks. A simulated loop makes no turns: the simulation
 ///    calls the same functions step by step, in its own order.
 /// 4. Deadlines fire one pass after the waits' timers of the same instant (see deadline_node).
 /// 5. A dead loop (see evict) runs nothing, and nothing it does reaches other loops.
@@ -109,6 +111,14 @@ class loop {
   /// Whether the root and everything that other loops started here has ended. When the root has
   /// just ended, cancels the rest.
   bool finished();
+  /// Nothing is ready: sleeps until a message, a wake-up or readiness of I/O comes, or the time has
+  /// passed (negative: without limit). For environments.
+  void sleep(std::int64_t nanoseconds) noexcept;
+  /// Delivers what I/O is ready now; false if there is none.
+  bool look_at_io() noexcept;
+  /// Where it sleeps once it does I/O; null before.
+  detail::parker* parker() const noexcept { return parker_.get(); }
+  void set_parker(std::unique_ptr<detail::parker> made) noexcept { parker_ = std::move(made); }
   /// Makes it a service loop: being idle is not a deadlock.
   void serve() noexcept { serves_ = true; }
   /// Whether operations of other loops may run here.
@@ -223,6 +233,12 @@ class loop {
   const door_ref& shared_door() const noexcept { return door_; }
   /// The door of another loop, null if that has ended; remembers the last ones.
   door_ref find_door(std::uint32_t index, std::uint32_t serial);
+  /// Keeps the door of another loop until the next call: for a message that, once it is posted, may
+  /// free what refers to the door. Answers mostly go to the same loop, and count no reference then.
+  door& keep(const door_ref& there) noexcept {
+    if (kept_door_ != there) kept_door_ = there;
+    return *kept_door_;
+  }
   std::uint32_t index() const noexcept { return index_; }
   std::uint32_t serial() const noexcept { return serial_; }
   scope_id next_scope_id() noexcept { return ++last_scope_id_; }
@@ -296,7 +312,7 @@ class loop {
   bool step(strand& s);
   enum class next_step : std::uint8_t { resume, again, stop };
   next_step prepare_step(strand& s);
-  next_step ended(strand& s) { return finish_base(s) ? next_step::again : next_step::stop; }
+  static bool begin(fiber& f);
   bool finish_base(strand& s);
   bool start_parked(strand& s);
   void collect_messages() noexcept;
@@ -343,6 +359,7 @@ class loop {
   door_ref door_;
   static constexpr std::size_t doors_kept = 8;
   std::unique_ptr<std::array<door_ref, doors_kept>> known_doors_;  // by index; none at first
+  door_ref kept_door_;
   message* put_off_ = nullptr;  // taken by answer_dumps, to be delivered before the inbox
   message** put_off_end_ = &put_off_;
   std::vector<std::stop_source> stops_;
@@ -356,6 +373,8 @@ class loop {
   std::unique_ptr<event_recorder> own_events_;
   event_recorder* events_;
   std::unique_ptr<wheels> wheels_;  // an inner loop has none
+  std::unique_ptr<detail::parker> parker_;
+  std::uint64_t steps_at_io_ = 0;  // when I/O was last looked at
   run_seam* seam_ = nullptr;
   loop* host_ = nullptr;
   loop* first_inner_ = nullptr;
@@ -363,9 +382,6 @@ class loop {
   loop* previous_inner_ = nullptr;
   loop* next_inner_ = nullptr;
 };
-
-/// The loop of this thread; null outside of loops.
-extern constinit thread_local loop* current_loop;
 
 inline loop* loop::here() noexcept { return current_loop; }
 

@@ -32,9 +32,11 @@ void reply::open(bool elsewhere) noexcept {
 
 // A future may outlive its loop.
 void reply::settle_now() noexcept {
+  if (is_due_here()) no_longer_due();
   due_ = false;
-  if (is_home()) loop::here()->expect_answer(-1);
 }
+
+void reply::no_longer_due() noexcept { loop::here()->expect_answer(-1); }
 
 reply::phase reply::forsake() noexcept {
   phase seen = phase_.load(std::memory_order_acquire);
@@ -44,6 +46,10 @@ reply::phase reply::forsake() noexcept {
 
 // The door is held: once posted, the message may be delivered and freed on another thread.
 void reply::post_home(message& carrier) noexcept {
+  if (loop* const here = loop::here()) {
+    here->keep(home_).post(carrier);
+    return;
+  }
   const std::shared_ptr<door> there = home_;
   there->post(carrier);
 }

@@ -42,6 +42,8 @@ void run_root(const run_options& options, fiber& root, std::source_location site
   require_no_loop();
   if (options.grace < duration::zero())
     raise(errc::invalid_argument, "run: grace is negative; give 0 or more");
+  std::optional<signal_watch> signals;  // it may refuse, which must come before there is a fiber
+  if (options.handle_signals) signals.emplace();
   std::optional<real_environment> real;
   std::unique_ptr<environment> hand_driven;
   environment* env = nullptr;
@@ -52,9 +54,8 @@ void run_root(const run_options& options, fiber& root, std::source_location site
     env = &real.emplace();
   }
   session s(*env, options, root, site);
-  std::optional<signal_watch> signals;
   if (options.handle_signals) {
-    signals.emplace(s.here().shared_door());
+    signals->watch(s.here().shared_door());
     s.here().set_handles_signals(true, options.grace);
   }
   {

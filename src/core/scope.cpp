@@ -94,9 +94,8 @@ scope::~scope() {
 
 // ------------------------------------------------------------------ spawning
 
-void scope::require_task(bool there) {
-  if (!there)
-    detail::raise(errc::already_taken, "spawn of a task that was awaited or moved from before");
+void scope::raise_no_task() {
+  detail::raise(errc::already_taken, "spawn of a task that was awaited or moved from before");
 }
 
 void scope::require_open(const char* what) const {
@@ -114,13 +113,6 @@ bool scope::full() const {
   return static_cast<std::int64_t>(size()) >= max_children_;
 }
 
-void scope::admit(const char* what) const {
-  if (loop_ == detail::loop::here() && !closed_ &&
-      static_cast<std::int64_t>(size()) < max_children_) [[likely]]
-    return;
-  refuse(what);
-}
-
 void scope::refuse(const char* what) const {
   require_open(what);
   if (static_cast<std::int64_t>(size()) >= max_children_ && !detail::in_dead_world())
@@ -135,8 +127,31 @@ detail::fiber* scope::adopt_cancelled(detail::fiber* f) {
   f->result().set_cancelled(reason_ ? reason_ : detail::cancel_tree::unwinding(*detail::current));
   f->drop_operation();
   f->ended = true;
-  f->settled = 1;
+  f->set_done();
   f->retain();  // the caller's reference
+  return f;
+}
+
+// A child that is spawned now never starts, unless it is a service of a cancelled scope.
+inline bool scope::accepts_none() const noexcept {
+  return reason_ || (detail::current != nullptr && detail::current->destroying);
+}
+
+inline void scope::place(detail::fiber& f, std::source_location site) noexcept {
+  f.home = loop_->serial();
+  f.site = site;
+  f.parent_ = this;
+  f.top = &f;
+}
+
+detail::fiber* scope::adopt_unnamed(detail::fiber* f, std::source_location site) {
+  if (accepts_none() || loop_->seam() != nullptr) [[unlikely]]
+    return adopt(f, {}, site, launch::ordinary);
+  place(*f, site);
+  detail::cancel_tree::add_child(*this, *f);
+  f->retain(2);  // the references of the scope and of the caller
+  loop_->own_door().fibers.add(1);
+  loop_->push(*f);
   return f;
 }
 
@@ -156,10 +171,7 @@ void scope::register_service(detail::fiber* f, detail::polite_service* polite,
 detail::fiber* scope::adopt(detail::fiber* f, const spawn_options& options,
                             std::source_location site, launch how, detail::polite_service* polite,
                             detail::fiber* until) {
-  f->home = loop_->serial();
-  f->site = site;
-  f->parent_ = this;
-  f->top = f;
+  place(*f, site);
   if (!options.name.empty()) detail::set_name(*f, options.name);
   const bool dying = detail::current != nullptr && detail::current->destroying;
   if ((reason_ && how != launch::background) || dying) [[unlikely]]
@@ -291,22 +303,6 @@ bool cancel_tree::runs_in_child_of(const scope& s) noexcept {
   return false;
 }
 
-void cancel_tree::add_child(scope& s, fiber& f) noexcept {
-  f.previous = s.last_;
-  (s.last_ == nullptr ? s.first_ : s.last_->following) = &f;
-  s.last_ = &f;
-  ++s.live_;
-  if (f.hidden) ++s.hidden_;
-}
-
-void cancel_tree::remove_child(scope& s, fiber& f) noexcept {
-  (f.previous == nullptr ? s.first_ : f.previous->following) = f.following;
-  (f.following == nullptr ? s.last_ : f.following->previous) = f.previous;
-  f.previous = f.following = nullptr;
-  --s.live_;
-  if (f.hidden) --s.hidden_;
-}
-
 void cancel_tree::drained(scope& s) noexcept {
   if (s.is_all_) static_cast<all_scope&>(s).arms_ended();
   if (s.watch_.armed()) s.loop_->cancel_deadline(s.watch_);
@@ -384,35 +380,15 @@ void cancel_tree::add_unobserved(scope& s, fiber& f) noexcept {
   s.unobserved_ = &f;
 }
 
-void cancel_tree::child_ended(scope& s, fiber& f) {
-  const outcome_base& result = f.result();
-  if (result.is_error()) [[unlikely]]
-    child_failed(s, f);
-  if (s.reason_) [[unlikely]]
-    ended_late(s, f);
-  if (f.starting && result.is_error() && f.reason_) [[unlikely]]
+// The child failed or was cancelled, or its scope was.
+void cancel_tree::child_ended_badly(scope& s, fiber& f, const outcome_base& result) {
+  if (result.is_error()) child_failed(s, f);
+  if (s.reason_) ended_late(s, f);
+  if (f.starting && result.is_error() && f.reason_)
     s.loop_->emit("suppressed", name_of(f), 0, s.id_,
                   result.error());  // its starter is being unwound
   f.settle_now();
-  if (s.is_all_ && !result.is_value()) [[unlikely]]
-    static_cast<all_scope&>(s).arm_failed(f);
-  if (f.background) [[unlikely]] {
-    remove_service(f);
-  } else {
-    remove_child(s, f);
-  }
-  if (f.unobserved) [[unlikely]]
-    add_unobserved(s, f);
-  if (!f.background) [[likely]] {
-    if (s.live_ == 0) {
-      drained(s);
-    } else if (s.size() == 0 && !f.hidden && s.joiners_ != nullptr) [[unlikely]] {
-      only_streams_left(s);
-    }
-  }
-  if (s.guided_ && s.kind_ == region_kind::scope && !f.carries)
-    static_cast<guided_scope&>(s).child_gone(f);
-  f.release();
+  if (s.is_all_ && !result.is_value()) static_cast<all_scope&>(s).arm_failed(f);
 }
 
 void cancel_tree::remove_unobserved(fiber& f) noexcept {

@@ -11,12 +11,17 @@ namespace weir::detail {
 /// of all loops, printed by the first watched loop that sees the request. The third interrupt
 /// aborts the program, even if the loop is stuck. The previous handlers are restored when the last
 /// watch is destroyed.
+///
+/// Nothing is handled before `watch`, so that a program can be refused before it has a loop. Throws
+/// errc::busy if a stream has one of these signals.
 class signal_watch {
  public:
-  explicit signal_watch(door_ref to);
+  signal_watch();
   signal_watch(const signal_watch&) = delete;
   signal_watch& operator=(const signal_watch&) = delete;
   ~signal_watch();
+  /// Call once.
+  void watch(door_ref to) noexcept;
   /// Whether SIGQUIT came since the last call on any loop.
   static bool take_dump_request() noexcept;
 
@@ -24,6 +29,11 @@ class signal_watch {
   door_ref door_;
   std::size_t place_;
 };
+
+/// A signal is handled either for loops (signal_watch) or for streams: claims it for streams, or
+/// throws errc::busy. While it is claimed, a signal_watch is refused with errc::busy. Any thread.
+void claim_signal(int number);
+void unclaim_signal(int number) noexcept;
 
 /// A thread started while this exists has all signals blocked: they are for the program's threads,
 /// and a loop with handle_signals gets them anyway.

@@ -12,13 +12,15 @@
 // pauses are not even tried.
 //
 // A trial of the pauses lasts longer than the kernel takes to wake the other side: two threads that
-// always find each other asleep would otherwise never learn that it pays to stay awake. After
-// that, their number is limited by what was needed lately.
+// always find each other asleep would otherwise never learn that it pays to stay awake. While the
+// pauses pay, their number is limited by what was needed lately, but not to less than a wake-up
+// takes: if one side is interrupted and the other falls asleep meanwhile, it is late with its next
+// answer by that time, and the first one would fall asleep, too, and so on.
 //
 // A yield may give the core to another program for a whole time slice. So some yields are measured,
 // and after an expensive one the thread prefers to sleep: a wake-up gets the core back at once.
 //
-// A spinner belongs to one thread. It makes no thread wake up: one that sleeps is not affected.
+// A spinner belongs to one thread.
 #pragma once
 
 #include <algorithm>
@@ -58,8 +60,8 @@ class spinner {
   }
 
  private:
-  static constexpr int pauses_min = 128;
   static constexpr int yields = 4;
+  static constexpr int wake_ups_per_trial = 3;
 
   /// Whether a stage paid lately.
   class habit {
@@ -102,7 +104,7 @@ class spinner {
 
   int limit_of_pauses() const noexcept {
     if (!pausing_.has_credit()) return several_cores() ? pauses_max() : 0;
-    return std::min(2 * needed_ + pauses_min, pauses_max());
+    return std::clamp(2 * needed_, pauses_max() / wake_ups_per_trial, pauses_max());
   }
   bool paused(int times) noexcept {
     needed_ = std::max(times, needed_ - needed_ / 8);

@@ -64,6 +64,7 @@ class test_clock_environment final : public real_environment {
 
   // Nothing is ready: moves to the next timer, if the target (or automatic mode) allows it.
   void park(loop& here, std::optional<time_point> until) override {
+    if (here.look_at_io()) return;
     {
       const std::lock_guard lock(state_.mutex);
       if (state_.wall_shift != seen_shift_ || (until && *until <= state_.now)) return;
@@ -77,7 +78,7 @@ class test_clock_environment final : public real_environment {
         return;
       }
     }
-    here.own_door().sleep(-1);
+    here.sleep(-1);
   }
 
   bool runs_on(const test_clock_state& clock) const noexcept { return &state_ == &clock; }

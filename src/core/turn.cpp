@@ -15,26 +15,27 @@
 
 namespace weir::detail {
 
-// What a strand needs before its leaf is resumed: it begins, is unwound, or starts its wait.
-loop::next_step loop::prepare_step(strand& s) {
-  if (!s.begun) {
-    s.begun = true;
-    auto& f = static_cast<fiber&>(s);
-    if (s.budget == 0 && cancel_tree::cancelled(s)) {
-      f.result().set_cancelled(cancel_tree::reason(f));
-      return ended(s);
-    }
-    if (!f.begin()) return ended(s);
+// The first step of a fiber. False: it never began, or ended at once.
+inline bool loop::begin(fiber& f) {
+  f.begun = true;
+  if (f.budget == 0 && cancel_tree::cancelled(f)) [[unlikely]] {
+    f.result().set_cancelled(cancel_tree::reason(f));
+    return false;
   }
+  return f.begin();
+}
+
+// What else a strand may need before its leaf is resumed: it is unwound, or starts its wait.
+[[gnu::noinline]] loop::next_step loop::prepare_step(strand& s) {
   if (s.unwinding) {
     if (!cancel_tree::unwind(s)) return next_step::stop;
     if (s.leaf == nullptr) {
       if (s.special) return next_step::stop;
       auto& f = static_cast<fiber&>(s);
       f.result().set_cancelled(cancel_tree::reason(f));
-      return ended(s);
+      return finish_base(s) ? next_step::again : next_step::stop;
     }
-  } else if (s.needs_start) {
+  } else {
     s.needs_start = false;
     if (!start_parked(s)) return s.unwinding && !s.queued ? next_step::again : next_step::stop;
   }
@@ -42,8 +43,10 @@ loop::next_step loop::prepare_step(strand& s) {
 }
 
 // One step of the trampoline. False: the strand gave up its turn or has ended.
-inline bool loop::step(strand& s) {
-  if (!s.begun || s.unwinding || s.needs_start) {
+[[gnu::always_inline]] inline bool loop::step(strand& s) {
+  if (!s.begun) {
+    if (!begin(static_cast<fiber&>(s))) return finish_base(s);
+  } else if (s.unwinding || s.needs_start) [[unlikely]] {
     const next_step how = prepare_step(s);
     if (how != next_step::resume) return how == next_step::again;
   }
@@ -58,31 +61,35 @@ inline void loop::begin_turn(strand& s) noexcept {
   current = &s;
   s.queued = false;
   s.preempted = false;
-  s.nesting = 0;
   s.budget = cancel_tree::cancelled(s) ? std::int16_t{0} : budget_;
   now_read_ = false;
 }
 
-// Inlined into the loop over the ready queue.
-inline void loop::run_one(strand& s) {
+// Inlined into the loop over the ready queue. Leaves `current` as it is, for the next strand.
+[[gnu::always_inline]] inline void loop::run_one(strand& s) {
   ++steps_;
   if (s.special) [[unlikely]]
     return run_special(static_cast<special_strand&>(s));
   begin_turn(s);
   while (step(s)) {
   }
+}
+
+void loop::run_strand(strand& s) {
+  run_one(s);
   current = nullptr;
 }
 
-void loop::run_strand(strand& s) { run_one(s); }
-
 void loop::run_ready() {
   for (int i = 0; i < turn_limit_ && head_ != nullptr; ++i) {
-    if (!stops_.empty()) [[unlikely]]
+    if (!stops_.empty()) [[unlikely]] {
+      current = nullptr;
       request_stops();  // before the cancelled strands are unwound
+    }
     run_one(*take_ready());
     if (deep_ != nullptr) run_deep();
   }
+  current = nullptr;
   now_read_ = false;
 }
 
@@ -111,6 +118,7 @@ struct loop::put_off_list final : special_strand, frame_allocated {
 
 // Empties the depth-first list that the strand which has just run began, or puts it off.
 void loop::run_deep() {
+  current = nullptr;
   deep_at_ = &deep_;
   deep_run_ = true;
   while (deep_ != nullptr && budget_ > 0) {
@@ -161,9 +169,11 @@ void loop::free_stray(special_strand& s) noexcept {
 }
 
 void loop::run_special(special_strand& s) {
+  current = nullptr;
   if (s.stray) [[unlikely]]
     return free_stray(s);
   begin_turn(s);
+  s.nesting = 0;  // otherwise balanced; a generator that was pulled has the one of its consumer
   if (s.begin_turn()) {
     while (step(s)) {
     }
@@ -249,22 +259,26 @@ void give_up_turn(strand& s, wait& w) {
 
 namespace {
 
-[[gnu::noinline]] void check_park(strand& s, wait& w) {
+[[gnu::noinline]] bool prepare_park_slowly(strand& s, wait& w) {
   if (s.destroying) fatal_destructor(s);
   if (s.special && loop::here() == nullptr) raise_nothing_wakes();
   require_fits_run(w);
-  if (!cancel_tree::may_not_park(s)) cancel_tree::arm_deadlines(s);
+  if (cancel_tree::may_not_park(s)) {
+    s.unwinding = true;
+    return false;
+  }
+  cancel_tree::arm_deadlines(s);
+  w.belongs_to(s);
+  s.parked = &w;
+  return true;
 }
 
 }  // namespace
 
 bool prepare_park(strand& s, wait& w) {
-  if (s.destroying || s.special || s.unarmed_deadlines || current_run != nullptr) [[unlikely]]
-    check_park(s, w);
-  if (cancel_tree::may_not_park(s)) [[unlikely]] {
-    s.unwinding = true;
-    return false;
-  }
+  if (s.destroying || s.unarmed_deadlines || s.special || current_run != nullptr ||
+      cancel_tree::may_not_park(s)) [[unlikely]]
+    return prepare_park_slowly(s, w);
   w.belongs_to(s);
   s.parked = &w;
   return true;

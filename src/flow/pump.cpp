@@ -11,19 +11,21 @@ namespace weir::detail {
 void pump_base::start(task<> work, begun when) {
   require_fiber("a concurrent stream");
   context& owner = cancel_tree::owner_of(stream_part::child, *current->top);
-  fiber* worker =
-      cancel_tree::kind(owner) == region_kind::fiber ? static_cast<fiber*>(&owner) : nullptr;
+  const region_kind kind = cancel_tree::kind(owner);
+  fiber* worker = kind == region_kind::fiber ? static_cast<fiber*>(&owner) : nullptr;
   scope& in = cancel_tree::scope_of(owner);
   // The fiber that builds a stream need not be the one that pulls it, so the scope owns the child.
-  // A service owns it itself, because it outlives the ordinary children of its scope.
+  // A service owns it itself, because it outlives the ordinary children of its scope, and so does
+  // a defer.
   if (when == begun::ahead && worker != nullptr && !worker->background) worker = nullptr;
+  const bool served = worker != nullptr || kind == region_kind::cleanup;
   fiber* made = scope::make(std::move(work));
   made->isolated = true;
   made->observed = true;  // its errors go to the stream
   made->hidden = true;
-  child_ = core_ref::adopt(in.adopt(
-      made, {.name = "stream"}, std::source_location::current(),
-      worker == nullptr ? scope::launch::hidden : scope::launch::background, nullptr, worker));
+  child_ = core_ref::adopt(in.adopt(made, {.name = "stream"}, std::source_location::current(),
+                                    served ? scope::launch::background : scope::launch::hidden,
+                                    nullptr, worker));
 }
 
 void pump_base::cancel() noexcept {

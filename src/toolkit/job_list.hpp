@@ -8,8 +8,8 @@
 
 namespace weir::detail {
 
-/// Jobs of a pool, first in, first out, linked through the jobs themselves. It owns one reference
-/// to each. Not synchronised.
+/// Jobs of a pool, first in, first out, linked through the jobs themselves. It owns nothing. Not
+/// synchronised.
 class job_list {
  public:
   job_list() noexcept = default;
@@ -23,28 +23,27 @@ class job_list {
     std::swap(size_, other.size_);
     return *this;
   }
-  ~job_list() {
-    while (!empty()) (void)pop_front();
-  }
 
   bool empty() const noexcept { return first_ == nullptr; }
   std::size_t size() const noexcept { return size_; }
   remote_op* first() const noexcept { return first_; }
 
-  void push_back(remote_ref job) noexcept {
-    remote_op* const added = job.detach();
-    added->previous = std::exchange(last_, added);
-    added->following = nullptr;
-    (added->previous == nullptr ? first_ : added->previous->following) = added;
+  void push_back(remote_op& job) noexcept {
+    job.previous = std::exchange(last_, &job);
+    job.following = nullptr;
+    (job.previous == nullptr ? first_ : job.previous->following) = &job;
     ++size_;
   }
-  remote_ref pop_front() noexcept { return take(*first_); }
+  remote_op& pop_front() noexcept {
+    remote_op& job = *first_;
+    take(job);
+    return job;
+  }
   /// REQUIRES: it is in this list.
-  remote_ref take(remote_op& job) noexcept {
+  void take(remote_op& job) noexcept {
     (job.previous == nullptr ? first_ : job.previous->following) = job.following;
     (job.following == nullptr ? last_ : job.following->previous) = job.previous;
     --size_;
-    return remote_ref(&job);
   }
 
  private:

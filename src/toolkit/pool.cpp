@@ -75,6 +75,7 @@ pool::~pool() {
 
 std::error_code pool::accept_now(detail::remote_ref job) {
   if (!job) return make_error_code(errc::empty_job);
+  if (detail::crashing) return make_error_code(errc::pool_closed);
   core_->require_no_run();
   job->wants_result = false;
   const errc why = core_->enter(job, detail::pool_core::entry::now);
@@ -86,6 +87,7 @@ task<> pool::close() {
   return detail::close_pool(core_);
 }
 void pool::cancel(cancel_reason reason) {
+  if (detail::crashing) return;
   core_->require_no_run();
   core_->cancel(std::move(reason));
 }

@@ -128,32 +128,17 @@ void pool_core::raise_refusal(errc why) const {
 // ------------------------------------------------------------------ admission
 
 // Whether the callers that wait get the free places now.
-bool pool_core::has_room(std::uint64_t word) const noexcept {
-  const std::uint64_t room = limit_ - word / one_job;
-  return (word & waits) != 0 && room >= ((word & urgent) != 0 ? 1 : batch_);
+bool pool_core::has_room() const noexcept {
+  return !waiting_.empty() && limit_ - accepted_ >= (urgent_ ? 1 : batch_);
 }
 
-// Whether the end of a job, which left `word`, concerns others.
-bool pool_core::is_remarkable(std::uint64_t word) const noexcept {
-  return has_room(word) || ((word & draining) != 0 && word < one_job);
-}
-
-void pool_core::react(pool_chores& then) noexcept {
-  const std::uint64_t word = word_.load(std::memory_order_acquire);
-  if (has_room(word)) admit_waiting(then);
-  if (drain_asked_ && word < one_job) {
+void pool_core::free_places(std::uint64_t count, pool_chores& then) noexcept {
+  accepted_ -= count;
+  if (has_room()) admit_waiting(then);
+  if (drain_asked_ && accepted_ == 0) {
     drain_asked_ = false;
     then.answer_close();
   }
-}
-
-void pool_core::free_places(std::uint64_t count) noexcept {
-  const std::uint64_t freed = count * one_job;
-  const std::uint64_t before = word_.fetch_sub(freed, std::memory_order_acq_rel);
-  if (!is_remarkable(before - freed)) return;
-  pool_chores then(*this);
-  const std::lock_guard lock(mutex_);
-  react(then);
 }
 
 errc pool_core::enter(remote_ref& job, entry how) noexcept {
@@ -161,24 +146,32 @@ errc pool_core::enter(remote_ref& job, entry how) noexcept {
   pool_chores then(*this);
   const std::lock_guard lock(mutex_);
   if (closed_) return refusal();
-  if (waiting_.empty() && word_.load(std::memory_order_relaxed) / one_job < limit_) {
-    word_.fetch_add(one_job, std::memory_order_relaxed);
-    queue(job->is_asked() ? job : std::move(job), then);
+  // A pool with a free place is not full; the callers that wait get theirs first.
+  if (how == entry::now && !waiting_.empty()) admit_waiting(then);
+  if (waiting_.empty() && accepted_ < limit_) {
+    ++accepted_;
+    queue(*job, then);
+    if (job->wants_result) return accepted;
+    if (job->is_asked()) {
+      job->retain();
+    } else {
+      (void)job.detach();
+    }
     return accepted;
   }
   if (how != entry::now) {
     job->where = remote_op::place::waiting;
-    waiting_.push_back(job);
-    word_.fetch_or(how == entry::waits ? waits : waits | urgent, std::memory_order_acq_rel);
-    react(then);
+    waiting_.push_back(*job);
+    urgent_ = urgent_ || how == entry::waits_urgently;
+    free_places(0, then);
   }
   return errc::pool_full;
 }
 
-void pool_core::queue(remote_ref job, pool_chores& then) noexcept {
-  job->where = remote_op::place::queued;
-  queue_.push_back(std::move(job));
-  queued_.store(queue_.size(), std::memory_order_relaxed);
+void pool_core::queue(remote_op& job, pool_chores& then) noexcept {
+  job.where = remote_op::place::queued;
+  if (queue_.empty()) has_queued_.store(true, std::memory_order_relaxed);
+  queue_.push_back(job);
   wake_idle(then);
 }
 
@@ -193,52 +186,52 @@ void pool_core::wake_idle(pool_chores& then) noexcept {
 
 // All free places go to the callers that have waited longest.
 void pool_core::admit_waiting(pool_chores& then) noexcept {
-  std::uint64_t word = word_.load(std::memory_order_relaxed);
-  while (!waiting_.empty() && word / one_job < limit_) {
-    remote_ref job = waiting_.pop_front();
-    word = word_.fetch_add(one_job, std::memory_order_relaxed) + one_job;
-    if (!job->wants_result) then.answer(*job);
-    queue(std::move(job), then);
+  while (!waiting_.empty() && accepted_ < limit_) {
+    remote_op& job = waiting_.pop_front();
+    ++accepted_;
+    if (!job.wants_result) {
+      job.retain();
+      then.answer(job);
+    }
+    queue(job, then);
   }
-  if (waiting_.empty()) word_.fetch_and(~(waits | urgent), std::memory_order_relaxed);
+  if (waiting_.empty()) urgent_ = false;
 }
 
 void pool_core::refuse_waiting(pool_chores& then) noexcept {
   while (!waiting_.empty()) {
-    const remote_ref job = waiting_.pop_front();  // its caller has the last reference
-    job->where = remote_op::place::nowhere;
-    job->refused = true;
-    then.answer(*job);
+    remote_op& job = waiting_.pop_front();
+    job.where = remote_op::place::nowhere;
+    job.refused = true;
+    then.answer(job);
   }
-  word_.fetch_and(~(waits | urgent), std::memory_order_relaxed);
+  urgent_ = false;
 }
 
 void pool_core::make_urgent() noexcept {
   pool_chores then(*this);
   const std::lock_guard lock(mutex_);
   if (waiting_.empty()) return;
-  word_.fetch_or(urgent, std::memory_order_acq_rel);
-  react(then);
+  urgent_ = true;
+  free_places(0, then);
 }
 
 cancel_result pool_core::take_back(remote_op& job, reason_ref why, bool force) noexcept {
   pool_chores then(*this);
   const std::lock_guard lock(mutex_);
-  const bool ended = !job.wants_result || job.in_flight();
   switch (job.where) {
     case remote_op::place::waiting:
-      (void)waiting_.take(job);  // the caller has another reference
-      if (waiting_.empty()) word_.fetch_and(~(waits | urgent), std::memory_order_relaxed);
+      waiting_.take(job);
+      if (waiting_.empty()) urgent_ = false;
       break;
     case remote_op::place::queued:
-      if (ended) return cancel_result::no;  // accepted: the answer is on its way
-      (void)queue_.take(job);
-      queued_.store(queue_.size(), std::memory_order_relaxed);
-      word_.fetch_sub(one_job, std::memory_order_acq_rel);
-      react(then);
+      if (!job.wants_result) return cancel_result::no;  // the answer is on its way
+      queue_.take(job);
+      left_queue();
+      free_places(1, then);
       break;
     case remote_op::place::running:
-      if (ended) return cancel_result::no;
+      if (!job.wants_result) return cancel_result::no;
       if (!job.why) job.why = std::move(why);
       then.stop(job, force);
       return cancel_result::later;
@@ -251,19 +244,30 @@ cancel_result pool_core::take_back(remote_op& job, reason_ref why, bool force) n
 
 // ------------------------------------------------------------------ workers
 
-// The reference to the job before is dropped; nothing but memory is left of that job, or its caller
-// owns the rest.
+// The job of a seat has ended: nothing but memory is left of it, or its caller will own the rest.
+void pool_core::end_job(pool_seat& seat, pool_chores& then) noexcept {
+  seat.ended = false;
+  remote_op& job = *std::exchange(seat.running, nullptr);
+  job.where = remote_op::place::nowhere;
+  free_places(1, then);
+  if (job.wants_result) {
+    then.answer(job);
+  } else {
+    then.let_go(remote_ref(&job));
+  }
+}
+
 remote_run pool_core::next_job(pool_seat& seat, bool& idle) noexcept {
   const bool may_idle = std::exchange(idle, false);
   pool_chores then(*this);
   const std::lock_guard lock(mutex_);
   if (seat.door == nullptr) seat.door = loop::here()->shared_door();
-  then.let_go(std::move(seat.running));
+  if (seat.ended) end_job(seat, then);
   if (!queue_.empty()) {
-    seat.running = queue_.pop_front();
-    queued_.store(queue_.size(), std::memory_order_relaxed);
+    remote_op& job = queue_.pop_front();
+    left_queue();
     end_search(seat, then);
-    remote_op& job = *seat.running;
+    seat.running = &job;
     job.where = remote_op::place::running;
     job.worker = &seat;
     return remote_run(job, this);
@@ -307,19 +311,23 @@ bool pool_core::end_idling(pool_seat& seat) noexcept {
   return true;
 }
 
-// On the worker's loop.
-void pool_core::ended(remote_op& job) noexcept {
-  if (job.wants_result) {
-    free_places(1);
-    return job.answer_by_message();
-  }
+void pool_core::ended(remote_op& job, bool may_ask_again) noexcept {
+  pool_seat& seat = *job.worker;
   std::exception_ptr error;
-  if (const outcome_base& result = job.result(); !result.is_value()) [[unlikely]] {
-    error = result.error();
-    if (error != nullptr) keep_error(error);
+  if (!job.wants_result) {
+    if (const outcome_base& result = job.result(); !result.is_value()) [[unlikely]] {
+      error = result.error();
+      if (error != nullptr) keep_error(error);
+    }
+    job.drop_result();
   }
-  job.drop_result();
-  free_places(1);
+  seat.ended = true;
+  if (may_ask_again && error == nullptr) return;
+  {
+    pool_chores then(*this);
+    const std::lock_guard lock(mutex_);
+    end_job(seat, then);
+  }
   if (error != nullptr && !in_dead_world()) loop::here()->emit("suppressed", name_, 0, 0, error);
 }
 
@@ -335,7 +343,7 @@ void pool_core::worker_gone(pool_seat& seat) noexcept {
   {
     pool_chores then(*this);
     const std::lock_guard lock(mutex_);
-    then.let_go(std::move(seat.running));
+    if (seat.ended) end_job(seat, then);
     end_idling(seat);
     end_search(seat, then);
     if (--workers_left_ > 0) return;
@@ -372,7 +380,7 @@ void pool_core::close() noexcept {
 job_list pool_core::take_queue() noexcept {
   for (remote_op* job = queue_.first(); job != nullptr; job = job->following)
     job->where = remote_op::place::nowhere;
-  queued_.store(0, std::memory_order_relaxed);
+  has_queued_.store(false, std::memory_order_relaxed);
   return std::move(queue_);
 }
 
@@ -380,13 +388,18 @@ job_list pool_core::take_queue() noexcept {
 void pool_core::drop(job_list taken) noexcept {
   for (remote_op* job = taken.first(); job != nullptr; job = job->following)
     if (!job->wants_result) job->drop_result();
-  if (!taken.empty()) free_places(taken.size());
+  if (!taken.empty()) {
+    pool_chores then(*this);
+    const std::lock_guard lock(mutex_);
+    free_places(taken.size(), then);
+  }
   while (!taken.empty()) {
-    remote_ref job = taken.pop_front();
-    if (!job->wants_result) continue;
-    remote_op& answered = *job.get();
-    job = {};  // its caller has the last reference
-    answered.answer_by_message();
+    remote_op& job = taken.pop_front();
+    if (job.wants_result) {
+      job.answer_by_message();
+    } else {
+      job.release();
+    }
   }
 }
 
@@ -400,9 +413,9 @@ void pool_core::cancel(cancel_reason reason) noexcept {
   job_list taken = [&] {
     const std::lock_guard lock(mutex_);
     for (const auto& seat : seats_) {
-      if (!seat->running) continue;
+      if (seat->running == nullptr) continue;
       if (!seat->running->why) seat->running->why = why;
-      running.emplace_back(seat->running, seat->door.get());
+      running.emplace_back(remote_ref::share(seat->running), seat->door.get());
     }
     return take_queue();
   }();
@@ -433,7 +446,7 @@ std::exception_ptr pool_core::take_error() noexcept {
 
 bool pool_core::drained(drain_wait& waiter) {
   const std::lock_guard lock(mutex_);
-  if (word_.fetch_or(draining, std::memory_order_acq_rel) < one_job) return true;
+  if (accepted_ == 0) return true;
   drain_.ask(waiter);
   drain_.pool = shared_from_this();
   drain_asked_ = true;

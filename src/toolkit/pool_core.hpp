@@ -22,8 +22,8 @@ class drain_wait;
 class job_wait;
 class pool_chores;
 
-/// A worker as its pool sees it. It belongs to the pool, so it outlives the worker: whoever decided
-/// under the mutex to wake the worker may post the message afterwards.
+/// A worker as its pool sees it. It belongs to the pool, so it outlives the worker: the thread that
+/// decided under the mutex to wake the worker may post the message afterwards.
 struct pool_seat {
   struct wake_message final : message {
     explicit wake_message(pool_seat& s) noexcept : seat(s) {}
@@ -33,11 +33,13 @@ struct pool_seat {
   };
 
   wake_message wake{*this};
-  door_ref door;                // of its loop; written when it asks for its first job
-  job_wait* waiting = nullptr;  // used on its loop only, as is the spinner
+  door_ref door;  // of its loop; written when it asks for its first job
+  // Used on its loop only.
+  job_wait* waiting = nullptr;
   spinner spins;
+  bool ended = false;  // `running` has ended, which the next lock of the mutex makes known
   // Guarded by the pool's mutex.
-  remote_ref running;  // the last job that it took, until it asks for the next one
+  remote_op* running = nullptr;
   pool_seat* next_idle = nullptr;
   bool idle = false;
   bool searching = false;
@@ -51,15 +53,13 @@ struct drain_reply final : reply_to<drain_wait> {
 
 /// Shared by a pool, its workers and its waiters.
 ///
-/// Room. `word_` counts the accepted and unfinished jobs, which are at most workers + queue_size;
-/// its low bits are flags. Jobs are accepted, and flags change, under the mutex; the end of a job
-/// is one fetch_sub without it. Both are read-modify-writes of one variable, so either a caller
-/// that is about to wait sees the free place, or the worker that freed it sees the flag and takes
-/// the mutex. Callers wait first come, first served, and while one waits no other overtakes it.
+/// Room. `accepted_` counts the accepted and unfinished jobs, which are at most workers +
+/// queue_size. Callers wait first come, first served, and while one waits no other overtakes it.
 /// They get room in batches, when `batch_` places are free: one wake-up of a caller then pays for
 /// many jobs. A caller that has waited for long makes the pool urgent: until no caller waits, each
 /// place is given away at once. Fewer than `batch_` free places imply unfinished jobs, whose end
-/// gives more, so batches cannot stop the pool.
+/// gives more, so batches cannot stop the pool. A job that does not wait for room is refused only
+/// if no place is free: it lets the waiting callers have the free ones first.
 ///
 /// Wake-ups. A worker runs a job, searches (it is about to look at the queue: it was woken, or
 /// spins), is idle, or has ended; `searching_` counts the searching ones. Invariant (under the
@@ -73,8 +73,15 @@ struct drain_reply final : reply_to<drain_wait> {
 ///
 /// Ends. A worker destroys the function of a job, and its result if no caller waits for it, before
 /// it frees the place; and it frees the place before it answers. So after run() there is room, and
-/// after close() nothing of a job is left: close() waits until `word_` counts no job, and the
-/// read-modify-writes of that variable order all of them.
+/// after close() nothing of a job is left: close() waits until `accepted_` is 0. A worker that has
+/// ended a job and asks for the next one in the same turn does both under one lock (`next_job`),
+/// and answers afterwards; no other code runs in between.
+///
+/// References. A job that somebody waits for, for room or for its result, stays alive because its
+/// reply is asked, and is answered only after it has left the lists and its seat, under the mutex.
+/// So whoever finds a job there, under the mutex, finds it alive. An accepted job without a waiter
+/// belongs to the pool, which drops the reference when it has ended; it gets it from the caller
+/// that submits, or adds its own when it answers a caller that waited for room.
 ///
 /// Under the mutex nothing is allocated, posted or destroyed, and no user code runs: what is to be
 /// done is collected in a pool_chores, which does it afterwards.
@@ -104,7 +111,7 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   /// What becomes of a job for which there is no room.
   enum class entry : std::uint8_t { now, waits, waits_urgently };
   /// `accepted`, or why not; `errc::pool_full`: refused, or (unless `now`) waiting. The pool takes
-  /// the reference of a job whose reply is not asked.
+  /// the reference of a job that nobody waits for, if it accepts it.
   errc enter(remote_ref& job, entry how) noexcept;
   /// Withdraws a job that has not begun: `done`. Cancels a running one: `later`. Otherwise `no`.
   cancel_result take_back(remote_op& job, reason_ref why, bool force) noexcept;
@@ -128,11 +135,13 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   /// The next job; empty if there is none now. `idle`: in, whether the worker may become idle; out,
   /// whether it did. If it may not, it searches from now on.
   remote_run next_job(pool_seat& seat, bool& idle) noexcept;
-  /// For a searching worker, without the mutex: whether next_job is worth a try.
-  bool has_queued() const noexcept { return queued_.load(std::memory_order_relaxed) > 0; }
+  /// For workers, without the mutex: whether next_job is worth a try.
+  bool has_queued() const noexcept { return has_queued_.load(std::memory_order_relaxed); }
   bool stops_being_idle(pool_seat& seat) noexcept;
   void stops_searching(pool_seat& seat) noexcept;
-  void ended(remote_op& job) noexcept;
+  /// On the worker's loop. If the worker can ask for the next job in this turn, `next_job` does the
+  /// rest.
+  void ended(remote_op& job, bool may_ask_again) noexcept;
 
   // For close().
   /// True: no accepted job is left. Otherwise `waiter` will be answered.
@@ -143,19 +152,17 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   drain_reply& drain() noexcept { return drain_; }
 
  private:
-  static constexpr std::uint64_t waits = 1;     // a caller waits for room
-  static constexpr std::uint64_t urgent = 2;    // it gets each place at once
-  static constexpr std::uint64_t draining = 4;  // close() waits for the last job
-  static constexpr std::uint64_t one_job = 8;
-
   // These are called under the mutex.
-  bool has_room(std::uint64_t word) const noexcept;
-  bool is_remarkable(std::uint64_t word) const noexcept;
-  void react(pool_chores& then) noexcept;
-  void queue(remote_ref job, pool_chores& then) noexcept;
+  bool has_room() const noexcept;
+  void free_places(std::uint64_t count, pool_chores& then) noexcept;
+  void end_job(pool_seat& seat, pool_chores& then) noexcept;
+  void queue(remote_op& job, pool_chores& then) noexcept;
   void admit_waiting(pool_chores& then) noexcept;
   void refuse_waiting(pool_chores& then) noexcept;
   job_list take_queue() noexcept;
+  void left_queue() noexcept {
+    if (queue_.empty()) has_queued_.store(false, std::memory_order_relaxed);
+  }
   void wake_idle(pool_chores& then) noexcept;
   void end_search(pool_seat& seat, pool_chores& then) noexcept;
   bool end_idling(pool_seat& seat) noexcept;
@@ -163,7 +170,6 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   errc refusal() const noexcept { return lost_ ? errc::loop_gone : errc::pool_closed; }
 
   void keep_error(std::exception_ptr& error) noexcept;
-  void free_places(std::uint64_t count) noexcept;
   void drop(job_list taken) noexcept;
 
   friend class pool_chores;
@@ -178,21 +184,23 @@ class pool_core : public std::enable_shared_from_this<pool_core> {
   std::uint32_t lowest_serial_ = ~std::uint32_t{0};  // of the loops of its workers
   std::uint32_t highest_serial_ = 0;
 
-  mutable short_mutex mutex_;
-  job_list waiting_;
+  // What every job changes is on one cache line, with the mutex; the rest is mostly read.
+  alignas(64) mutable short_mutex mutex_;
+  std::uint64_t accepted_ = 0;  // and not ended
   job_list queue_;
-  pool_seat* idle_ = nullptr;  // a stack
   std::size_t searching_ = 0;
-  std::size_t workers_left_;
-  std::exception_ptr first_error_;
-  drain_reply drain_;
-  bool drain_asked_ = false;  // and not answered yet
+  pool_seat* idle_ = nullptr;     // a stack
+  alignas(64) job_list waiting_;  // for room
+  bool urgent_ = false;
   bool closed_ = false;
   bool lost_ = false;  // all workers have crashed
   bool close_called_ = false;
-
-  alignas(64) std::atomic<std::uint64_t> word_{0};
-  alignas(64) std::atomic<std::size_t> queued_{0};  // queue_.size(), for searching workers
+  bool drain_asked_ = false;  // and not answered yet
+  std::size_t workers_left_;
+  std::exception_ptr first_error_;
+  drain_reply drain_;
+  /// Whether the queue has jobs; written, under the mutex, only when that changes.
+  alignas(64) std::atomic<bool> has_queued_{false};
 };
 
 /// What is to be done after the pool's mutex is released; made before it is taken.

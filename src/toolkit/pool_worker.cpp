@@ -19,18 +19,49 @@ pool_worker::pool_worker(std::shared_ptr<pool_core> pool, pool_seat& seat) noexc
 
 // As run_remote, but for one job after the other in one frame, and mostly in one region.
 task<> pool_worker::run() {
+  remote_run job;  // outlives the region, which refers to it: its destructor may free it
   std::optional<remote_region> r;
   for (;;) {
-    remote_run job = co_await pending<job_wait>(this);
+    if (!job) job = co_await pending<job_wait>(this);
     if (!job) co_return;
-    if (!r || !r->reuse(job.op())) r.emplace(job.op());
-    co_await remote_call{&*r};
+    if (r && r->is_clean()) {
+      r->reuse(job.op());
+    } else {
+      r.emplace(job.op());
+    }
+    if (!job.op().is_plain) {
+      co_await remote_call{&*r};
+    } else if (!call_jobs(*r, job)) {
+      continue;
+    }
     const bool deferred = has_entries(*r);
     if (deferred) co_await quietly(end_region(*r, job.op().result()));
     r->end();
     if (deferred) r.reset();
     job.finish();
+    job = remote_run();
   }
+}
+
+// It uses up the turn as the awaits of `run` would. The region is left before anything suspends.
+bool pool_worker::call_jobs(remote_region& r, remote_run& job) noexcept {
+  strand& self = *current;
+  enter_region(r);
+  for (;;) {
+    r.call();
+    if (!r.is_clean()) return true;
+    r.release();
+    job.finish();
+    if (self.budget > 0 && pool_->has_queued()) {
+      --self.budget;
+      bool idle = false;
+      job = pool_->next_job(seat_, idle);
+    }
+    if (!job || !job.op().is_plain || !r.is_clean()) break;
+    r.reuse(job.op());
+  }
+  leave_region(r);
+  return false;
 }
 
 void pool_seat::wake_message::deliver(loop&) noexcept {

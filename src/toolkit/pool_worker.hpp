@@ -15,6 +15,10 @@ class pool_worker final : public served_root {
 
  private:
   friend class job_wait;
+  /// Calls the plain callable `job`, and those that follow it, in one region and without
+  /// suspending. Afterwards `job` is one that was called and whose region has to be ended (true),
+  /// or the next job, or empty.
+  bool call_jobs(remote_region& r, remote_run& job) noexcept;
   const std::shared_ptr<pool_core> pool_;
   pool_seat& seat_;
 };

@@ -77,18 +77,18 @@ void lose(remote_op& op, const door* where) noexcept {
 remote_run::~remote_run() {
   if (op_ == nullptr) return;
   lose(*op_, pool_ == nullptr ? op_->there.get() : &loop::here()->own_door());
-  conclude();
+  conclude(false);
 }
 
 void remote_run::finish() noexcept {
   if (!op_->is_plain && !op_->heard && op_->result().is_cancelled()) return;  // the loop is ending
-  conclude();
+  conclude(current->budget > 0);
 }
 
 // Afterwards the operation belongs to the caller.
-void remote_run::conclude() noexcept {
+void remote_run::conclude(bool may_go_on) noexcept {
   remote_op& op = *std::exchange(op_, nullptr);
-  if (pool_ != nullptr) return pool_->ended(op);
+  if (pool_ != nullptr) return pool_->ended(op, may_go_on);
   op.runs_in = nullptr;
   op.answer_by_message();
 }
@@ -98,13 +98,16 @@ remote_region::remote_region(remote_op& op)
   if (op.deadline != time_point::max()) know_deadline(op.deadline);
 }
 
-bool remote_region::reuse(remote_op& op) noexcept {
-  if (cancel_requested() || cancel_tree::problems_or_null(*this) != nullptr) return false;
+bool remote_region::is_clean() const noexcept {
+  return !cancel_requested() && cancel_tree::problems_or_null(*this) == nullptr &&
+         !has_entries(*this);
+}
+
+void remote_region::reuse(remote_op& op) noexcept {
   cancel_tree::renew(*this);
   of = &op;
   has_deadline = fired = false;
   if (op.deadline != time_point::max()) know_deadline(op.deadline);
-  return true;
 }
 
 remote_region::~remote_region() {
@@ -140,19 +143,35 @@ std::coroutine_handle<> remote_region::start() noexcept {
     return nullptr;
   }
   enter_region(*this);
-  if (cancel_requested() && !op.is_plain) {
+  if (cancel_requested()) {
     op.result().set_cancelled(cancel_tree::reason(*this));
     return nullptr;
   }
   op.running = this;
   cancel_tree::locals(*this) = op.locals;
   try {
-    if (op.is_plain) charge_turn();
     return op.start(op, *this);
   } catch (...) {
     call_failed(op.result());
     return nullptr;
   }
+}
+
+void remote_region::call() noexcept {
+  remote_op& op = *of;
+  if (op.heard) {
+    op.result().set_cancelled(op.heard);
+  } else {
+    op.running = this;
+    cancel_tree::locals(*this) = op.locals;
+    charge_turn();
+    try {
+      op.start(op, *this);
+    } catch (...) {
+      call_failed(op.result());
+    }
+  }
+  op.drop_operation();
 }
 
 void remote_region::end() {
@@ -187,6 +206,7 @@ std::vector<run_place> callers_of(const context& c) {
     const auto& limited = static_cast<const limited_region&>(static_cast<const scope&>(*at));
     const auto* const remote = dynamic_cast<const remote_region*>(&limited);
     if (remote == nullptr) continue;
+    if (remote->of == nullptr) return {};  // between two jobs
     const remote_op& op = *remote->of;
     if (op.home() == nullptr || !op.wants_result) return {};
     std::vector<run_place> found{{op.home()->serial(), op.caller, true}};
@@ -207,11 +227,13 @@ void inherit(remote_op& op, const wait& caller, time_point limit, const void* cl
   std::vector<run_place> callers;
   if (loop::here()->serves_others()) callers = callers_of(*s.top);
   trail_ref trail = cancel_tree::trail_around(*s.top);
-  if (trail || !callers.empty()) [[unlikely]] {
+  // A simulated loop may crash: then the operation goes on without the locals of its caller.
+  const bool may_lose_locals = op.locals != nullptr && loop::here()->own_door().simulated();
+  if (trail || !callers.empty() || may_lose_locals) [[unlikely]] {
     op.origin = std::make_unique<remote_origin>();
     op.origin->callers = std::move(callers);
-    if (trail) {
-      op.origin->carried = {&cancel_tree::trail_key, trail.get(), op.locals};
+    if (trail || may_lose_locals) {
+      op.origin->carried = {trail ? &cancel_tree::trail_key : nullptr, trail.get(), op.locals};
       op.origin->trail = std::move(trail);
       op.locals = &op.origin->carried;
     }
@@ -225,7 +247,8 @@ bool remote_asker::ended_by_itself() const noexcept {
 }
 
 void remote_asker::leave_operation(std::string_view object) noexcept {
-  if (op_->is_asked()) {  // the answer frees it
+  if (op_->is_asked()) {  // its loop has crashed; the answer frees it
+    if (op_->origin != nullptr) op_->origin->carried.outer = nullptr;
     op_->detach();
     (void)op_.detach();
     return;

@@ -14,10 +14,11 @@ namespace weir::detail {
 
 class pool_core;
 
-/// What an operation inherits in addition if its caller works for another loop, or for a run.
+/// What an operation inherits in addition if its caller works for another loop or for a run, or has
+/// locals in a simulation.
 struct remote_origin {
-  trail_ref trail;  // the caller's, carried among the locals
-  binding carried;
+  trail_ref trail;                 // the caller's, carried among the locals
+  binding carried;                 // the first of the locals; the others are in the caller's frames
   std::vector<run_place> callers;  // of the operation that contains the caller
 };
 
@@ -41,7 +42,7 @@ class remote_run {
   void finish() noexcept;
 
  private:
-  void conclude() noexcept;
+  void conclude(bool may_go_on) noexcept;
   remote_op* op_ = nullptr;
   pool_core* pool_ = nullptr;
 };
@@ -51,17 +52,22 @@ class remote_run {
 struct remote_region final : limited_region {
   explicit remote_region(remote_op& op);
   ~remote_region();
-  /// After `end`: becomes the region of another operation. False: the last one left traces.
-  bool reuse(remote_op& op) noexcept;
+  /// Whether no operation has left traces: it may become the region of another one.
+  bool is_clean() const noexcept;
+  /// REQUIRES: it is clean, and has ended or `release` was called.
+  void reuse(remote_op& op) noexcept;
   /// Starts the operation inside: the frame to run, or null if it has ended. Never throws.
   std::coroutine_handle<> start() noexcept;
+  /// Calls a plain callable. REQUIRES: it was entered.
+  void call() noexcept;
+  /// The operation has ended; the region stays entered for the next one.
+  void release() noexcept { std::exchange(of, nullptr)->running = nullptr; }
   /// The operation has ended, and so have its defers: a failed one makes it fail.
   void end();
-  remote_op* of;  // null after `end`
+  remote_op* of;  // null after `end` and `release`
 };
 
-/// Runs the operation of a region and stores how it ended in its result: a catch edge. A plain
-/// callable is called at once, in the awaiting frame.
+/// Runs the operation of a region and stores how it ended in its result: a catch edge.
 class remote_await {
  public:
   explicit remote_await(remote_region& r) noexcept : r_(r) {}
@@ -77,7 +83,7 @@ class remote_await {
     return start_caught(me.promise(), out);
   }
   void await_resume() noexcept {
-    if (!r_.of->is_plain) r_.of->result().destroy_frame();
+    r_.of->result().destroy_frame();
     r_.of->drop_operation();
   }
 

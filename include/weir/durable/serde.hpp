@@ -166,6 +166,19 @@ T decode(std::string_view text) {
 }
 
 }  // namespace detail
+
+/// The value as JSON, as the journal has it: equal values give the same bytes.
+template <class T>
+std::string to_json(const T& value) {
+  return detail::encode(value);
+}
+/// Reads what `to_json` writes, from anywhere: missing members keep their default, unknown ones are
+/// ignored. errc::bad_data, which quotes nothing of the text; errc::too_large.
+template <class T>
+T from_json(std::string_view text) {
+  return detail::decode<T>(text);
+}
+
 }  // namespace weir
 
 #include <weir/detail/durable/serde_std.hpp>

@@ -69,7 +69,7 @@ void require_callable(const A& a) {
   }
 }
 
-/// Counts the result of a child if nobody has seen it.
+/// Counts the result of a child that was not observed.
 void emit_unseen(fiber& f, const scope& s);
 
 /// The children that a combinator started, to count those whose result is not used.
@@ -173,16 +173,16 @@ class all_inputs {
 
 /// Runs inputs that include tasks or callables: those become fibers in a separate scope.
 template <rule R, class Inputs>
-task<typename Inputs::wait_type::result> run_children(Inputs inputs) {
+task<typename Inputs::wait_type::result> run_children(argument<Inputs> inputs) {
   using wait_type = typename Inputs::wait_type;
   using value = typename wait_type::result;
-  inputs.check();
+  detail::unboxed(inputs).check();
   scope s(region_kind::arms, rule_name(R));
   enter_region(s);
   arm_children children(s);
-  pending<wait_type> first(inputs.start(children));
   outcome<value> out;
   try {
+    pending<wait_type> first(detail::unboxed(inputs).start(children));
     if constexpr (std::is_void_v<value>) {
       co_await std::move(first);
       out.emplace();
@@ -204,10 +204,10 @@ template <rule R, class... As>
 auto combine(As&&... as) {
   if constexpr (R == rule::all && (needs_fiber<As> && ...)) {
     using inputs = all_inputs<As...>;
-    return run_all<inputs>(inputs(std::in_place, std::forward<As>(as)...));
+    return run_all<inputs>(argument<inputs>(std::in_place, std::forward<As>(as)...));
   } else if constexpr ((needs_fiber<As> || ...)) {
     using inputs = pack_inputs<R, As...>;
-    return run_children<R, inputs>(inputs(std::in_place, std::forward<As>(as)...));
+    return run_children<R, inputs>(argument<inputs>(std::in_place, std::forward<As>(as)...));
   } else {
     using wait_type = pack_wait<R, typename arm_for<R, As>::type...>;
     return pending<wait_type>(typename wait_type::args{observed_args(std::forward<As>(as))...});
@@ -299,10 +299,10 @@ auto combine_range(Range&& range) {
   using element = range_element<std::remove_cvref_t<Range>>;
   if constexpr (needs_fiber<element> && R == rule::all) {
     using inputs = all_range_inputs<std::remove_cvref_t<Range>>;
-    return run_all<inputs>(inputs(std::in_place, std::forward<Range>(range)));
+    return run_all<inputs>(argument<inputs>(std::in_place, std::forward<Range>(range)));
   } else if constexpr (needs_fiber<element>) {
     using inputs = range_inputs<R, std::remove_cvref_t<Range>>;
-    return run_children<R, inputs>(inputs(std::in_place, std::forward<Range>(range)));
+    return run_children<R, inputs>(argument<inputs>(std::in_place, std::forward<Range>(range)));
   } else {
     // Waits and futures form one composite wait. An rvalue range of futures is moved from.
     using input = std::conditional_t<std::is_lvalue_reference_v<Range>, element&, element>;

@@ -39,28 +39,38 @@ struct future_core {
   /// The fiber that will settle it; null if that is not known.
   virtual const fiber* runner() const noexcept { return nullptr; }
 
-  void retain() noexcept { ++refs; }
+  void retain(std::uint32_t times = 1) noexcept { state_ += times * one_ref; }
   void release() noexcept {
-    if (--refs != 0) return;
-    refs = 1;  // the value's destructor may use the core; it must not be freed twice
+    state_ -= one_ref;
+    if (state_ >= one_ref) return;
+    state_ += one_ref;  // the value's destructor may use the core; it must not be freed twice
     dispose();
   }
-  bool done() const noexcept { return settled; }
+  bool done() const noexcept { return (state_ & settled_bit) != 0; }
+  /// The outcome is final, and nothing waits for it.
+  void set_done() noexcept { state_ |= settled_bit; }
   /// The outcome is final: wakes all waiters in order of arrival.
   void settle_now() noexcept {
-    settled = 1;
+    set_done();
     if (waiters != nullptr) wake_waiters();
   }
+  /// Some code must not await it: see check_await.
+  bool guarded() const noexcept { return (state_ & guarded_bit) != 0; }
+  void guard() noexcept { state_ |= guarded_bit; }
   void wake_waiters() noexcept;
 
   future_wait* waiters = nullptr;  // circular, first in, first out
   std::uint32_t home = 0;          // the serial number of its loop
-  std::uint32_t guarded : 1 = 0;   // some code must not await it: see check_await
-  std::uint32_t settled : 1 = 0;   // the outcome is final
-  std::uint32_t refs : 30 = 0;     // last: counting needs no masks
 
  protected:
   ~future_core() = default;
+
+ private:
+  // Two flags, and above them the number of references: counting needs no masks.
+  static constexpr std::uint32_t guarded_bit = 1;
+  static constexpr std::uint32_t settled_bit = 2;
+  static constexpr std::uint32_t one_ref = 4;
+  std::uint32_t state_ = 0;
 };
 
 struct fiber : future_core, strand, context {
@@ -89,7 +99,7 @@ struct fiber : future_core, strand, context {
   bool unobserved : 1 = false;  // in the scope's list of failures never awaited
   bool carries : 1 = false;     // it is a generator_carrier
   bool cleaning : 1 = false;    // its defers have been started
-  bool ended : 1 = false;
+  bool ended = false;           // not a bit: it is read right after it was set
   union {
     fiber* previous = nullptr;  // siblings, in spawn order
     entry* registration;        // of a background child: its place in the LIFO stack
@@ -99,7 +109,10 @@ struct fiber : future_core, strand, context {
   std::source_location site;  // where it was spawned
 
  protected:
-  ~fiber();
+  ~fiber() {
+    if (name_copied) [[unlikely]]
+      delete[] name;
+  }
 };
 
 /// The call chain that the work of a driven fiber belongs to; shared by all loops that work for it.

@@ -37,7 +37,7 @@ struct strand {
   frame* leaf = nullptr;     // the frame to resume
   wait* parked = nullptr;    // null: not parked
   context* top = nullptr;    // the innermost cancel region
-  std::uint16_t rank = 0;    // priority in a simulation; 0: none yet
+  std::uint16_t rank = 0;    // see below
   std::int16_t budget = 0;   // awaits left in this turn; see below
   std::uint8_t nesting = 0;  // resume() calls of this strand on the machine stack
   bool special = false;      // not a fiber, see special_strand
@@ -50,6 +50,9 @@ struct strand {
   bool begun : 1 = false;
   bool preempted : 1 = false;  // gave up its turn although it could have continued
 
+  // `rank` is the priority in a simulation (0: none yet); elsewhere it counts the awaits that the
+  // strand has made on the depth-first list of its loop.
+  //
   // `budget` is not at a multiple of four: there clang-19 would read four bytes right after writing
   // two, which no processor forwards, for each item of a stream. For the same reason `nesting` is
   // not beside the flags: each turn resets both, and g++ would do that by one access of two bytes.
@@ -77,7 +80,9 @@ struct special_strand : strand {
 /// The running strand of this thread; null outside fibers.
 inline constinit thread_local strand* current = nullptr;
 
-/// The serial number of the loop that runs on this thread; 0 outside loops.
+/// The loop of this thread; null outside loops.
+inline constinit thread_local loop* current_loop = nullptr;
+/// Its serial number; 0 outside loops.
 inline constinit thread_local std::uint32_t loop_serial = 0;
 /// A crash destroys frames on this thread: messages that their destructors send are discarded.
 inline constinit thread_local bool crashing = false;
@@ -89,8 +94,47 @@ inline std::uint32_t current_loop_serial() noexcept { return loop_serial; }
 
 inline constexpr std::uint8_t nesting_limit = 64;
 
-void* allocate_frame(std::size_t bytes);
-void deallocate_frame(void* memory, std::size_t bytes) noexcept;
+inline constexpr std::size_t frame_step = 16;
+inline constexpr std::size_t frame_classes = 257;  // blocks of up to 4 KB, in steps of 16 bytes
+
+/// Free blocks of one size; see frame_cache.cpp.
+struct free_block {
+  free_block* next;
+};
+struct magazine {
+  free_block* first = nullptr;
+  std::size_t room = 0;  // for how many more; 0 also before the first use
+};
+/// Those of this thread. Below only the common case: a library that was built with a sanitizer
+/// leaves them empty, and every block comes from `allocate_slowly`.
+inline constinit thread_local magazine loaded_magazines[frame_classes] = {};
+void* allocate_slowly(std::size_t bytes);
+void deallocate_slowly(void* memory, std::size_t bytes) noexcept;
+
+inline void* allocate_frame(std::size_t bytes) {
+  const std::size_t size_class = (bytes + frame_step - 1) / frame_step;
+  if (size_class < frame_classes) [[likely]] {
+    magazine& m = loaded_magazines[size_class];
+    if (free_block* const taken = m.first) [[likely]] {
+      m.first = taken->next;
+      ++m.room;
+      return taken;
+    }
+  }
+  return allocate_slowly(bytes);
+}
+inline void deallocate_frame(void* memory, std::size_t bytes) noexcept {
+  const std::size_t size_class = (bytes + frame_step - 1) / frame_step;
+  if (size_class < frame_classes) [[likely]] {
+    magazine& m = loaded_magazines[size_class];
+    if (m.room != 0) [[likely]] {
+      --m.room;
+      m.first = ::new (memory) free_block{m.first};
+      return;
+    }
+  }
+  deallocate_slowly(memory, bytes);
+}
 
 /// An empty base: objects of derived types live in the frame cache. Only one base of a class may
 /// derive from it. The class is final, or has a virtual destructor, or frees itself by a virtual

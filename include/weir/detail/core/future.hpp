@@ -67,7 +67,7 @@ class future_wait : public simple_wait<future_wait, local_wait> {
   explicit future_wait(core_ref&& core) : core_(std::move(core)) {
     if (core_.get() == nullptr) raise_empty_future();
     require_future_home(*core_.get());
-    if (core_.get()->guarded) [[unlikely]]
+    if (core_.get()->guarded()) [[unlikely]]
       core_.get()->check_await();
   }
   bool try_now() noexcept { return core_.get()->done(); }

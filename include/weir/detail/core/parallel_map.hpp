@@ -70,6 +70,23 @@ class children_first final : public local_wait {
   };
 };
 
+/// A call never began, because the caller is cancelled or its cleanup is overdue: there is nothing
+/// to return, so the caller is unwound here.
+class call_missing : public simple_wait<call_missing, local_wait> {
+ public:
+  struct args {};
+  using result = void;
+  explicit call_missing(args&&) noexcept {}
+  bool try_now() const noexcept { return false; }
+  void arm() const noexcept {}
+  cancel_result withdraw() noexcept override { return cancel_result::done; }
+  void describe(dump_line& line) const override;
+  void take() const noexcept {}
+
+ protected:
+  ~call_missing() = default;
+};
+
 /// A range that is referred to (an lvalue) or kept (an rvalue).
 template <class Range>
 class kept_range {
@@ -110,7 +127,11 @@ task<std::vector<mapped<Range, Fn>>> map_all(kept_range<Range> kept, Fn fn, G& g
   co_await with_scope({.name = "parallel_map"}, body);
   std::vector<mapped<Range, Fn>> values;
   values.reserve(slots.size());
-  for (auto& filled : slots) values.push_back(std::move(*filled));
+  for (auto& filled : slots) {
+    if (!filled) [[unlikely]]
+      co_await pending<call_missing>(call_missing::args());
+    values.push_back(std::move(*filled));
+  }
   co_return values;
 }
 

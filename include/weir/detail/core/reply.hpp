@@ -132,6 +132,9 @@ class reply {
   phase forsake() noexcept;
   void set_phase(phase now) noexcept { phase_.store(now, std::memory_order_relaxed); }
   void post_home(message& carrier) noexcept;
+  bool is_due_here() const noexcept { return due_ && is_home(); }
+  /// This loop expects one answer less.
+  static void no_longer_due() noexcept;
 
  private:
   void settle_now() noexcept;
@@ -164,8 +167,9 @@ class reply_to : public Carrier, public reply {
   }
   /// Leaves it to the answerer. False: the answer is in flight, and the asker stays.
   bool abandon() noexcept {
+    const bool was_due = is_due_here();  // read now: once abandoned, the answerer may free it
     if (!leave_waiting(phase::abandoned)) return false;
-    detach();
+    if (was_due) no_longer_due();
     return true;
   }
   /// The asker has removed the request from the answerer.

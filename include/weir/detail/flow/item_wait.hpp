@@ -22,8 +22,13 @@ class item_wait : public simple_wait<Derived, linked_wait> {
   std::optional<T> take() {
     if (error_ != nullptr) [[unlikely]]
       std::rethrow_exception(std::exchange(error_, nullptr));
-    std::optional<T> taken(std::move(value_));
-    value_.reset();
+    // Not a copy of the optional: right after a value and a flag were stored, no processor forwards
+    // them to one load of both. One variable is returned, so that nothing is moved again and lost.
+    std::optional<T> taken;
+    if (value_) {
+      taken.emplace(std::move(*value_));
+      value_.reset();
+    }
     return taken;
   }
 

@@ -59,7 +59,7 @@ class next_wait_of : public pull_wait {
     // rest of `next`.
     if (!value_) [[unlikely]]
       return std::nullopt;
-    return result(std::move(*value_));
+    return result(std::move(*value_));  // NOLINT(bugprone-optional-value-conversion)
   }
 
  private:

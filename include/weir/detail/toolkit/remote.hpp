@@ -9,12 +9,12 @@
 // - The caller's wait and the reply share one reference. While the reply is asked, the block stays:
 //   the running side needs no reference of its own. If the caller leaves early (its loop crashes),
 //   the reference is left to the answer, which frees the block on arrival or when it is refused.
-// - A pool has a second reference to a job that somebody waits for, and the only one to any other:
-//   it passes from the list to the worker that runs it (pool_seat::running).
+// - A pool has its own reference to an accepted job without a waiter, and none to the others: see
+//   pool_core.
 // - A request to stop (remote_nudge) has its own reference while it is on its way.
 // - Operation and outcome belong to the running side until it answers, then to the caller. Each
-//   side destroys what is user code before it lets go: the running side the operation and, if
-//   nobody waits for the result, the outcome; the caller's side the rest. So the last release, on
+//   side destroys what is user code before it lets go: the running side the operation and, if no
+//   caller waits for the result, the outcome; the caller's side the rest. So the last release, on
 //   whichever thread, only frees memory.
 // - What is inherited is written by the caller before the message, or under the pool's mutex.
 //
@@ -184,7 +184,7 @@ class remote_asker : public wait {
   explicit remote_asker(remote_ref op) noexcept : op_(std::move(op)) {}
   ~remote_asker() = default;
   bool is_asked() const noexcept { return op_ && op_->is_asked(); }
-  /// The end of the wait. `object`: the name in the event about a result that nobody took.
+  /// The end of the wait. `object`: the name in the event about a result that was not taken.
   void leave(std::string_view object) noexcept {
     if (op_) leave_operation(object);
   }
