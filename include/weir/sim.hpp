@@ -4,6 +4,7 @@
 
 #include <weir/sim/disk.hpp>
 #include <weir/sim/explore.hpp>
+#include <weir/sim/network.hpp>
 #include <weir/sim/sim_disk.hpp>
 #include <weir/sim/trace.hpp>
 #include <weir/sim/world.hpp>

@@ -71,10 +71,10 @@ void adversary::place_drops() {
 }
 
 void adversary::enrol(const ready_item& item) noexcept {
-  if (strategy_.what != sim::strategy::kind::pct || mode_ != mode::seeded || item.rank() != 0)
+  if (strategy_.what != sim::strategy::kind::pct || mode_ != mode::seeded || item.kept_rank() != 0)
     return;
-  item.rank() = static_cast<std::uint16_t>(static_cast<std::uint64_t>(strategy_.depth) + 1 +
-                                           choices_.below(ranks - 1));
+  item.kept_rank() = static_cast<std::uint16_t>(static_cast<std::uint64_t>(strategy_.depth) + 1 +
+                                                choices_.below(ranks - 1));
 }
 
 void adversary::demote(ready_list& ready) noexcept {

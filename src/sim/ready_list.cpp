@@ -7,7 +7,7 @@
 
 namespace weir::detail {
 
-std::uint16_t& ready_item::rank() const noexcept {
+std::uint16_t& ready_item::kept_rank() const noexcept {
   return which != nullptr ? which->rank : on->rank;
 }
 
@@ -18,6 +18,7 @@ void ready_list::push(const ready_item& item) {
   }
   block& last = blocks_.back();
   last.items.push_back(item);
+  last.items.back().rank = item.kept_rank();
   last.best = unknown;
   ++size_;
 }
@@ -58,7 +59,7 @@ std::size_t ready_list::best_of(block& b) noexcept {
   if (b.best != unknown) return b.best;
   b.best = 0;
   for (std::size_t i = 1; i < b.size(); ++i)
-    if (b.items[b.first + i].rank() > b.items[b.first + b.best].rank()) b.best = i;
+    if (b.items[b.first + i].rank > b.items[b.first + b.best].rank) b.best = i;
   return b.best;
 }
 
@@ -68,7 +69,7 @@ std::size_t ready_list::best() noexcept {
   std::uint16_t highest = 0;
   for (block& b : blocks_) {
     const std::size_t candidate = best_of(b);
-    const std::uint16_t rank = b.items[b.first + candidate].rank();
+    const std::uint16_t rank = b.items[b.first + candidate].rank;
     if (rank > highest) {
       highest = rank;
       found = before + candidate;
@@ -80,18 +81,28 @@ std::size_t ready_list::best() noexcept {
 
 void ready_list::set_rank(std::size_t index, std::uint16_t rank) noexcept {
   block& b = find(index);
-  b.items[b.first + index].rank() = rank;
+  ready_item& changed = b.items[b.first + index];
+  changed.kept_rank() = rank;
+  changed.rank = rank;
   b.best = unknown;
 }
 
-void ready_list::remove_all_of(const hosted_loop& on) {
+std::vector<ready_item> ready_list::take_all_of(const hosted_loop& on) {
+  std::vector<ready_item> taken;
   std::deque<block> old = std::move(blocks_);
   blocks_.clear();
   size_ = 0;
   goes_first_ = unknown;
   for (const block& b : old)
-    for (std::size_t i = b.first; i < b.items.size(); ++i)
-      if (b.items[i].on != &on) push(b.items[i]);
+    for (std::size_t i = b.first; i < b.items.size(); ++i) {
+      const ready_item& item = b.items[i];
+      if (item.on == &on) {
+        taken.push_back(item);
+      } else {
+        push(item);
+      }
+    }
+  return taken;
 }
 
 }  // namespace weir::detail

@@ -14,11 +14,19 @@ struct hosted_loop;
 
 /// A possible next step: a ready strand, or (null) the oldest message of a loop's inbox.
 struct ready_item {
-  strand* which = nullptr;
-  hosted_loop* on = nullptr;
-  std::int64_t since = 0;  // the step at which it became ready
-  std::uint16_t& rank() const noexcept;
+  ready_item(strand* s, hosted_loop& l, std::int64_t step) noexcept
+      : which(s), on(&l), since(step & step_mask) {}
+
+  static constexpr std::int64_t step_mask = (std::int64_t{1} << 47) - 1;
+  strand* which;
+  hosted_loop* on;
+  std::int64_t since : 48;  // the step at which it became ready
+  // A copy of `kept_rank` while it is in the list, so that the search for the highest one looks at
+  // no strand.
+  std::uint64_t rank : 16 = 0;
+  std::uint16_t& kept_rank() const noexcept;
 };
+static_assert(sizeof(ready_item) == 3 * sizeof(void*), "many are looked at in each step");
 
 /// The possible next steps of all loops of a simulation, in order of arrival; any of them can be
 /// taken. Kept in blocks, so taking one of n costs O(n / block_size + block_size) at worst and O(1)
@@ -49,8 +57,8 @@ class ready_list {
   /// The index of the highest rank; of the first item among equals. REQUIRES: not empty.
   std::size_t best() noexcept;
   void set_rank(std::size_t index, std::uint16_t rank) noexcept;
-  /// The loop is gone: removes its items.
-  void remove_all_of(const hosted_loop& on);
+  /// The loop is gone or paused: takes its items, in order.
+  std::vector<ready_item> take_all_of(const hosted_loop& on);
 
  private:
   static constexpr std::size_t block_size = 256;

@@ -39,7 +39,9 @@ simulation::simulation(const sim::options& options, adversary chooser)
     : options_(options),
       adversary_(std::move(chooser)),
       budget_(adversary_.preempts() ? std::int16_t{0} : environment::budget()),
-      disk_(*this) {}
+      disk_(*this),
+      wires_(*this),
+      network_(wires_) {}
 
 simulation::~simulation() {
   for (hosted_loop& h : loops_)
@@ -68,6 +70,7 @@ hosted_loop& simulation::add(std::string_view name, fiber& root, std::source_loc
   strand* const running = std::exchange(current, nullptr);  // which the new root is no child of
   hosted_loop& made = loops_.emplace_back(*this, options, root, site);
   current = running;
+  wires_.add_host(name);
   collect(made);
   return made;
 }
@@ -119,11 +122,12 @@ void simulation::evict(hosted_loop& victim) {
   const std::uint32_t serial = victim.here().serial();
   victim.here().evict(evicted("the loop was crashed", now_));
   disk_.crash(serial);
+  wires_.loop_crashed(serial);
   remove(victim);
 }
 
 void simulation::remove(hosted_loop& gone) {
-  ready_.remove_all_of(gone);
+  (void)ready_.take_all_of(gone);
   const std::shared_ptr<served_loop> served = std::move(gone.served);
   loops_.remove_if([&](const hosted_loop& h) { return &h == &gone; });
   if (served != nullptr) served->has_ended_now();
@@ -208,8 +212,9 @@ void simulation::step() {
 }
 
 void simulation::collect(hosted_loop& from) {
+  if (from.paused_until) return;
   while (strand* s = from.here().take_ready()) {
-    const ready_item item{s, &from, steps_};
+    const ready_item item(s, from, steps_);
     adversary_.enrol(item);
     ready_.push(item);
     if (s->preempted && adversary_.preempts()) ready_.last_goes_first();
@@ -218,7 +223,7 @@ void simulation::collect(hosted_loop& from) {
 
 void simulation::notice_messages() {
   for (hosted_loop& h : loops_) {
-    if (h.inbox_listed) continue;
+    if (h.inbox_listed || h.paused_until) continue;
     door& d = h.here().own_door();
     if (h.asleep) {
       if (!d.rang()) continue;
@@ -227,15 +232,17 @@ void simulation::notice_messages() {
     h.asleep = !h.here().has_messages() && d.messages.begin_sleep();
     if (h.asleep) continue;
     h.inbox_listed = true;
-    const ready_item item{nullptr, &h, steps_};
+    const ready_item item(nullptr, h, steps_);
     adversary_.enrol(item);
     ready_.push(item);
   }
 }
 
 bool simulation::fire_due() {
-  bool fired = false;
+  bool fired = end_pauses(now_);
+  fired = wires_.deliver_due() || fired;
   for (hosted_loop& h : loops_) {
+    if (h.paused_until) continue;
     const active_loop active(h.here());
     h.here().clock_moved();
     fired = h.here().fire_timers(&adversary_) || fired;
@@ -247,11 +254,50 @@ bool simulation::fire_due() {
 }
 
 bool simulation::jump() {
-  time_point next = time_point::max();
-  for (hosted_loop& h : loops_) next = std::min(next, h.here().next_look());
+  time_point next = wires_.next();
+  for (hosted_loop& h : loops_) next = std::min(next, next_step_of(h));
   if (next == time_point::max()) return false;
   now_ = std::max(now_, next);
   return true;
+}
+
+// ------------------------------------------------------------------ pauses
+
+void simulation::pause(std::string_view name, duration d) {
+  if (in_dead_world()) return;
+  hosted_loop* h = find(name);
+  if (h == nullptr)
+    raise(errc::invalid_argument, "world: there is no loop " + quoted(name) + " to pause");
+  if (d < duration::zero())
+    raise(errc::invalid_argument, "world: pause of loop " + quoted(name) + " for " +
+                                      std::to_string(d.count()) + " ns; give 0 or more");
+  if (d == duration::zero()) return;
+  const time_point until = saturating_add(now_, d);
+  h->paused_until = std::max(h->paused_until.value_or(until), until);
+  for (const ready_item& item : ready_.take_all_of(*h)) h->set_aside.push_back(item);
+}
+
+// When the loop has something to do next, as far as is known.
+time_point simulation::next_step_of(hosted_loop& h) {
+  const time_point next = h.here().next_look();
+  if (!h.paused_until) return next;
+  const bool ready = !h.set_aside.empty() || !h.here().nothing_ready() || h.here().has_messages();
+  return ready ? *h.paused_until : std::max(next, *h.paused_until);
+}
+
+// What was set aside comes after what is ready elsewhere.
+bool simulation::end_pauses(time_point at) {
+  bool any = false;
+  for (hosted_loop& h : loops_) {
+    if (!h.paused_until || *h.paused_until > at) continue;
+    h.paused_until.reset();
+    for (const ready_item& item : std::exchange(h.set_aside, {})) {
+      ready_.push(ready_item(item.which, h, steps_));
+      any = true;
+    }
+    collect(h);
+  }
+  return any;
 }
 
 // ------------------------------------------------------------------ verdicts
@@ -264,6 +310,7 @@ void simulation::fail(errc code, std::string message, std::string tree) {
 // Nothing is ready and no timer is armed. First the program is cancelled; operations that still
 // wait then are abandoned, because nothing can complete them.
 void simulation::stuck() {
+  end_pauses(time_point::max());
   if (std::exchange(deadlocked_, true)) {
     const active_loop active(main_->here());
     const bool any = main_->here().suspends().abandon_all();
@@ -348,6 +395,10 @@ void simulation::sometimes(std::string_view name, bool condition) {
   } else {
     known->second = known->second || condition;
   }
+}
+
+network_state& network_of(loop& here) noexcept {
+  return static_cast<simulation&>(here.env()).wires();
 }
 
 }  // namespace weir::detail

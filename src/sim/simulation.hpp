@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <weir/sim/disk.hpp>
+#include <weir/sim/network.hpp>
 #include <weir/sim/sim_disk.hpp>
 #include <weir/sim/world.hpp>
 
@@ -19,6 +20,7 @@
 #include "core/served_loop.hpp"
 #include "core/session.hpp"
 #include "sim/adversary.hpp"
+#include "sim/network.hpp"
 #include "sim/ready_list.hpp"
 
 namespace weir::detail {
@@ -41,6 +43,8 @@ struct hosted_loop {
   std::uint16_t rank = 0;               // of its inbox, see adversary
   bool inbox_listed = false;            // its inbox is in the ready list
   bool asleep = false;  // its inbox is asleep: as with a real loop, only the doorbell wakes it
+  std::optional<time_point> paused_until;
+  std::vector<ready_item> set_aside;  // was ready when it was paused
 };
 
 /// Why a run failed, other than by an error of the program.
@@ -50,16 +54,20 @@ struct sim_verdict {
   std::string tree;
 };
 
-/// A world: its loops, clock, adversary and disk. It is the environment of all its loops and drives
-/// them step by step, one loop at a time, on one thread.
+/// A world: its loops, clock, adversary, disk and network. It is the environment of all its loops
+/// and drives them step by step, one loop at a time, on one thread.
 ///
 /// Invariants:
 /// 1. The possible next steps are in `ready_`: strands in the order in which they were pushed, and
 ///    one item for the inbox of each loop that has messages (one delivery each).
-/// 2. Time advances only when `ready_` is empty, to the earliest timer of all loops.
+/// 2. Time advances only when `ready_` is empty, to the earliest timer of all loops, the next
+/// arrival
+///    in the network, or the end of a pause.
 /// 3. After a deadlock, livelock or leak no more choices are made: the rest runs in order and is
 ///    not recorded. After a violated `always` the run continues normally.
-class simulation final : public environment, private disk_host {
+/// 4. A paused loop makes no step and fires no timer. What is ready there is set aside, or stays in
+///    its queue and its inbox.
+class simulation final : public environment, private disk_host, private network_host {
  public:
   simulation(const sim::options& options, adversary chooser);
   ~simulation() override;
@@ -87,7 +95,10 @@ class simulation final : public environment, private disk_host {
   void run(fiber& root, std::source_location site);
   loop_ref named_loop(std::string_view name);
   void crash(std::string_view name);
+  void pause(std::string_view name, duration d);
   sim::simulated_disk& disk() noexcept { return disk_; }
+  sim::network& network() noexcept { return network_; }
+  network_state& wires() noexcept { return wires_; }
   void set_cpu_pressure(std::optional<double> percent) noexcept { cpu_pressure_ = percent; }
 
   void always_violated(std::string_view name);
@@ -105,9 +116,10 @@ class simulation final : public environment, private disk_host {
   std::int64_t steps() const noexcept { return steps_; }
 
  private:
-  // As host of the disk.
+  // As host of the disk and of the network.
   bool chance(double rate) override { return adversary_.chance(rate); }
   std::uint64_t below(std::uint64_t n) override { return n < 2 ? 0 : adversary_.number() % n; }
+  std::size_t choose(std::size_t options) override { return adversary_.choose(options); }
   std::uint32_t owner() const noexcept override { return current_loop_serial(); }
   bool dead() const noexcept override { return in_dead_world(); }
 
@@ -122,6 +134,8 @@ class simulation final : public environment, private disk_host {
   void notice_messages();
   bool fire_due();
   bool jump();
+  time_point next_step_of(hosted_loop& h);
+  bool end_pauses(time_point at);
   void stuck();
   void give_up();
   void fail(errc code, std::string message, std::string tree);
@@ -137,6 +151,8 @@ class simulation final : public environment, private disk_host {
   std::optional<double> cpu_pressure_;
   std::int64_t steps_ = 0;
   sim::simulated_disk disk_;  // outlives the files that the loops have open
+  network_state wires_;       // outlives the ends and ports of the loops
+  sim::network network_;
   std::list<hosted_loop> loops_;
   hosted_loop* main_ = nullptr;    // of the current run
   std::int64_t steps_before_ = 0;  // of earlier runs

@@ -85,12 +85,14 @@ world::~world() = default;
 
 loop_ref world::loop(std::string_view name) { return core_->named_loop(name); }
 void world::crash(std::string_view name) { core_->crash(name); }
+void world::pause(std::string_view name, duration d) { core_->pause(name, d); }
 void world::shift_wall_clock(duration d) noexcept { core_->shift_wall_clock(d); }
 
 void world::set_cpu_pressure(std::optional<double> percent) noexcept {
   core_->set_cpu_pressure(percent);
 }
 simulated_disk& world::disk() noexcept { return core_->disk(); }
+sim::network& world::network() noexcept { return core_->network(); }
 void world::run_root(detail::fiber& root, std::source_location site) { core_->run(root, site); }
 
 void always(std::string_view name, bool condition) {

@@ -15,6 +15,7 @@
 #include <weir/loop_ref.hpp>
 #include <weir/scope.hpp>
 #include <weir/sim/disk.hpp>
+#include <weir/sim/network.hpp>
 #include <weir/sim/sim_disk.hpp>
 #include <weir/sim/trace.hpp>
 
@@ -52,7 +53,8 @@ class failure : public error {
   failure(errc code, const std::string& what) : error(code, what) {}
 };
 
-/// Several loops on one thread, on one virtual clock, with one seeded chooser and one disk.
+/// Several loops on one thread, on one virtual clock, with one seeded chooser, one disk and
+/// one network.
 ///
 /// A world belongs to its thread. Its named loops live until they are crashed or the world ends;
 /// each `run` has its own loop ("main"), and time continues from one `run` to the next.
@@ -78,9 +80,14 @@ class world {
   loop_ref loop(std::string_view name);
   /// Ends a loop as if its process had died: its frames are destroyed (kind `evicted`), calls of
   /// weir by their destructors have no effect, and no other code of it runs, no defer, no catch.
-  /// Messages in flight to it are refused, its unsynced writes are lost, its locks are released.
-  /// The running loop and "main" cannot be crashed: errc::invalid_argument.
+  /// Messages in flight to it are refused, its unsynced writes are lost, its locks are released,
+  /// its connections are reset. The running loop and "main" cannot be crashed:
+  /// errc::invalid_argument.
   void crash(std::string_view name);
+  /// The loop does not run for so long, while time goes on, as after SIGSTOP: nothing of it is
+  /// called, its timers fire late, its connections stay open. A second pause can only prolong the
+  /// first. An unknown name, a negative `d`: errc::invalid_argument.
+  void pause(std::string_view name, duration d);
   /// The CPU pressure that load_governor reads, in per cent; initially none.
   void set_cpu_pressure(std::optional<double> percent) noexcept;
   /// Sets the wall clock (weir::wall_now) forward, or back by a negative `d`: a suspended machine,
@@ -88,6 +95,8 @@ class world {
   void shift_wall_clock(duration d) noexcept;
   /// The disk of this world; its faults are off until set.
   simulated_disk& disk() noexcept;
+  /// The network of this world; its faults are off until set.
+  sim::network& network() noexcept;
 
  private:
   friend struct detail::world_maker;

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// What the connections of one http::serve share. Home loop only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <weir/http/serve.hpp>
+#include <weir/io/serve.hpp>
+
+#include "io/http_exchange.hpp"
+
+namespace weir::detail {
+
+class http_connection;
+
+class http_server final : public connection_handler {
+ public:
+  http_server(std::unique_ptr<http_handler> handler, const http::http_options& options)
+      : options_(options), handler_(std::move(handler)) {
+    unused_.reserve(max_kept);
+  }
+
+  task<> handle(io::socket& connection) override;
+  /// Closes the connections that wait for a request.
+  void draining() noexcept override;
+
+  bool is_draining() const noexcept { return draining_; }
+  const http::http_options& options() const noexcept { return options_; }
+  http_handler& handler() noexcept { return *handler_; }
+
+  /// An exchange with empty buffers, which are warm if one was returned before.
+  std::unique_ptr<http_exchange> borrow();
+  void give_back(std::unique_ptr<http_exchange> used) noexcept;
+
+ private:
+  friend class http_connection;
+  /// How many unused exchanges are kept, and how large their buffers may be.
+  static constexpr std::size_t max_kept = 64;
+  static constexpr std::size_t max_kept_bytes = 64 * 1024;
+
+  http::http_options options_;
+  std::unique_ptr<http_handler> handler_;
+  std::vector<std::unique_ptr<http_exchange>> unused_;
+  http_connection* idle_ = nullptr;  // those that wait for a request
+  bool draining_ = false;
+};
+
+}  // namespace weir::detail
