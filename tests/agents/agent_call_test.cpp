@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "agent_support.hpp"
+#include "support/small_stack.hpp"
 
 using namespace weir_test;
 
@@ -344,4 +345,43 @@ SCOPE_TEST_IN_EVERY_ORDER(
   reader.cancel();
   co_await weir::settle(reader);
   EXPECT_EQ(co_await c.call(&counter::get), 5);
+}
+
+namespace {
+
+constexpr int deep = 100'000;
+
+enum class at_the_bottom { finish, fail, stay };
+
+/// Every call below the handler is a fiber.
+class diver {
+ public:
+  task<int> dive(int levels, at_the_bottom what) {
+    if (levels == 0) {
+      if (what == at_the_bottom::fail) throw boom(1);
+      if (what == at_the_bottom::stay) co_await weir::sleep(1h);
+      co_return 0;
+    }
+    const auto [below] = co_await weir::all(dive(levels - 1, what));
+    co_return below + 1;
+  }
+};
+
+}  // namespace
+
+TEST(agent_call, a_handler_that_recurses_by_all_is_answered_fails_and_is_ended_at_any_depth) {
+  test_support::on_a_small_stack([] {
+    in_order([]() -> task<> {
+      auto body = [](weir::scope& s) -> task<> {
+        auto ref = weir::spawn_agent<diver>(s, {.name = "diver"});
+        EXPECT_EQ(co_await ref.call(&diver::dive, deep, at_the_bottom::finish), deep);
+        auto failed = co_await error_of(ref.call(&diver::dive, deep / 10, at_the_bottom::fail));
+        EXPECT_EQ(boom_of(failed), 1);
+        auto stays = ref.call(&diver::dive, deep, at_the_bottom::stay);
+        auto late = co_await error_of(weir::with_timeout(1ms, std::move(stays)));
+        EXPECT_TRUE(test_support::holds<weir::timeout_error>(late));
+      };  // the handler is cancelled when the grace is over
+      co_await weir::with_scope({.grace = 1ms}, body);
+    });
+  });
 }

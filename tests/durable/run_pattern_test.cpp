@@ -54,8 +54,9 @@ TEST(durable_pattern, a_loop_of_attempts_succeeds_at_the_third) {
       [](int) -> task<std::string> {
         for (int i = 1; i <= 5; ++i) {
           try {
-            const int v = i < 3 ? co_await failing_step("try " + std::to_string(i))
-                                : co_await give("try " + std::to_string(i), i);
+            const std::string attempt = "try " + std::to_string(i);
+            if (i < 3) (void)co_await failing_step(attempt);
+            const int v = co_await give(attempt, i);
             co_return std::to_string(v);
           } catch (const weir::terminal_error&) {
           }

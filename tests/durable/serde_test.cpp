@@ -203,6 +203,18 @@ struct weir::serde<shop::maybe_zero> {
   }
 };
 
+TEST(serde, text_is_written_and_read_by_two_functions) {
+  const std::vector<int> numbers{1, 2, 3};
+  EXPECT_EQ(weir::to_json(numbers), "[1,2,3]");
+  EXPECT_EQ(weir::from_json<std::vector<int>>(" [1, 2, 3] "), numbers);
+  try {
+    (void)weir::from_json<bool>("1");
+    FAIL() << "1 is no bool";
+  } catch (const weir::error& e) {
+    EXPECT_EQ(e.code(), weir::errc::bad_data);
+  }
+}
+
 TEST(serde, truth_is_true_or_false) {
   expect_form(true, "true");
   expect_form(false, "false");

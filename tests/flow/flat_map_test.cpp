@@ -125,8 +125,7 @@ FIBER_TEST(flat_map, an_error_of_the_source_arrives) {
   };
   auto items = source() | weir::flat_map(2, [](int n) { return weir::once(n); });
   const std::exception_ptr error = co_await attempt([&]() -> task<> {
-    while (co_await items.next()) {
-    }
+    while (auto item = co_await items.next()) (void)item;
   });
   EXPECT_EQ(boom_of(error), 9);
 }

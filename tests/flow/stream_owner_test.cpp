@@ -215,3 +215,41 @@ FIBER_TEST(stream_owner, a_dump_shows_the_work_below_the_child_that_pulls) {
     EXPECT_NE(text.find("fiber 'stream'", puller), std::string::npos) << text;
   });
 }
+
+// A defer runs when its scope has joined its children, so the defer owns the work that it starts.
+FIBER_TEST_IN_EVERY_ORDER(stream_owner, what_a_defer_has_pulled_from_ends_with_the_defer) {
+  workshop shop;
+  int after = -1;
+  co_await weir::with_scope([&](weir::scope& s) -> task<> {
+    s.defer([&] { after = shop.busy; });
+    s.defer([&]() -> task<> {
+      auto all = weir::iota(0) | weir::map_async(2, shop.work());
+      auto first = co_await all.next();
+      EXPECT_EQ(first, 0);
+    });
+    co_return;
+  });
+  EXPECT_EQ(after, 0);
+}
+
+TEST(stream_owner, the_work_of_a_defer_is_joined_if_its_grace_is_over) {
+  const auto joins = [](weir::duration before) {
+    for_each_order([&](weir::sim::world& w) {
+      workshop shop;
+      int after = -1;
+      w.run([&]() -> task<> {
+        auto body = [&](weir::scope& s) -> task<> {
+          s.defer([&] { after = shop.busy; });
+          s.defer([&] { return for_ever(shop); });
+          s.defer([&]() -> task<> { co_await weir::sleep(before); });
+          co_return;
+        };
+        auto end = co_await weir::settle(weir::with_scope({.grace = 5ms}, body));
+        EXPECT_TRUE(end.is_error());
+      });
+      EXPECT_EQ(after, 0);
+    });
+  };
+  joins(1ms);  // over while it pulls
+  joins(1h);   // over before it begins
+}

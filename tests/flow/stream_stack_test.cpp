@@ -51,6 +51,18 @@ weir::stream<int> descend(int levels, long& alive) {
   }
 }
 
+/// Every call is a fiber; waits at the bottom only.
+weir::task<int> dive(int levels, weir::duration d, long& alive) {
+  ++alive;
+  const auto leave = weir::scope_exit([&alive] { --alive; });
+  if (levels == 0) {
+    co_await weir::sleep(d);
+    co_return 0;
+  }
+  const auto [below] = co_await weir::all(dive(levels - 1, d, alive));
+  co_return below + 1;
+}
+
 }  // namespace
 
 TEST(stream_stack, ten_million_synchronous_items_through_a_pipeline) {
@@ -223,6 +235,28 @@ TEST(stream_stack, what_deep_generators_only_refer_to_is_not_destroyed_with_them
       }
       EXPECT_EQ(p.left, 0);
       EXPECT_EQ(co_await pull_one(lent), 2);
+    });
+  });
+}
+
+TEST(stream_stack, a_generator_and_a_stage_that_recurse_by_all_100000_deep) {
+  on_a_small_stack([] {
+    in_order([]() -> task<> {
+      long alive = 0;
+      auto dives = [&]() -> weir::stream<int> {
+        for (;;) co_yield co_await dive(paused_depth, 1ms, alive);
+      };
+      auto deep = dives();
+      EXPECT_EQ(co_await deep.next(), paused_depth);
+      auto late = co_await error_of(weir::with_timeout(500us, deep.next()));  // it is interrupted
+      EXPECT_TRUE(test_support::holds<weir::timeout_error>(late));
+      EXPECT_EQ(alive, 0);
+      auto one = [&](int n) { return dive(paused_depth, n * 1ms, alive); };
+      auto all = weir::iota(0) | weir::map_async(2, one);
+      EXPECT_EQ(co_await all.next(), paused_depth);
+      EXPECT_GT(alive, paused_depth);
+      co_await all.close();
+      EXPECT_EQ(alive, 0);
     });
   });
 }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <tuple>
 #include <type_traits>
 #include <variant>
@@ -18,6 +19,33 @@ std::vector<task<int>> sleepers(int count) {
   std::vector<task<int>> ops;
   for (int i = 0; i < count; ++i) ops.push_back(after((count - i) * 1ms, i));
   return ops;
+}
+
+/// A callable whose move number `*left` throws, and every copy is a move.
+struct fragile {
+  explicit fragile(int& moves) : left(&moves) {}
+  fragile(const fragile& other) : left(other.left) {
+    if (--*left == 0) throw boom(7);
+  }
+  task<int> operator()() const {
+    co_await weir::sleep(1ms);
+    co_return 1;
+  }
+  int* left;
+};
+
+/// Lets each move of a fragile input of `combine` throw, until none does. Returns how many threw.
+template <class Combine>
+task<int> moves_that_throw(Combine combine) {
+  for (int moves = 1;; ++moves) {
+    int left = moves;
+    const fragile input(left);
+    const long fibers = live_fibers();
+    const std::exception_ptr error = co_await attempt([&] { return combine(input); });
+    EXPECT_EQ(live_fibers(), fibers);
+    if (error == nullptr) co_return moves - 1;
+    EXPECT_EQ(boom_of(error), 7);
+  }
 }
 
 std::vector<int> group_numbers(const std::exception_ptr& error) {
@@ -322,4 +350,19 @@ FIBER_TEST(combinators, an_empty_callable_is_refused_as_empty_job) {
   auto in_race = co_await attempt([&] { return weir::race(empty, after(1h, 1)); });
   EXPECT_EQ(code_of(in_all), weir::errc::empty_job);
   EXPECT_EQ(code_of(in_race), weir::errc::empty_job);
+}
+
+FIBER_TEST(combinators, an_input_whose_move_throws_ends_those_that_were_started_before_it) {
+  const int in_all =
+      co_await moves_that_throw([](const fragile& last) { return weir::all(after(2ms, 1), last); });
+  const int in_race = co_await moves_that_throw(
+      [](const fragile& last) { return weir::race(after(2ms, 1), last); });
+  std::vector<fragile> inputs;
+  const int in_range = co_await moves_that_throw([&](const fragile& input) {
+    inputs = std::vector<fragile>(3, input);
+    return weir::all(inputs | std::views::take(3));
+  });
+  EXPECT_GE(in_all, 2);
+  EXPECT_GE(in_race, 2);
+  EXPECT_GE(in_range, 6);
 }

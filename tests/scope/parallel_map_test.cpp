@@ -171,3 +171,42 @@ FIBER_TEST_IN_EVERY_ORDER(parallel_map,
   EXPECT_EQ(g.most, 2);
   EXPECT_EQ(static_cast<long>(limit.active()), 1);
 }
+
+// The last place becomes free, and before the caller gets it, it is cancelled: the last call never
+// begins, so there is nothing to return.
+TEST(parallel_map, a_caller_that_is_cancelled_before_its_last_call_has_no_result) {
+  for_each_order([](weir::sim::world& w) {
+    w.run([]() -> task<> {
+      weir::cancel_source source;
+      int calls = 0;
+      auto work = [&](int x) -> task<int> {
+        ++calls;
+        if (x == 1) source.cancel("by one of the calls");
+        co_return x;
+      };
+      auto all = weir::parallel_map(upto(3), work, 2);
+      auto end = co_await weir::settle(weir::with_token(source.token(), std::move(all)));
+      if (!end.is_value()) co_return;
+      EXPECT_EQ(calls, 3);
+      EXPECT_EQ(end.value(), upto(3));
+    });
+  });
+}
+
+FIBER_TEST_IN_EVERY_ORDER(parallel_map, an_overdue_defer_is_ended_instead_of_getting_a_result) {
+  bool begun = false;
+  bool returned = false;
+  auto body = [&](weir::scope& s) -> task<> {
+    s.defer([&]() -> task<> {
+      begun = true;
+      co_await weir::parallel_map(upto(3), [](int x) { return x; }, 2);
+      returned = true;
+    });
+    s.defer([]() -> task<> { co_await weir::sleep(1h); });
+    co_return;
+  };
+  auto error = co_await error_of(weir::with_scope({.grace = 1ms}, body));
+  EXPECT_TRUE(holds<weir::timeout_error>(error)) << what_of(error);
+  EXPECT_TRUE(begun);
+  EXPECT_FALSE(returned);
+}

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int sequential_awaits = 1'000'000;
 constexpr int recursion_depth = 200'000;
+constexpr int failing_depth = test_support::sanitized ? 10'000 : 200'000;  // an exception per level
 constexpr int chained_fibers = 100'000;
 constexpr int nested_scopes = 10'000;
 constexpr int nested_groups = 10'000;
@@ -61,6 +62,20 @@ weir::task<int> recurse_in_fibers(int depth, at_the_bottom what, long& alive) {
   }
   const auto [below] = co_await weir::all(recurse_in_fibers(depth - 1, what, alive));
   co_return below + 1;
+}
+
+/// The same with parallel_map.
+weir::task<int> recurse_by_map(int depth, at_the_bottom what, long& alive) {
+  counted_frame frame(alive);
+  if (depth == 0) {
+    if (what == at_the_bottom::fail) throw boom(1);
+    if (what == at_the_bottom::stay) co_await weir::sleep(1000h);
+    co_return 0;
+  }
+  const std::vector<int> one{depth - 1};
+  const auto call = [&](int below) { return recurse_by_map(below, what, alive); };
+  const auto below = co_await weir::parallel_map(one, call, 1);
+  co_return below.front() + 1;
 }
 
 weir::task<int> nest_scopes(int depth, std::optional<weir::future<void>>* deepest, long& alive) {
@@ -178,6 +193,31 @@ TEST(scope_stack, fibers_that_recurse_by_all_200000_deep_are_unwound) {
       EXPECT_TRUE(out.is_error());
     };
     weir::run(dive);
+    EXPECT_EQ(alive, 0);
+  });
+}
+
+TEST(scope_stack, an_error_passes_200000_fibers_of_all) {
+  on_a_small_stack([] {
+    long alive = 0;
+    auto dive = [&] { return recurse_in_fibers(failing_depth, at_the_bottom::fail, alive); };
+    EXPECT_EQ(boom_of(thrown_by([&] { return weir::run(dive); })), 1);
+    EXPECT_EQ(alive, 0);
+  });
+}
+
+TEST(scope_stack, calls_of_parallel_map_200000_deep_finish_are_unwound_or_fail) {
+  on_a_small_stack([] {
+    long alive = 0;
+    auto dive = [&] { return recurse_by_map(recursion_depth, at_the_bottom::finish, alive); };
+    EXPECT_EQ(weir::run(dive), recursion_depth);
+    auto limited = [&] {
+      auto deep = recurse_by_map(recursion_depth, at_the_bottom::stay, alive);
+      return weir::with_timeout(1ms, std::move(deep));
+    };
+    EXPECT_TRUE(holds<weir::timeout_error>(thrown_by([&] { return weir::run(limited); })));
+    auto fails = [&] { return recurse_by_map(failing_depth / 10, at_the_bottom::fail, alive); };
+    EXPECT_EQ(boom_of(thrown_by([&] { return weir::run(fails); })), 1);
     EXPECT_EQ(alive, 0);
   });
 }

@@ -20,7 +20,6 @@ namespace fuzz {
 
 namespace {
 
-constexpr std::uint64_t seeds_default = 10'000;
 constexpr std::uint64_t failures_default = 3;
 
 /// The program that runs now, for a process that dies of it: nothing else is safe to use then.
@@ -69,7 +68,7 @@ void run_shard(const fuzzed& what, int shard) {
     return;
   }
   const std::uint64_t first = from_environment("WEIR_FUZZ_FIRST", 1);
-  const std::uint64_t count = from_environment("WEIR_FUZZ_SEEDS", seeds_default);
+  const std::uint64_t count = from_environment("WEIR_FUZZ_SEEDS", what.seeds);
   std::uint64_t failures_left = from_environment("WEIR_FUZZ_FAILURES", failures_default);
   const std::uint64_t share = (count + shards - 1) / shards;
   const std::uint64_t begin = share * static_cast<std::uint64_t>(shard);

@@ -10,13 +10,13 @@
 #include <thread>
 #include <vector>
 
-#include "core/bell.hpp"
+#include "core/futex.hpp"
 #include "toolkit/blocking_pool.hpp"
 #include "toolkit_support.hpp"
 
 using namespace weir_test;
-using weir::detail::bell;
 using weir::detail::blocking_pool;
+using weir::detail::futex;
 
 namespace {
 
@@ -97,10 +97,10 @@ TEST(blocking_pool, calls_one_after_the_other_use_one_thread_and_few_system_call
   const one_core alone;
   weir::run([]() -> task<> {
     co_await one_after_the_other(50);
-    const auto before = bell::system_calls();
+    const auto before = futex::calls();
     co_await one_after_the_other(1'000);
     // None if yields are cheap; on a busy machine both sides sleep, and each wakes the other.
-    EXPECT_LE(bell::system_calls() - before, 4'100U);
+    EXPECT_LE(futex::calls() - before, 4'100U);
   });
   EXPECT_EQ(blocking_pool::instance().threads(), 1U);
 }
@@ -108,9 +108,9 @@ TEST(blocking_pool, calls_one_after_the_other_use_one_thread_and_few_system_call
 TEST(blocking_pool, with_64_in_flight_not_every_call_wakes_a_thread) {
   weir::run([]() -> task<> {
     co_await in_flight(64, 10);
-    const auto before = bell::system_calls();
+    const auto before = futex::calls();
     co_await in_flight(64, 100);
-    EXPECT_LE(bell::system_calls() - before, 2U * 64 * 100);
+    EXPECT_LE(futex::calls() - before, 2U * 64 * 100);
   });
 }
 

@@ -19,15 +19,18 @@ std::string dumped() {
   return out.str();
 }
 
-/// For functions without captures: each test has a process of its own.
-std::latch stuck_gate{1};
-std::atomic<int> stuck_started{0};
-std::atomic<int> stuck_done{0};
+/// The calls of one test that may be abandoned, and the gate that they wait for.
+struct stuck_calls {
+  std::latch gate{1};
+  std::atomic<int> started{0};
+  std::atomic<int> done{0};
+};
+using stuck_ref = std::shared_ptr<stuck_calls>;
 
-void get_stuck() {
-  ++stuck_started;
-  stuck_gate.wait();
-  ++stuck_done;
+void get_stuck(const stuck_ref& calls) {
+  ++calls->started;
+  calls->gate.wait();
+  ++calls->done;
 }
 
 /// Calls that hold all 64 threads until the gate opens.
@@ -185,6 +188,7 @@ TEST(blocking, a_queued_call_is_removed_at_once_and_a_running_one_is_waited_for)
 
 TEST(blocking, abandoned_ones_do_not_count_against_the_limit_and_are_not_silent) {
   int heard = 0;
+  const auto calls = std::make_shared<stuck_calls>();
   weir::run([&]() -> task<> {
     const auto before = weir::stats().counter("blocking", "blocking_abandoned");
     auto watch = weir::on_event([&](const weir::event_info& e) {
@@ -192,14 +196,14 @@ TEST(blocking, abandoned_ones_do_not_count_against_the_limit_and_are_not_silent)
     });
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       for (int i = 1; i <= 70; ++i) {
-        auto stuck = s.spawn(weir::blocking(weir::may_abandon, get_stuck));
-        co_await wait_until([&] { return stuck_started == i; });
+        auto stuck = s.spawn(weir::blocking(weir::may_abandon, get_stuck, calls));
+        co_await wait_until([&] { return calls->started == i; });
         stuck.cancel();
         EXPECT_TRUE((co_await weir::settle(stuck)).is_cancelled());
         EXPECT_EQ(heard, i);
       }
     });
-    EXPECT_EQ(stuck_done, 0);
+    EXPECT_EQ(calls->done, 0);
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       full_pool full(s);
       co_await wait_until([&] { return full.inside == 64; });
@@ -207,25 +211,26 @@ TEST(blocking, abandoned_ones_do_not_count_against_the_limit_and_are_not_silent)
       co_await s.join();
     });
     EXPECT_EQ(weir::stats().counter("blocking", "blocking_abandoned") - before, 70U);
-    stuck_gate.count_down();
-    co_await wait_until([&] { return stuck_done == 70; });
+    calls->gate.count_down();
+    co_await wait_until([&] { return calls->done == 70; });
     EXPECT_EQ(co_await weir::blocking([] { return 1; }), 1);
   });
 }
 
 TEST(blocking, an_abandoned_call_gives_its_place_to_the_next_in_the_queue) {
-  weir::run([]() -> task<> {
+  const auto calls = std::make_shared<stuck_calls>();
+  weir::run([&]() -> task<> {
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       std::vector<weir::child<void>> stuck;
       for (int i = 0; i < 64; ++i)
-        stuck.push_back(s.spawn(weir::blocking(weir::may_abandon, get_stuck)));
-      co_await wait_until([&] { return stuck_started == 64; });
+        stuck.push_back(s.spawn(weir::blocking(weir::may_abandon, get_stuck, calls)));
+      co_await wait_until([&] { return calls->started == 64; });
       auto next = s.spawn(weir::blocking([] { return 8; }));
       co_await weir::sleep(2ms);
       EXPECT_FALSE(next.done());
       stuck[17].cancel();
       EXPECT_EQ(co_await next, 8);
-      stuck_gate.count_down();
+      calls->gate.count_down();
       co_await s.join();
     });
   });
@@ -239,21 +244,22 @@ TEST(blocking, run_does_not_wait_for_an_abandoned_call_whose_result_is_destroyed
     counted& operator=(counted&&) = delete;
     ~counted() { --alive; }
   };
-  auto slow = [](counted given) {
-    get_stuck();
+  const auto calls = std::make_shared<stuck_calls>();
+  auto slow = [](const stuck_ref& stuck, counted given) {
+    get_stuck(stuck);
     return given;
   };
   weir::run([&]() -> task<> {
     auto limited = [&]() -> task<> {
-      auto op = weir::blocking(weir::may_abandon, slow, counted());
+      auto op = weir::blocking(weir::may_abandon, slow, calls, counted());
       (void)co_await weir::with_timeout(20ms, std::move(op));
     };
     EXPECT_TRUE(holds<weir::timeout_error>(co_await attempt(limited)));
   });
-  // If nobody asked it to begin within the limit, it was removed.
-  const int begun = stuck_started;
-  stuck_gate.count_down();
-  while (stuck_done != begun || alive != 0) std::this_thread::yield();
+  // If no thread began it within the limit, it was removed from the queue.
+  const int begun = calls->started;
+  calls->gate.count_down();
+  while (calls->done != begun || alive != 0) std::this_thread::yield();
   EXPECT_EQ(alive, 0);
 }
 

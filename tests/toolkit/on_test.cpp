@@ -242,6 +242,33 @@ TEST(on, of_a_loop_that_crashes_the_caller_hears_loop_gone_and_nothing_gets_out)
   });
 }
 
+TEST(on, the_remote_child_of_a_caller_that_crashes_goes_on_with_the_defaults_of_its_locals) {
+  for_each_seed([](weir::sim::options options) {
+    weir::sim::world w(options);
+    auto a = w.loop("a");
+    auto b = w.loop("b");
+    int before = -1, after = -1;
+    w.run([&]() -> task<> {
+      auto child = [&]() -> task<> {
+        before = tag_of_caller.get();
+        co_await weir::sleep(2s);
+        after = tag_of_caller.get();
+      };
+      auto nested = [&]() -> task<> { co_await weir::all(child, weir::sleep(1s)); };
+      auto calls = [&]() -> task<> { co_await weir::on(b, nested); };
+      auto caller = [&]() -> task<> { co_await weir::with_local(tag_of_caller, 9, calls); };
+      co_await weir::with_scope([&](weir::scope& s) -> task<> {
+        s.spawn(weir::settle(weir::on(a, caller)));
+        co_await weir::sleep(1s);
+        w.crash("a");
+        co_await weir::sleep(1min);
+      });
+    });
+    EXPECT_EQ(before, 9);
+    EXPECT_EQ(after, 0);
+  });
+}
+
 TEST(on, the_remote_child_of_a_caller_that_crashes_ends_by_itself_and_its_answer_is_dropped) {
   for_each_seed([](weir::sim::options options) {
     weir::sim::world w(options);

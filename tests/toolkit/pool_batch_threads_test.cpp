@@ -43,6 +43,50 @@ TEST(pool_batch, a_caller_that_waits_for_room_gets_the_first_place_although_a_ba
   });
 }
 
+// The loop makes no turn between the end of the first jobs and the attempts, so no caller becomes
+// urgent meanwhile.
+TEST(pool_batch, a_free_place_is_not_refused_although_a_caller_waits_for_a_batch) {
+  weir::run([]() -> task<> {
+    co_await weir::with_scope([](weir::scope& s) -> task<> {
+      weir::pool p(s, of_batches());
+      std::latch first(1);
+      std::latch rest(1);
+      std::atomic<int> begun{0};
+      std::atomic<bool> go{false};
+      std::atomic<bool> submitted{false};
+      std::exception_ptr refused;
+      for (int i = 0; i < 3; ++i) EXPECT_FALSE(p.try_submit([&] { first.wait(); }));
+      EXPECT_FALSE(p.try_submit([&]() -> task<> {
+        ++begun;
+        go.wait(false);
+        refused = co_await error_of(p.submit([] {}));
+        submitted = true;
+        submitted.notify_one();
+        rest.wait();
+      }));
+      auto blocks = [&] {
+        ++begun;
+        rest.wait();
+      };
+      for (int i = 4; i < 64; ++i) EXPECT_FALSE(p.try_submit(blocks));
+      auto waiting = s.spawn(p.submit([] {}));
+      co_await weir::yield();
+      EXPECT_EQ(p.try_submit([] {}), errc::pool_full);
+      first.count_down();
+      while (begun < 2) std::this_thread::yield();  // the first three have ended: three are free
+      go = true;
+      go.notify_one();
+      submitted.wait(false);  // the caller that waits got one, this one the next
+      EXPECT_EQ(refused, nullptr);
+      EXPECT_FALSE(p.try_submit([] {}));
+      EXPECT_EQ(p.try_submit([] {}), errc::pool_full);
+      rest.count_down();
+      co_await waiting;
+      co_await p.close();
+    });
+  });
+}
+
 TEST(pool_batch, every_accepted_job_runs_once_whoever_submits_it_and_however) {
   std::atomic<int> ran{0};
   std::atomic<int> accepted{0};

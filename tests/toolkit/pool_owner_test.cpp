@@ -129,6 +129,33 @@ TEST(pool, outlives_a_crash_of_its_owner_until_its_jobs_have_ended) {
   });
 }
 
+TEST(pool, hears_nothing_from_the_destructors_of_a_loop_that_crashes) {
+  weir::sim::world w;
+  const weir::loop_ref node = w.loop("node");
+  w.run([&]() -> task<> {
+    co_await weir::with_scope([&](weir::scope& s) -> task<> {
+      weir::pool p(s, sized(1, 1));
+      int ran = 0;
+      std::error_code refused;
+      auto user = [&]() -> task<> {
+        const auto last_words = weir::scope_exit([&] {
+          refused = p.try_submit([&] { ++ran; });
+          p.cancel();
+        });
+        co_await weir::sleep(1h);
+      };
+      auto called = s.spawn(weir::settle(weir::on(node, user)));
+      co_await weir::sleep(1s);
+      w.crash("node");
+      co_await called;
+      EXPECT_EQ(refused, errc::pool_closed);
+      EXPECT_FALSE(p.closed());
+      co_await p.close();
+      EXPECT_EQ(ran, 0);
+    });
+  });
+}
+
 TEST(pool, whose_only_worker_crashes_while_it_is_idle_refuses_with_loop_gone) {
   weir::sim::world w;
   w.run([&]() -> task<> {

@@ -217,7 +217,8 @@ inline task<int> random_program::inner_scope(std::uint64_t seed, int depth, std:
       co_return co_await with_cleanup(seed, depth);
     case 3: {
       const auto end = co_await weir::absorb(node(part(seed, 1), depth - 1));
-      co_return end.is_value() ? end.value() : co_await one_step(part(seed, 2));
+      if (end.is_value()) co_return end.value();
+      co_return co_await one_step(part(seed, 2));
     }
     default:
       break;
@@ -251,7 +252,8 @@ inline task<int> random_program::inner(std::uint64_t seed, int depth, std::uint6
       co_return co_await weir::any(tasks(std::move(a), std::move(b)));
     case 4: {
       const auto end = co_await weir::settle(std::move(a));
-      co_return end.is_value() ? end.value() : co_await std::move(b);
+      if (end.is_value()) co_return end.value();
+      co_return co_await std::move(b);
     }
     default:
       break;
