@@ -6,8 +6,9 @@
 
 # Whom weir is compared with, in the order of their columns; who has no result has no column.
 BEGIN {
-    peers = split("asio tbb caf erlang go node views sqlite floor", peer, " ")
-    label["asio"] = "Asio"; label["tbb"] = "oneTBB"; label["caf"] = "CAF"
+    peers = split("asio asio_coro beast tbb caf erlang go node views sqlite floor", peer, " ")
+    label["asio"] = "Asio"; label["asio_coro"] = "Asio coroutines"; label["beast"] = "Beast"
+    label["tbb"] = "oneTBB"; label["caf"] = "CAF"
     label["erlang"] = "Erlang"; label["go"] = "Go"; label["node"] = "Node"
     label["views"] = "views"; label["sqlite"] = "SQLite"; label["floor"] = "floor"
 }
@@ -234,6 +235,11 @@ function each(r, variant, items,    value) {
 
 function grown(small, large) { return small == "" || large == "" || !small ? 0 : large / small }
 
+function has_growth(    r) {
+    for (r = 1; r <= rows; ++r) if (growth[r] != "-") return 1
+    return 0
+}
+
 function print_growth(    r, line, columns, sizes, v, variant, column, s, most) {
     columns = header("cost per item;unit;from n;g++ n;10n;100n;clang n;10n;100n;flat (<= 1.5x)")
     line = 1
@@ -258,8 +264,10 @@ function print_growth(    r, line, columns, sizes, v, variant, column, s, most) 
 
 END {
     print_targets()
-    print ""
-    print_growth()
+    if (has_growth()) {
+        print ""
+        print_growth()
+    }
     if (differences != "") print "\nWhat differs between the sides:" differences
     if (unsettled_results > 0)
         printf "\n%d of the %d numbers did not settle: where there is a spread, the runs differ by " \

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -88,6 +89,30 @@ task<> in_a_condition(int& tries) {
   if (open) say("open after " + std::to_string(tries) + " tries");
 }
 
+// What is awaited only if something else holds is awaited in a statement of its own.
+task<> on_the_right(bool has_ticket, int tries) {
+  bool enters = has_ticket;
+  if (enters) enters = co_await is_open(tries);
+  say(enters ? "enters" : "stays outside");
+}
+
+// A loop that goes on while an await says so awaits in its body.
+task<> in_a_loop() {
+  int tries = 0;
+  for (bool open = false; !open;) open = co_await is_open(tries++);
+  say("knocked " + std::to_string(tries) + " times");
+}
+
+// An await in a throw expression is cancelled before the exception is made, not after.
+task<> before_a_throw() {
+  try {
+    const std::string reason = co_await greeting();
+    throw std::runtime_error(reason);
+  } catch (const std::runtime_error& e) {
+    say("caught " + std::string(e.what()));
+  }
+}
+
 struct alignas(64) cache_line {
   std::int64_t counters[8] = {};
 };
@@ -107,6 +132,10 @@ task<> program() {
   co_await awaited_first();
   co_await chosen_first(true);
   co_await in_a_condition(tries);
+  co_await on_the_right(true, tries);
+  co_await on_the_right(false, tries);
+  co_await in_a_loop();
+  co_await before_a_throw();
   co_await over_aligned();
 }
 

@@ -53,7 +53,7 @@ class busy_jobs {
         work_(double(jobs * microseconds) * 1e3),
         cores_(cores) {}
 
-  /// By the clock: multiples of the time that so many cores would take without any overhead. Of the
+  /// By the clock: multiples of the time that these cores would take without any overhead. Of the
   /// processors: multiples of the work.
   cost by_ideal(const stopwatch& watch) const {
     const cost each = watch.per(work_);

@@ -76,7 +76,9 @@ weir::task<receipt> checkout(back_office& office, order o) {
     });
     co_await weir::step("capture", [&] { office.capture(o, a); });
 
-    if (o.cents > approval_above_cents && !co_await approval(office, o)) co_return;
+    if (o.cents > approval_above_cents) {
+      if (!co_await approval(office, o)) co_return;
+    }
     co_await weir::sleep(o.packing);
     // Point of no return: a cancellation from here on must not refund a parcel that has
     // left.
@@ -94,7 +96,7 @@ weir::task<receipt> checkout(back_office& office, order o) {
 
 void back_office::did(std::string_view what, const order& o, std::string_view detail) {
   if (!book.enter(what, o.id, detail)) return;
-  (void)events.try_emit({o.id, std::string(what).append(" ").append(detail)});
+  tell(o.id, what, detail);
 }
 
 void back_office::reserve(const order& o) { did("reserve", o, o.item); }

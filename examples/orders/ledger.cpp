@@ -49,22 +49,42 @@ ledger::ledger(const std::filesystem::path& file, int life)
       life_(life),
       fd_(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
   if (fd_ < 0) fail(file_, "cannot open the ledger ");
-  for (const entry& e : read_ledger(file)) done_.emplace(e.what, e.order);
+  for (entry& e : read_ledger(file)) keep(std::move(e));
 }
 
 ledger::~ledger() { ::close(fd_); }
 
 bool ledger::enter(std::string_view what, const std::string& order, std::string_view detail) {
-  const bool first = done_.emplace(what, order).second;
+  entry e;
+  e.at_ms = system_time_ms();
+  e.life = life_;
+  e.again = has(what, order);
+  e.what = what;
+  e.order = order;
+  e.detail = detail;
   std::ostringstream line;
-  line << system_time_ms() << ' ' << life_ << ' ' << (first ? "" : again_mark) << what << ' '
-       << order;
+  line << e.at_ms << ' ' << e.life << ' ' << (e.again ? again_mark : "") << what << ' ' << order;
   if (!detail.empty()) line << ' ' << detail;
   line << '\n';
   const std::string text = line.str();
   if (::write(fd_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     fail(file_, "cannot write to the ledger ");
+  const bool first = !e.again;
+  keep(std::move(e));
   return first;
+}
+
+const std::vector<entry>& ledger::lines_of(const std::string& order) const {
+  static const std::vector<entry> none;
+  const auto found = lines_.find(order);
+  return found == lines_.end() ? none : found->second;
+}
+
+void ledger::keep(entry e) {
+  const bool first = done_.emplace(e.what, e.order).second;
+  if (first && e.what == "submit") orders_.push_back(e.order);
+  std::vector<entry>& lines = lines_[e.order];
+  lines.push_back(std::move(e));
 }
 
 }  // namespace shop

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -46,13 +47,20 @@ class ledger {
   bool has(std::string_view what, const std::string& order) const {
     return done_.contains({std::string(what), order});
   }
-  const std::filesystem::path& file() const noexcept { return file_; }
+  /// What happened to this order, in all lives.
+  const std::vector<entry>& lines_of(const std::string& order) const;
+  /// The ids of all orders that were submitted, oldest first.
+  const std::vector<std::string>& orders() const noexcept { return orders_; }
 
  private:
+  void keep(entry e);
+
   std::filesystem::path file_;
   int life_;
   int fd_;
   std::set<std::pair<std::string, std::string>> done_;
+  std::map<std::string, std::vector<entry>> lines_;
+  std::vector<std::string> orders_;
 };
 
 }  // namespace shop

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
-// A shop that takes orders and completes them although its process is killed in between.
+// A shop that takes orders over HTTP and completes them although its process is killed in between.
 //
 //   orders            plays about 15 seconds: orders, a SIGKILL, a second process, the verdict
 //   orders --serve    keeps running until Ctrl-C; kill -9 it and start it again: it continues
 //   orders --fast     the scenario in a second, without anything that depends on the machine
 //   orders --dir <d>  where the journal and the ledger are
+//   orders --port <n> where --serve listens; otherwise at 8080 or the next free port
+//
+// To read: checkout.cpp is what one order goes through, shop.cpp who works in the shop, front.cpp
+// its HTTP face, world.cpp the customers; report.cpp checks everything.
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -15,14 +20,18 @@
 #include <filesystem>
 #include <stdexcept>
 #include <string>
-#include <thread>
+#include <string_view>
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <weir/io.hpp>
+
+#include "process.hpp"
 #include "report.hpp"
 #include "shop.hpp"
+#include "world.hpp"
 
 namespace {
 
@@ -34,28 +43,31 @@ struct arguments {
   bool serve = false;
   bool fast = false;
   fs::path dir;
+  int port = 0;
+  // Of a process that keeps the shop for another one, which started it.
+  int keep = 0;
+  int hurry = 1;
+  int dies_at = 0;
 };
 
-/// The summary must not appear twice, so what is buffered is written before the process forks.
-pid_t fork_flushed() {
-  std::fflush(nullptr);
-  const pid_t child = ::fork();
-  if (child < 0) throw std::runtime_error("cannot fork: " + std::string(std::strerror(errno)));
-  return child;
-}
+// ------------------------------------------------------------------ a process of the shop
 
-/// What a process of the shop does; returns its exit code.
-int live(const settings& s) {
+/// Keeps the shop until SIGTERM; returns the exit code.
+int keep(const settings& s) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it does not outlive the process that started it
   try {
     shop::back_office office(s);
-    weir::run({.name = "shop"}, shop::keep_shop(office));
+    weir::run({.name = "shop", .handle_signals = true}, shop::keep_shop(office));
+  } catch (const weir::cancelled_error&) {
     shop::save_counts(s);
     return 0;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "\nprocess %d of the shop failed: %s\n", s.life, e.what());
-    return 1;
   }
+  return 1;
 }
+
+// ------------------------------------------------------------------ the scenario
 
 /// One line about the ledger, rewritten on a terminal; elsewhere one every two seconds.
 class progress {
@@ -87,54 +99,69 @@ class progress {
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
-/// Runs one process of the shop to its end; returns its wait status, -1 if it had to be
-/// stopped.
-int watch_life(const settings& s, progress& line) {
-  const pid_t child = fork_flushed();
-  if (child == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it does not outlive its parent
-    std::exit(live(s));
-  }
-  const auto limit = std::chrono::steady_clock::now() + 50s;
-  int status = 0;
-  while (::waitpid(child, &status, WNOHANG) == 0) {
-    if (std::chrono::steady_clock::now() > limit) {
-      std::fprintf(stderr, "\nprocess %d does not finish its orders; see %s\n", s.life,
-                   s.dir.c_str());
-      ::kill(child, SIGKILL);
-      ::waitpid(child, &status, 0);
-      return -1;  // neither exited nor killed as planned
-    }
-    std::this_thread::sleep_for(100ms / s.hurry);
-    line.show(s);
-  }
-  line.end_line();
-  return status;
+std::runtime_error unplanned(const char* which, int status) {
+  return std::runtime_error("the " + std::string(which) + " process of the shop ended with " +
+                            "wait status " + std::to_string(status));
+}
+
+/// Two processes of the shop, one after the other, and the customers of both; returns how often
+/// these have sent something again. This process owns the listening socket and lends it to the
+/// shop, as systemd does: while there is no shop, new connections wait instead of being refused.
+weir::task<int> two_lives(settings& s, progress& line) {
+  auto door = co_await weir::io::listen();
+  shop::world outside({.port = door.port(),
+                       .orders = s.orders,
+                       .pace = s.pace,
+                       .thinking = 700ms / s.hurry,
+                       .hurry = s.hurry});
+  auto lives = [&](weir::scope& both) -> weir::task<> {
+    auto report = [&]() -> weir::task<> {
+      for (;; line.show(s)) co_await weir::sleep(100ms / s.hurry);
+    };
+    both.background(report, {.name = "progress"});
+    auto customers = both.spawn(outside.play(), {.name = "customers"});
+
+    shop::process first(s, door.native_handle());
+    const int end = co_await first.ended();
+    line.end_line();
+    if (!WIFSIGNALED(end) || WTERMSIG(end) != SIGKILL) throw unplanned("first", end);
+    std::puts("killed: SIGKILL, no destructor has run; a second process opens the same journal,");
+    std::puts("and customers without an answer send their orders again");
+
+    s.life = 2;
+    s.dies_at_payment = 0;
+    shop::process second(s, door.native_handle());
+    // The shop has no reason to end before its customers do.
+    // (Two statements: an exception that waits for its co_await is lost when that is cancelled.)
+    auto early = [&]() -> weir::task<> {
+      const int status = co_await second.ended();
+      throw unplanned("second", status);
+    };
+    co_await weir::race(customers, early());
+    second.close();
+    const int last = co_await second.ended();
+    line.end_line();
+    if (!WIFEXITED(last) || WEXITSTATUS(last) != 0) throw unplanned("second", last);
+  };
+  co_await weir::with_timeout(60s, weir::with_scope({.name = "scenario"}, lives));
+  co_return outside.sent_again();
 }
 
 int play(settings s, bool fast) {
   progress line(fast);
-  const int deadly = s.dies_at_payment;
-  std::printf("the shop takes %d orders; its process is killed in the middle of payment %d\n",
-              s.orders, deadly);
-  const int first = watch_life(s, line);
-  if (!WIFSIGNALED(first) || WTERMSIG(first) != SIGKILL)
-    throw std::runtime_error("the first process was to be killed, but ended with wait status " +
-                             std::to_string(first));
-  std::puts("killed: SIGKILL, no destructor has run; a second process opens the same journal");
-
-  s.life = 2;
-  s.dies_at_payment = 0;
-  const int second = watch_life(s, line);
+  std::printf("the shop takes %d orders over HTTP; its process is killed in payment %d\n", s.orders,
+              s.dies_at_payment);
+  std::fflush(stdout);
+  const int sent_again = weir::run({.name = "world"}, two_lives(s, line));
   shop::report r = shop::examine(s);
-  if (!WIFEXITED(second) || WEXITSTATUS(second) != 0)
-    r.problems.push_back("the second process ended with wait status " + std::to_string(second));
+  r.sent_again = sent_again;
   shop::print(r, s, !fast);
   return r.problems.empty() ? 0 : 1;
 }
 
+// ------------------------------------------------------------------ a shop that stays open
+
 int serve(settings s) {
-  s.orders = 0;
   s.pace = 700ms;
   // Each process is a new life; the numbers must differ.
   s.life = static_cast<int>(::getpid());
@@ -150,19 +177,45 @@ int serve(settings s) {
   return 0;
 }
 
+// ------------------------------------------------------------------ the command line
+
+[[noreturn]] void misused(std::string_view word) {
+  throw std::runtime_error("cannot use '" + std::string(word) +
+                           "'; usage: orders [--serve [--port <n>] | --fast] [--dir <path>]");
+}
+
+int number(std::string_view word, int max) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size() || value < 0 || value > max)
+    misused(word);
+  return value;
+}
+
 arguments parse(int argc, char** argv) {
   arguments a;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
+    const auto value = [&]() -> std::string_view {
+      if (i + 1 == argc) misused(word);
+      return argv[++i];
+    };
     if (word == "--serve") {
       a.serve = true;
     } else if (word == "--fast") {
       a.fast = true;
-    } else if (word == "--dir" && i + 1 < argc) {
-      a.dir = argv[++i];
+    } else if (word == "--dir") {
+      a.dir = value();
+    } else if (word == "--port") {
+      a.port = number(value(), 65'535);
+    } else if (word == "--keep") {
+      a.keep = number(value(), 2);
+    } else if (word == "--hurry") {
+      a.hurry = number(value(), 100);
+    } else if (word == "--dies-at") {
+      a.dies_at = number(value(), 1000);
     } else {
-      throw std::runtime_error("unknown argument '" + std::string(word) +
-                               "'; usage: orders [--serve | --fast] [--dir <path>]");
+      misused(word);
     }
   }
   return a;
@@ -187,7 +240,16 @@ fs::path choose_dir(const arguments& a) {
 
 int run(const arguments& a) {
   settings s;
+  if (a.keep > 0) {
+    s.dir = a.dir;
+    s.life = a.keep;
+    s.hurry = a.hurry;
+    s.dies_at_payment = a.dies_at;
+    s.door = 3;
+    return keep(s);
+  }
   s.dir = choose_dir(a);
+  s.port = a.port;
   if (a.serve) return serve(s);
   s.orders = a.fast ? 20 : 64;
   s.pace = a.fast ? 2ms : 180ms;

@@ -51,7 +51,7 @@ class provider {
     if (outage || weir::random() % 20 == 0) throw std::runtime_error(name_ + " does not answer");
     authorization a;
     a.provider = name_;
-    a.accepted = o.story != story::declined;
+    a.accepted = o.card != "expired";
     co_return a;
   }
 

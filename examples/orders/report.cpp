@@ -7,6 +7,8 @@
 #include <fstream>
 #include <set>
 
+#include "story.hpp"
+
 namespace shop {
 
 namespace {
@@ -214,6 +216,7 @@ void print(const report& r, const settings& s, bool times) {
   // How many steps were in flight when the process died depends on the machine.
   if (times) {
     std::printf("steps repeated because of the crash: %d, with one effect each\n", r.repeated);
+    std::printf("requests sent again because of it: %d\n", r.sent_again);
     std::printf("workers started again by their supervisor: %d\n", r.restarts);
     print_times(r, s);
     std::printf("journal: %s\n", journal_of(s.dir).c_str());

@@ -19,6 +19,7 @@ struct report {
   std::map<std::string, int> effects;      ///< reserve, capture, ...: really done
   int repeated = 0;                        ///< effects that were asked for again after the crash
   int restarts = 0;                        ///< of workers, by their supervisor
+  int sent_again = 0;                      ///< requests without an answer, by those who sent them
   std::vector<std::int64_t> latencies_ms;  ///< sorted
   std::vector<std::string> problems;       ///< why "exactly once" does not hold; empty: it does
 };

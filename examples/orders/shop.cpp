@@ -1,90 +1,92 @@
 // SPDX-License-Identifier: MIT
-// The agents of the shop: a clerk that takes orders, a desk that approves them, and two that log
-// what happens. A supervisor restarts them when they fail; what they must not lose is in the ledger
-// and in the journal, not in their memory.
+// The staff of the shop: a front that answers HTTP, a desk for approvals, and some that log what
+// happens. A supervisor restarts them when they fail; what they must not lose is in the ledger and
+// in the journal, not in their memory.
+#include "shop.hpp"
+
+#include <cstddef>
 #include <cstdio>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 #include <vector>
 
+#include <weir/io.hpp>
+
 #include "desk.hpp"
-#include "shop.hpp"
+#include "front.hpp"
+#include "world.hpp"
 
 namespace shop {
 
 namespace durable = weir::durable;
+namespace http = weir::http;
+namespace io = weir::io;
 
 // ------------------------------------------------------------------ the desk
 
 approval_desk::approval_desk(back_office* office, durable::engine* e)
     : office_(*office), engine_(*e) {
   office_.book.enter("start", "desk");
-  // Requests to an earlier life are read from the ledger.
-  for (const entry& line : read_ledger(office_.book.file()))
-    if (line.what == "ask" && !line.again && !office_.book.has("answer", line.order) &&
-        !office_.book.has("close", line.order))
-      review({line.order, line.detail});
+  // Questions of an earlier life.
+  for (const std::string& order : office_.book.orders())
+    for (const entry& line : office_.book.lines_of(order))
+      if (line.what == "ask" && !line.again) ask(order, line.detail);
 }
 
-// The desk handles the next request while this one is pending, so the answer is a message to
-// itself. It is lost with this life of the desk; the next one reads the ledger again.
-void approval_desk::review(approval_request request) {
-  const story s = story_of(number_of(request.order));
-  if (s == story::unanswered) return;
-  weir::self<approval_desk>().cast_after(700ms / office_.with.hurry, &approval_desk::decide,
-                                         std::move(request), s);
+void approval_desk::ask(std::string order, std::string awakeable) {
+  awakeables_.emplace(std::move(order), std::move(awakeable));
 }
 
-weir::task<> approval_desk::decide(approval_request request, story s) {
-  if (!office_.book.has("stumble", "desk")) {  // once, to show a restart
+weir::task<std::optional<bool>> approval_desk::answer(std::string order, bool yes) {
+  const bool scenario = office_.with.door >= 0;
+  if (scenario && !office_.book.has("stumble", "desk")) {  // once, to show a restart
     office_.book.enter("stumble", "desk");
     throw std::runtime_error("the desk has lost its glasses");
   }
-  if (s == story::cancelled) {
-    // The customer calls: the order is cancelled, wherever it is, and undoes what it did. If this
-    // process dies before that is in the journal, the next desk does it again.
-    engine_.cancel(request.order, change_of_mind(number_of(request.order)));
-    co_return;
-  }
-  const bool yes = s == story::approved;
-  // Durable on return. The first answer counts; a second one, after a crash, changes nothing.
-  co_await engine_.resolve(request.awakeable, yes);
-  office_.book.enter("answer", request.order);
+  const auto found = awakeables_.find(order);
+  if (found == awakeables_.end()) co_return std::nullopt;
+  const bool first = co_await engine_.resolve(found->second, yes);  // durable on return
+  const char* const said = yes ? "yes" : "no";
+  if (first && office_.book.enter("answer", order, said)) office_.tell(order, "answer", said);
+  co_return first;
 }
 
 void back_office::ask_for_approval(const order& o, const std::string& awakeable) {
   did("ask", o, awakeable);
-  desk->cast(&approval_desk::review, approval_request{o.id, awakeable});
+  desk->cast(&approval_desk::ask, o.id, awakeable);
+}
+
+// ------------------------------------------------------------------ orders
+
+weir::task<> back_office::take(durable::engine& e, order o) {
+  o.packing = milliseconds(300ms) / with.hurry;
+  did("submit", o, o.item);
+  // A run has the id of its order: to start it twice is to attach to it.
+  (void)co_await e.start<receipt>("checkout", {.id = o.id}, o);
+}
+
+std::vector<news> back_office::latest() const {
+  constexpr std::size_t finished_max = 50;
+  std::vector<news> all;
+  const std::vector<std::string>& orders = book.orders();
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    if (book.has("close", orders[i]) && i + finished_max < orders.size()) continue;
+    const entry& last = book.lines_of(orders[i]).back();
+    all.push_back({last.order, last.what, last.detail});
+  }
+  return all;
 }
 
 namespace {
 
 // ------------------------------------------------------------------ the others
 
-/// Takes orders. A run has the id of its order: to start it twice is to attach to it, so that the
-/// clerk may begin again from the first one after every crash.
-weir::task<> take_orders(back_office& office, durable::engine& e) {
-  std::vector<durable::run_handle<receipt>> runs;
-  const bool for_ever = office.with.orders == 0;
-  for (int number = 1; for_ever || number <= office.with.orders; ++number) {
-    const order o = make_order(number, office.with.hurry);
-    if (for_ever && office.book.has("close", o.id)) continue;
-    if (!office.book.has("submit", o.id)) {
-      co_await weir::sleep(office.with.pace);
-      office.book.enter("submit", o.id);
-    }
-    auto run = co_await e.start<receipt>("checkout", {.id = o.id}, o);
-    if (!for_ever) runs.push_back(std::move(run));
-  }
-  // An order may end in any way; that it ends is what the clerk waits for.
-  for (const auto& run : runs) (void)co_await weir::settle(run.result());
-}
-
 /// Publishes the events of runs to all subscribers.
 weir::task<> tell_news(back_office& office, durable::engine& e) {
   auto changes = e.events();
   while (auto change = co_await changes.next())
-    (void)office.events.try_emit({change->id, std::string(to_string(change->state))});
+    office.tell(change->id, "run", to_string(change->state));
 }
 
 /// A subscriber that is too slow misses the oldest events, and reports it.
@@ -93,7 +95,7 @@ weir::task<> write_audit_log(back_office& office) {
   std::ofstream out(office.with.dir / "audit.log", std::ios::app);
   while (auto item = co_await listening.next()) {
     if (listening.missed() > 0) out << "(" << listening.missed() << " missed)\n";
-    out << item->order << ' ' << item->what << std::endl;
+    out << item->order << ' ' << item->what << ' ' << item->detail << std::endl;
   }
 }
 
@@ -101,22 +103,54 @@ weir::task<> write_audit_log(back_office& office) {
 weir::task<> show_on_screen(back_office& office) {
   auto listening = office.events.subscribe({.overflow = weir::overflow::drop_oldest});
   while (auto item = co_await listening.next()) {
-    std::printf("%s %s\n", item->order.c_str(), item->what.c_str());
+    std::printf("%s %s %s\n", item->order.c_str(), item->what.c_str(), item->detail.c_str());
     std::fflush(stdout);
   }
 }
 
+/// Where the shop listens: at the socket that it was given, at the port that the user wants, or at
+/// 8080 or the next free one.
+weir::task<io::listener> open_door(settings with) {
+  if (with.door >= 0) co_return io::adopt_listener(with.door);
+  const int last = with.port > 0 ? with.port : 8099;
+  for (int port = with.port > 0 ? with.port : 8080;; ++port) {
+    try {
+      co_return co_await io::listen({.port = port});
+    } catch (const weir::error& e) {
+      if (port == last || e.code() != std::errc::address_in_use) throw;
+    }
+  }
+}
+
+/// A shop that nobody visits has a clerk who plays customers and the person at the desk, over HTTP
+/// as everyone; he leaves time for an answer on the page.
+weir::task<> play_customers(back_office& office, int port) {
+  world_options options;
+  options.port = port;
+  options.first = 1;
+  while (office.book.has("submit", id_of(options.first))) ++options.first;
+  options.pace = office.with.pace;
+  options.thinking = 6s;
+  world customers(options);
+  co_await customers.play();
+}
+
 weir::task<> work(back_office& office, durable::engine& e) {
-  weir::supervisor staff({.name = "staff", .auto_shutdown = weir::auto_shutdown::any_significant});
+  weir::supervisor staff({.name = "staff"});
   staff.add_task({.name = "audit"}, [&] { return write_audit_log(office); });
-  if (office.with.orders == 0)
-    staff.add_task({.name = "screen"}, [&] { return show_on_screen(office); });
   staff.add_task({.name = "news"}, [&] { return tell_news(office, e); });
-  office.desk = staff.add<approval_desk>({.name = "desk"}, &office, &e);
-  // When the clerk has nothing left to do, the shop closes.
-  staff.add_task({.name = "clerk", .restart = weir::restart::transient, .significant = true},
-                 [&] { return take_orders(office, e); });
+  office.desk =
+      staff.add<approval_desk>({.name = "desk", .on_error = weir::on_error::crash}, &office, &e);
   co_await e.open();  // from here on, unfinished orders continue
+  io::listener door = co_await open_door(office.with);
+  staff.add_task({.name = "front"}, [&] {
+    return http::serve(door, front(office, e), {.drain = 500ms, .name = "front"});
+  });
+  if (office.with.door < 0) {
+    std::printf("http://127.0.0.1:%d/\n", door.port());
+    staff.add_task({.name = "screen"}, [&] { return show_on_screen(office); });
+    staff.add_task({.name = "clerk"}, [&] { return play_customers(office, door.port()); });
+  }
   co_await staff.run();
 }
 

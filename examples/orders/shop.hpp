@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The shop: what one order goes through (checkout.cpp), and who works there (shop.cpp).
+// The shop: what one order goes through (checkout.cpp), who works there (shop.cpp), and
+// how it is reached from outside (front.cpp).
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <weir/durable.hpp>
 #include <weir/weir.hpp>
@@ -19,10 +21,13 @@ namespace shop {
 struct settings {
   std::filesystem::path dir;
   int life = 1;             ///< which process on this journal this is
-  int orders = 0;           ///< how many are taken; 0: one after the other, for ever
+  int orders = 0;           ///< how many the customers send
   milliseconds pace{};      ///< between two orders
   int hurry = 1;            ///< everything takes so many times less time
   int dies_at_payment = 0;  ///< the process kills itself in the middle of this payment; 0: never
+  int door = -1;            ///< a listening socket that was inherited; -1: it opens its own, and
+                            ///< has a clerk who plays the customers
+  int port = 0;             ///< where it listens then; 0: 8080, or the next free one
 };
 
 inline std::filesystem::path journal_of(const std::filesystem::path& dir) {
@@ -31,17 +36,6 @@ inline std::filesystem::path journal_of(const std::filesystem::path& dir) {
 inline std::filesystem::path ledger_of(const std::filesystem::path& dir) {
   return dir / "ledger.txt";
 }
-
-/// What happened, for whoever wants to know; nothing depends on it.
-struct news {
-  std::string order;
-  std::string what;
-};
-
-struct approval_request {
-  std::string order;
-  std::string awakeable;  ///< the answer goes there
-};
 
 class approval_desk;
 
@@ -57,6 +51,14 @@ struct back_office {
   weir::broadcast<news> events;
   std::optional<weir::agent_ref<approval_desk>> desk;
   int payments_made = 0;
+
+  /// Starts its run, or attaches to it if there is one: an order is taken once.
+  weir::task<> take(weir::durable::engine& e, order o);
+  /// The last thing that happened to each order, without those that are finished for long.
+  std::vector<news> latest() const;
+  void tell(const std::string& order, std::string_view what, std::string_view detail) {
+    (void)events.try_emit({order, std::string(what), std::string(detail)});
+  }
 
   void reserve(const order& o);
   void release(const order& o);
@@ -75,7 +77,7 @@ struct back_office {
 weir::task<receipt> checkout(back_office& office, order o);
 
 /// One process of the shop: opens the journal, goes on with every order that was not finished, and
-/// takes new ones. Ends when all are finished, if there is an end.
+/// takes new ones over HTTP until it is cancelled.
 weir::task<> keep_shop(back_office& office);
 
 }  // namespace shop

@@ -36,7 +36,7 @@ awaitable<> call_in_turn(There there, std::int64_t& left) {
   keep(value);
 }
 
-/// `size` trips to `there` and back, by so many callers at once.
+/// `size` trips to `there` and back, by several callers at once.
 template <typename There>
 awaitable<> travel(const char* row, There there, int callers, std::int64_t size) {
   constexpr int rounds = 5;

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// The echo server of io_load, see load.cpp: the handler of the documentation, with a buffer whose
+// size is an argument.
+#include <weir/io.hpp>
+#include <weir/run.hpp>
+
+#include <vector>
+
+#include "support/server.hpp"
+
+namespace {
+
+weir::task<> serve(bench::server_arguments arguments) {
+  weir::io::listener l =
+      co_await weir::io::listen({.port = arguments.port, .backlog = bench::backlog});
+  bench::announce(l.port());
+  auto echo = [&](weir::io::socket& c) -> weir::task<> {
+    std::vector<std::byte> buffer(arguments.buffer);
+    while (const std::size_t n = co_await c.read_some(buffer))
+      co_await c.write_all(std::span(buffer).first(n));
+  };
+  co_await weir::io::serve(l, echo, {.max_connections = bench::most_connections});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { weir::run(serve(bench::server_arguments(argc, argv))); }
