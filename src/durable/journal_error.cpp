@@ -6,10 +6,14 @@
 
 namespace weir::detail {
 
+corrupt_error::corrupt_error(const std::string& file, std::uint64_t offset, const std::string& why)
+    : error(errc::journal_corrupt, "journal corrupt: '" + file + "' at offset " +
+                                       std::to_string(offset) + ": " + why +
+                                       "; nothing was changed, restore the file from a copy"),
+      parts_(std::make_shared<const parts>(parts{file, offset, why})) {}
+
 void raise_corrupt(const std::string& file, std::uint64_t offset, const std::string& why) {
-  raise(errc::journal_corrupt, "journal corrupt: '" + file + "' at offset " +
-                                   std::to_string(offset) + ": " + why +
-                                   "; nothing was changed, restore the file from a copy");
+  throw corrupt_error(file, offset, why);
 }
 
 bool is_no_space(const std::exception& e) noexcept {

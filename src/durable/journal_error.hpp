@@ -4,13 +4,31 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 
 #include <weir/error.hpp>
 
 namespace weir::detail {
 
-/// Throws errc::journal_corrupt.
+/// errc::journal_corrupt, with its parts.
+class corrupt_error : public error {
+ public:
+  corrupt_error(const std::string& file, std::uint64_t offset, const std::string& why);
+  const std::string& file() const noexcept { return parts_->file; }
+  std::uint64_t offset() const noexcept { return parts_->offset; }
+  const std::string& why() const noexcept { return parts_->why; }
+
+ private:
+  struct parts {
+    std::string file;
+    std::uint64_t offset;
+    std::string why;
+  };
+  std::shared_ptr<const parts> parts_;
+};
+
+/// Throws corrupt_error.
 [[noreturn]] void raise_corrupt(const std::string& file, std::uint64_t offset,
                                 const std::string& why);
 

@@ -44,11 +44,7 @@ recovered recovery::run(record_reader& reader) {
       raise_corrupt(files_.path(manifest_name), 0, "there are no segments beside it");
     create();
   } else {
-    check_segments();
-    adopt();
-    rebuilt_ = !manifest_;
-    read_segments(reader);
-    check_end();
+    scan(reader);
     // The manifest is written after the first segment's name is durable; without a manifest, that
     // name may not be.
     if (!manifest_ && next_lsn_ == 1) create();
@@ -64,6 +60,43 @@ recovered recovery::run(record_reader& reader) {
           .capacity = last.header->bytes & ~std::uint64_t{frame_alignment - 1},
           .next_ready = next_ready_,
           .known = known};
+}
+
+void recovery::look(record_reader& reader) {
+  owned_ = false;
+  // The manifest first: what it says stays true of segments that are found later.
+  manifest_ = read_manifest(files_);
+  find_segments();
+  if (segments_.empty()) {
+    if (files_.disk->exists(files_.path(manifest_name)))
+      raise_corrupt(files_.path(manifest_name), 0, "there are no segments beside it");
+    raise(errc::invalid_argument,
+          "'" + files_.directory + "' is not a journal: it has no segments; give its directory");
+  }
+  scan(reader);
+}
+
+void recovery::scan(record_reader& reader) {
+  check_segments();
+  adopt();
+  rebuilt_ = !manifest_;
+  read_segments(reader);
+  check_end(reader);
+}
+
+log_view recovery::view() const {
+  log_view v{.epoch = epoch_,
+             .first_lsn = segments_.front().header->first_lsn,
+             .next_lsn = next_lsn_,
+             .first_segment = segments_.front().number,
+             .segments = begun_,
+             .offset = end_,
+             .torn = used_end_ > end_ ? used_end_ - end_ : 0,
+             .has_manifest = manifest_.has_value(),
+             .closed = manifest_ && manifest_->closed && manifest_->durable_lsn + 1 == next_lsn_,
+             .key_id = segments_[begun_ - 1].header->key_id};
+  for (std::size_t i = 0; i < begun_; ++i) v.bytes += segments_[i].size;
+  return v;
 }
 
 // ------------------------------------------------------------------ finding segments
@@ -152,26 +185,30 @@ void recovery::adopt() {
 
 void recovery::read_segments(record_reader& reader) {
   for (std::size_t i = 0; i < begun_; ++i) {
-    const segment& s = segments_[i];
-    if (s.header->first_lsn != next_lsn_) {
-      const segment& before = segments_[i == 0 ? 0 : i - 1];
-      raise_corrupt(before.path, i == 0 ? 32 : end_,
-                    "the records from " + std::to_string(next_lsn_) + " on are not there, and '" +
-                        segment_name(s.number) + "' begins with " +
-                        std::to_string(s.header->first_lsn));
-    }
-    if (s.header->epoch < epoch_) raise_corrupt(s.path, 24, "the epoch is lower than before");
-    read_segment(s, reader);
+    begin_segment(i);
+    read_frames(segments_[i], reader);
   }
 }
 
-void recovery::read_segment(const segment& s, record_reader& reader) {
-  const auto file = files_.disk->open(s.path, open_mode::read);
-  window_.look_at(*file);
+void recovery::begin_segment(std::size_t i) {
+  const segment& s = segments_[i];
+  if (s.header->first_lsn != next_lsn_) {
+    const segment& before = segments_[i == 0 ? 0 : i - 1];
+    raise_corrupt(before.path, i == 0 ? 32 : end_,
+                  "the records from " + std::to_string(next_lsn_) + " on are not there, and '" +
+                      segment_name(s.number) + "' begins with " +
+                      std::to_string(s.header->first_lsn));
+  }
+  if (s.header->epoch < epoch_) raise_corrupt(s.path, 24, "the epoch is lower than before");
   epoch_ = s.header->epoch;
   proven_ = std::max(proven_, s.header->first_lsn - 1);
   unproven_ = 0;
   end_ = segment_header_bytes;
+}
+
+void recovery::read_frames(const segment& s, record_reader& reader) {
+  const auto file = files_.disk->open(s.path, open_mode::read);
+  window_.look_at(*file);
   for (;;) {
     frame_head head;
     const auto frame = next_frame(s, end_, head);
@@ -232,17 +269,22 @@ void recovery::see_records(const segment& s, std::uint64_t offset, std::span<con
 
 // ------------------------------------------------------------------ the end of the log
 
-void recovery::check_end() {
+void recovery::check_end(record_reader& reader) {
   const segment& last = segments_[begun_ - 1];
   const remains rest = examine(last, end_);
   used_end_ = rest.used_end;
-  if (rest.proves_loss || proven_ >= next_lsn_)
+  const std::uint64_t durable = std::max(rest.durable, proven_);
+  if (durable >= next_lsn_) {
+    if (caught_up_with(durable, reader)) return;
     raise_corrupt(last.path, end_,
                   "record " + std::to_string(next_lsn_) + " was on the disk and is damaged");
+  }
   for (std::size_t i = begun_; i < segments_.size(); ++i) {
     const remains found = examine(segments_[i], segment_header_bytes);
-    if (found.proves_loss)
+    if (found.durable >= next_lsn_) {
+      if (caught_up_with(found.durable, reader)) return;
       raise_corrupt(segments_[i].path, 0, "the header of the segment is damaged");
+    }
     next_blank_ = i == begun_ && segments_[i].blank && found.used_end == segment_header_bytes &&
                   segments_[i].size == segment_bytes_;
   }
@@ -252,7 +294,7 @@ recovery::remains recovery::examine(const segment& s, std::uint64_t from) {
   constexpr std::size_t at_once = std::size_t{64} << 10;
   const auto file = files_.disk->open(s.path, open_mode::read);
   window_.look_at(*file);
-  remains found{.proves_loss = false, .used_end = from};
+  remains found{.durable = 0, .used_end = from};
   for (std::uint64_t offset = from;;) {
     const auto bytes = window_.at(offset, at_once);
     if (bytes.empty()) return found;
@@ -260,17 +302,53 @@ recovery::remains recovery::examine(const segment& s, std::uint64_t from) {
     offset += i;
     if (i == bytes.size()) continue;
     found.used_end = offset + 8;
-    if (proves_loss(s, offset)) found.proves_loss = true;
+    found.durable = std::max(found.durable, durable_by(s, offset));
     offset += 8;
   }
 }
 
-bool recovery::proves_loss(const segment& s, std::uint64_t offset) {
+/// What the frame at an offset calls durable; 0 if that is known anyway, or there is no frame.
+std::uint64_t recovery::durable_by(const segment& s, std::uint64_t offset) {
   const auto head = peek_frame(window_.at(offset, frame_header_bytes));
-  if (!head || head->segment != static_cast<std::uint32_t>(s.number)) return false;
-  if (head->durable_lsn < next_lsn_) return false;
+  if (!head || head->segment != static_cast<std::uint32_t>(s.number)) return 0;
+  if (head->durable_lsn < next_lsn_) return 0;
   const auto frame = window_.at(offset, head->bytes);
-  return frame.size() == head->bytes && checksum_fits(frame, seed_);
+  return frame.size() == head->bytes && checksum_fits(frame, seed_) ? head->durable_lsn : 0;
+}
+
+// ------------------------------------------------------------------ a log that grows
+
+bool recovery::caught_up_with(std::uint64_t lsn, record_reader& reader) {
+  if (owned_) return false;
+  (void)catch_up(reader);
+  return next_lsn_ > lsn;
+}
+
+bool recovery::catch_up(record_reader& reader) {
+  const std::uint64_t known = next_lsn_;
+  for (;;) {
+    const segment& last = segments_[begun_ - 1];
+    if (frame_begins(last, end_)) read_frames(last, reader);
+    used_end_ = end_;
+    const std::uint64_t number = last.number + 1;
+    if (!files_.disk->exists(files_.path(segment_name(number)))) break;
+    segment next = look_at(number);
+    if (!next.header) break;
+    check_header(next);
+    // It was begun after its predecessor was complete, which may be after that was read.
+    if (next.header->first_lsn != next_lsn_) read_frames(last, reader);
+    segments_.resize(begun_);
+    segments_.push_back(std::move(next));
+    begin_segment(begun_);
+    ++begun_;
+  }
+  return next_lsn_ != known;
+}
+
+bool recovery::frame_begins(const segment& s, std::uint64_t offset) const {
+  const auto file = files_.disk->open(s.path, open_mode::read);
+  std::array<std::byte, frame_header_bytes> bytes{};
+  return read_up_to(*file, bytes, offset) == bytes.size() && peek_frame(bytes).has_value();
 }
 
 // ------------------------------------------------------------------ repair

@@ -16,6 +16,11 @@
 // Invariants: nothing is written before the whole log was read and found to be in order. Records
 // that were read but are not proven durable are written again and synced, because after a failed
 // sync the page cache shows data that the disk never got.
+//
+// A reader without the lock uses the same scan and writes nothing. The owner may append meanwhile,
+// so evidence found after the end of the log may be newer than that end. What a frame calls durable
+// was written before that frame: the reader reads again from the end, and the journal is corrupt if
+// the records up to the evidence are still not there.
 #pragma once
 
 #include <cstdint>
@@ -45,12 +50,34 @@ struct recovered {
   manifest known;           // the manifest that was written
 };
 
+/// A log as a reader without the lock has found it.
+struct log_view {
+  std::uint64_t epoch = 0;      // of the last frame, or of the segment that has none
+  std::uint64_t first_lsn = 1;  // of the first segment
+  std::uint64_t next_lsn = 1;
+  std::uint64_t first_segment = 0;
+  std::uint64_t segments = 0;  // that were begun
+  std::uint64_t bytes = 0;     // of the files of these segments
+  std::uint64_t offset = 0;    // of the end of the log in the last of them
+  std::uint64_t torn = 0;      // bytes after the end that are not zero, up to the last one
+  bool has_manifest = false;
+  bool closed = false;  // a clean close wrote the manifest, and nothing was appended since
+  std::uint32_t key_id = 0;
+};
+
 class recovery {
  public:
   /// `secret` is used if there is no journal yet.
   recovery(const journal_files& files, std::uint64_t segment_bytes, const journal_secret& secret);
 
   recovered run(record_reader& reader);
+
+  /// Reads the log without writing, also while its owner appends; afterwards `follow` reads what
+  /// was appended since, and returns whether there was anything. A directory without a journal is
+  /// errc::invalid_argument. Files that are removed meanwhile lead to an error: see journal_reader.
+  void look(record_reader& reader);
+  bool follow(record_reader& reader) { return catch_up(reader); }
+  log_view view() const;
 
  private:
   struct segment {
@@ -62,7 +89,7 @@ class recovery {
   };
   /// What a segment holds beyond the end of the log.
   struct remains {
-    bool proves_loss = false;    // of the first missing LSN
+    std::uint64_t durable = 0;   // the highest LSN that an intact frame calls durable
     std::uint64_t used_end = 0;  // everything from here on is zero
   };
 
@@ -74,17 +101,23 @@ class recovery {
   void check_header(const segment& s) const;
   void adopt();
 
+  void scan(record_reader& reader);
   void read_segments(record_reader& reader);
-  void read_segment(const segment& s, record_reader& reader);
+  void begin_segment(std::size_t i);
+  void read_frames(const segment& s, record_reader& reader);
   /// The frame at an offset if it continues the log; empty if the log ends here.
   std::span<const std::byte> next_frame(const segment& s, std::uint64_t offset, frame_head& head);
   void see_records(const segment& s, std::uint64_t offset, std::span<const std::byte> frame,
                    const frame_head& head, record_reader& reader);
   void note_proof(std::uint64_t offset, const frame_head& head) noexcept;
 
-  void check_end();
+  void check_end(record_reader& reader);
   remains examine(const segment& s, std::uint64_t from);
-  bool proves_loss(const segment& s, std::uint64_t offset);
+  std::uint64_t durable_by(const segment& s, std::uint64_t offset);
+  /// Without the lock: whether the record is there now.
+  bool caught_up_with(std::uint64_t lsn, record_reader& reader);
+  bool catch_up(record_reader& reader);
+  bool frame_begins(const segment& s, std::uint64_t offset) const;
 
   void create();
   void repair();
@@ -100,6 +133,7 @@ class recovery {
 
   std::optional<manifest> manifest_;
   bool rebuilt_ = false;           // the manifest should exist and does not
+  bool owned_ = true;              // by this process: no other one appends
   std::vector<segment> segments_;  // in order
   std::size_t begun_ = 0;          // how many of them are begun
 
