@@ -26,12 +26,30 @@ run_request engine_core::request_of(const durable_run& run, const command_wait& 
   return request;
 }
 
+template <class F>
+void engine_core::answer_with(durable_run& run, const command_wait& w, const std::string& callee,
+                              F result) {
+  try {
+    answer_call(run, w.command, result());
+  } catch (...) {
+    std::string why("the result of the called run '");
+    why.append(callee).append("' cannot be read at ").append(text_of(w.setup().site));
+    run.block(why.append(": ").append(message_of(std::current_exception())));
+  }
+}
+
 void engine_core::start_call(durable_run& run, command_wait& w) {
   const run_request request = request_of(run, w);
   std::string problem;
   const errc refused = refuses(request, problem);
   if (refused != errc{}) return refuse(run, w, refused, std::move(problem));
-  durable_run* callee = attached(request);
+  const known_run there = attached(request);
+  if (there.ended) {
+    answer_with(run, w, there.id, [&] { return late_result(there.ended->end); });
+    if (asked_again_.erase({there.ended->number, run.number()}) > 0) release_held(run.number());
+    return;
+  }
+  durable_run* callee = there.run;
   std::string circle;
   if (callee == &run) {
     return refuse(run, w, errc::would_deadlock,
@@ -49,13 +67,8 @@ void engine_core::start_call(durable_run& run, command_wait& w) {
   }
   if (callee == nullptr) return;
   if (!callee->ended()) return note_caller(*callee, run, w.command);
-  try {
-    answer_call(run, w.command, callee->outcome ? *callee->outcome : late_result(*callee));
-  } catch (...) {
-    std::string why("the result of the called run '");
-    why.append(callee->id).append("' cannot be read at ").append(text_of(w.setup().site));
-    run.block(why.append(": ").append(message_of(std::current_exception())));
-  }
+  const auto end = callee->outcome;
+  answer_with(run, w, callee->id, [&] { return end ? *end : late_result(callee->end_place); });
 }
 
 void engine_core::answer_call(durable_run& run, std::uint64_t command, const command_answer& how) {
@@ -164,7 +177,7 @@ void engine_core::give_up(durable_run& run, command_wait& w) {
     const in_loop outside(host_);
     return job->second->cancel();
   }
-  durable_run* callee = attached(request_of(run, w));
+  durable_run* callee = attached(request_of(run, w)).run;
   if (callee == nullptr || callee->ended() || callee->parent != run.number()) {
     if (callee != nullptr) forget_caller(*callee, run, w.command);
     return run.step_ended(w.command, std::move(gone));

@@ -49,6 +49,7 @@ engine_core::~engine_core() {
   if (!ended_) host_.env().remove_watch(alarm_);
   if (alarm_.armed()) host_.cancel_deadline(alarm_);
   if (room_clock_.armed()) host_.cancel_deadline(room_clock_);
+  if (forget_clock_.armed()) host_.cancel_deadline(forget_clock_);
   forget_timers();
   runs_.clear();
   writer_.reset();

@@ -19,6 +19,7 @@
 #include "core/fork_watch.hpp"
 #include "core/loop.hpp"
 #include "durable/commit_writer.hpp"
+#include "durable/ended_runs.hpp"
 #include "durable/journal.hpp"
 #include "durable/run.hpp"
 #include "durable/run_record.hpp"
@@ -150,8 +151,17 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::optional<durable::run_info> get(std::string_view id) const;
   std::vector<durable::run_info> list(const durable::list_options& options) const;
   subscription<durable::run_event> events();
-  durable_run& require_known(std::string_view id);
-  command_answer late_result(durable_run& run);
+  /// A run that users or other runs may refer to: in memory, or ended and not forgotten.
+  struct known_run {
+    durable_run* run = nullptr;  // null: it has ended, and `ended` is it, or there is none
+    std::optional<ended_run> ended{};
+    std::string id{};
+    std::string handler{};
+    explicit operator bool() const noexcept { return run != nullptr || ended; }
+  };
+  known_run require_known(std::string_view id);
+  /// The recorded end of a run.
+  command_answer late_result(record_place end);
   /// Throws errc::not_journaled or wrong_loop if the engine must not be used here.
   void require_here(const char* what) const;
   void require_process(const char* what) const;
@@ -222,9 +232,11 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void forget_recovery() noexcept;
   durable_run& make_run(std::uint64_t number, const start_record& from);
   void add_to_index(durable_run& run);
+  void remove_from_index(durable_run& run);
+  known_run find_known(std::string_view id) const;
   /// Returns null if the journal has failed.
   durable_run* start_run(const run_request& request, std::uint64_t parent, std::uint64_t command);
-  durable_run* attached(const run_request& request);
+  known_run attached(const run_request& request) const;
   const handler_base* code_of(const durable_run& run) const;
   std::uint32_t newest_version(std::string_view handler) const;
   void resume(durable_run& run);
@@ -257,12 +269,36 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// Whether `run` would wait for itself if it waited for `callee`; `circle` receives the cycle.
   bool closes_circle(const durable_run& run, const durable_run& callee, std::string& circle);
   void answer_call(durable_run& run, std::uint64_t command, const command_answer& how);
+  /// Answers a call with the result of an ended run; blocks the caller if it cannot be read.
+  template <class F>
+  void answer_with(durable_run& run, const command_wait& w, const std::string& callee, F result);
   void park(durable_run& run);
   void unpark(durable_run& run) noexcept;
   void suspend_some();
   void finish_durable_runs();
+
+  // Ended runs: engine_retention.cpp.
+  /// Its end is durable and reported: from now on only the index knows it. Frees `run`, at the
+  /// latest when the queue of ready runs gets to it.
+  void retire(durable_run& run);
+  static ended_run entry_of(const durable_run& run) noexcept;
+  /// Reads what the index does not have; nullopt if the run has another id.
+  std::optional<known_run> read_ended(std::uint64_t number, std::string_view id) const;
+  known_run ended_with_id(std::string_view id) const;
+  known_run ended_with_key(std::string_view handler, std::string_view idempotency) const;
+  /// An unended run that may still ask for the result of this one; 0: none.
+  std::uint64_t holder_of(const ended_run& run);
+  /// Forgets the runs whose retention is over, some at a time.
+  void forget_due();
+  void forget(const ended_run& run);
+  void release_held(std::uint64_t holder);
+  bool is_due(const ended_run& run, wall_time now) const noexcept;
+  void arm_forgetting();
+  void note_reused(const start_record& start, record_place place);
+  void settle_reused_ids();
   void emit(const durable_run& run);
   durable::run_info info_of(const durable_run& run) const;
+  durable::run_info info_of(const ended_run& run) const;
   void flush();
   /// Appended records must be written to the disk.
   void want_flush() noexcept;
@@ -287,7 +323,16 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   struct alarm_clock final : deadline_node, wall_watch {
     explicit alarm_clock(engine_core& e) noexcept : of(e) {}
     void expired() noexcept override { of.fire_due(); }
-    void wall_clock_set() noexcept override { of.arm_alarm(); }
+    void wall_clock_set() noexcept override {
+      of.arm_alarm();
+      of.arm_forgetting();
+    }
+    engine_core& of;
+  };
+
+  struct forget_clock final : deadline_node {
+    explicit forget_clock(engine_core& e) noexcept : of(e) {}
+    void expired() noexcept override { of.forget_due(); }
     engine_core& of;
   };
 
@@ -324,13 +369,28 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   bool flush_wanted_ = false;
   int flushes_put_off_ = 0;
   std::uint64_t taken_lsn_ = 0;  // the last LSN that is, or is about to be, on the disk
-  std::map<std::uint64_t, std::unique_ptr<durable_run>> runs_;
+  using run_map = std::map<std::uint64_t, std::unique_ptr<durable_run>>;
+  run_map runs_;  // without those that have ended for good
   std::unordered_map<std::string_view, durable_run*> by_id_;
   std::unordered_map<std::string, durable_run*> by_idempotency_;
   std::uint64_t last_number_ = 0;
-  /// Caches of the recovery: runs with recent records, by number, and the vectors of ended runs.
+  ended_runs past_;
+  /// Ended runs whose retention is over, by an unended run that may still ask for their results.
+  std::multimap<std::uint64_t, std::uint64_t> held_;
+  /// An ended run, and one that waits for its result and was not in memory when it ended: it will
+  /// call it again.
+  std::set<std::pair<std::uint64_t, std::uint64_t>> asked_again_;
+  forget_clock forget_clock_{*this};
+  /// Caches of the recovery: runs with recent records, by number, and the memory of ended runs.
   std::vector<durable_run*> seen_;
-  std::vector<std::vector<record_place>> spare_places_;
+  std::vector<run_map::node_type> spare_runs_;
+  wall_time open_time_{};
+  struct reused {
+    std::uint64_t older;
+    record_place newer;  // where it starts
+  };
+  std::vector<std::uint64_t> found_;  // a buffer
+  std::vector<reused> reused_;  // pairs of runs that seem to have the same id or idempotency key
   std::deque<durable_run*> ready_;
   std::deque<durable_run*> resuming_;
   std::int64_t replaying_ = 0;

@@ -31,7 +31,11 @@ void engine_core::work_on_runs() {
     durable_run& run = *ready_.front();
     ready_.pop_front();
     run.listed = false;
-    if (run.live != nullptr && run.state != durable::run_state::blocked) drive(run);
+    if (run.final) {
+      retire(run);
+    } else if (run.live != nullptr && run.state != durable::run_state::blocked) {
+      drive(run);
+    }
   }
   const bool can_resume = replaying_ < setup_.max_resume && !resuming_.empty();
   if (!ready_.empty() || can_resume) pump_->wake();

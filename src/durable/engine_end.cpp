@@ -26,7 +26,8 @@ std::string shortened(std::string text) {
 
 journal::appended engine_core::record_end(durable_run& run) {
   payload_writer payload;
-  answer_record{wall_now(), run.outcome->code, run.outcome->text}.write(payload);
+  run.ended_at = wall_now();
+  answer_record{run.ended_at, run.outcome->code, run.outcome->text}.write(payload);
   return append(run, record_type::run_end, static_cast<std::uint16_t>(run.outcome->how), 0,
                 payload.view());
 }
@@ -87,6 +88,8 @@ bool engine_core::note_end(durable_run& run, journal::appended at) {
     durable_run* waiting = find(c.run);
     if (waiting == nullptr || waiting->ended()) continue;
     if (waiting->callees != nullptr) waiting->callees->erase({run.number(), c.command});
+    if (waiting->live == nullptr || waiting->live->replaying)
+      asked_again_.emplace(run.number(), c.run);
     if (waiting->live == nullptr) {
       resume(*waiting);
     } else if (waiting->live->issued.contains(c.command) && !waiting->live->replaying) {
@@ -114,6 +117,7 @@ void engine_core::finish_durable_runs() {
     run.outcome.reset();
     run.error = nullptr;
     emit(run);
+    retire(run);
   }
 }
 

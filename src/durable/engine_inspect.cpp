@@ -16,20 +16,34 @@ durable::run_info engine_core::info_of(const durable_run& run) const {
 
 std::optional<durable::run_info> engine_core::get(std::string_view id) const {
   require_open("get");
-  const auto found = by_id_.find(id);
-  if (found == by_id_.end() || !is_known(*found->second)) return std::nullopt;
-  return info_of(*found->second);
+  const known_run found = find_known(id);
+  if (found.ended) return info_of(*found.ended);
+  if (found.run == nullptr || !is_known(*found.run)) return std::nullopt;
+  return info_of(*found.run);
 }
 
 std::vector<durable::run_info> engine_core::list(const durable::list_options& options) const {
   require_open("list");
   std::vector<durable::run_info> found;
+  const auto wanted = [&](durable::run_state state) {
+    return !options.state || state == *options.state;
+  };
+  const auto add = [&](durable::run_info info) {
+    if (options.handler.empty() || info.handler == options.handler)
+      found.push_back(std::move(info));
+  };
+  // Both in the order of their starts.
+  const std::vector<std::uint64_t> ended = past_.numbers();
+  auto next_ended = ended.begin();
+  const auto add_ended_before = [&](std::uint64_t number) {
+    for (; next_ended != ended.end() && *next_ended < number; ++next_ended)
+      if (const auto e = past_.find(*next_ended); wanted(e->state)) add(info_of(*e));
+  };
   for (const auto& [number, run] : runs_) {
-    if (!is_known(*run)) continue;
-    if (options.state && run->state != *options.state) continue;
-    if (!options.handler.empty() && run->handler != options.handler) continue;
-    found.push_back(info_of(*run));
+    add_ended_before(number);
+    if (is_known(*run) && wanted(run->state)) add(info_of(*run));
   }
+  add_ended_before(~std::uint64_t{0});
   return found;
 }
 

@@ -44,6 +44,7 @@ void engine_core::open() {
     by_id_.clear();
     by_idempotency_.clear();
     runs_.clear();
+    past_.clear();
     forget_recovery();
     throw;
   }
@@ -99,6 +100,7 @@ task<> engine_core::shut_down() {
   open_ = false;
   if (alarm_.armed()) host_.cancel_deadline(alarm_);
   if (room_clock_.armed()) host_.cancel_deadline(room_clock_);
+  if (forget_clock_.armed()) host_.cancel_deadline(forget_clock_);
   stalled_.reset();
   for (const auto& [number, run] : runs_) {
     if (run->live != nullptr) run->evict("the durable engine was closed");

@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t runs_at_a_time = 1024;
 constexpr std::size_t places_at_first = 8;
 constexpr std::size_t spare_places_max = 64;
+constexpr std::size_t spare_runs_max = 4096;
 
 }  // namespace
 
@@ -25,6 +26,7 @@ void engine_core::see(const record_head& head, std::string_view payload, std::ui
   const auto type = static_cast<record_type>(head.type);
   if (type == record_type::run_start) return see_start(head, payload, lsn, place);
   durable_run* const found = seen(head.run);
+  if (found == nullptr && head.run <= last_number_) return;  // it has ended
   if (found == nullptr)
     raise(errc::journal_corrupt, "the journal '" + setup_.path + "' has record " +
                                      std::to_string(lsn) + " of run " + std::to_string(head.run) +
@@ -32,6 +34,7 @@ void engine_core::see(const record_head& head, std::string_view payload, std::ui
   durable_run& run = *found;
   if (type == record_type::run_end) return see_end(run, head, payload, lsn, place);
   run.places.push_back(place);
+  run.bytes += bytes_in_log(payload);
   if (steers(type)) run.depends = lsn;
   if (type != record_type::cancel && type != record_type::signal) run.begun = true;
   if (type == record_type::cancel) {
@@ -43,14 +46,29 @@ void engine_core::see(const record_head& head, std::string_view payload, std::ui
 
 void engine_core::see_start(const record_head& head, std::string_view payload, std::uint64_t lsn,
                             record_place place) {
-  durable_run& run = make_run(head.run, start_record::read(payload));
+  const start_record start = start_record::read(payload);
+  note_reused(start, place);
+  durable_run& run = make_run(head.run, start);
   run.start_place = place;
   run.start_lsn = run.depends = lsn;
-  if (spare_places_.empty()) {
-    run.places.reserve(places_at_first);
-  } else {
-    run.places = std::move(spare_places_.back());
-    spare_places_.pop_back();
+  run.bytes = bytes_in_log(payload);
+  run.places.reserve(places_at_first);
+}
+
+// A run starts with the id, or the idempotency key, of an ended run only if that one was forgotten,
+// though now the clock may say that it is not due. Equal hashes may be a coincidence.
+void engine_core::note_reused(const start_record& start, record_place place) {
+  found_.clear();
+  past_.with_id(hash_of_id(start.id), found_);
+  if (!start.idempotency.empty())
+    past_.with_key(hash_of_key(start.handler, start.idempotency), found_);
+  for (const std::uint64_t older : found_) {
+    if (!past_.contains(older)) continue;  // found twice
+    if (is_due(*past_.find(older), open_time_)) {
+      past_.remove(older);
+    } else {
+      reused_.push_back({older, place});
+    }
   }
 }
 
@@ -62,40 +80,53 @@ durable_run* engine_core::seen(std::uint64_t number) noexcept {
   return kept;
 }
 
-void engine_core::prepare_recovery() { seen_.resize(runs_at_a_time); }
+void engine_core::prepare_recovery() {
+  seen_.resize(runs_at_a_time);
+  open_time_ = wall_now();
+}
 
 void engine_core::forget_recovery() noexcept {
   seen_ = {};
-  spare_places_ = {};
+  spare_runs_ = decltype(spare_runs_)();
+  found_ = {};
 }
 
 void engine_core::see_end(durable_run& run, const record_head& head, std::string_view payload,
                           std::uint64_t lsn, record_place place) {
   run.end_lsn = lsn;
   run.end_place = place;
-  run.final = true;
-  if (run.places.capacity() <= spare_places_max) {
-    run.places.clear();
-    spare_places_.push_back(std::move(run.places));
-  }
-  run.places = {};
-  run.resolved = {};
+  run.bytes += bytes_in_log(payload);
+  run.ended_at = answer_record::read(payload).at;
   run.state = state_after(answer_kind(head.flags));
-  if (run.state != durable::run_state::completed) run.message = answer_record::read(payload).text;
+  past_.add(entry_of(run));
+  seen_[run.number() % seen_.size()] = nullptr;
+  run_map::node_type node = runs_.extract(run.number());
+  if (spare_runs_.size() < spare_runs_max) spare_runs_.push_back(std::move(node));
+}
+
+void durable_run::renew(std::uint64_t number) noexcept {
+  number_ = number;
+  state = durable::run_state::suspended;
+  end_place = end_lsn = 0;
+  if (places.capacity() > spare_places_max) places = {};
+  places.clear();
+  resolved.clear();
+  begun = cancel_asked = caller_asked = false;
 }
 
 void engine_core::recovered() {
   forget_recovery();
+  settle_reused_ids();
   by_id_.reserve(runs_.size());
   for (const auto& [number, run] : runs_) {
     add_to_index(*run);
-    if (run->ended()) continue;
     resume(*run);
     if (!run->resuming) continue;  // delayed: not begun yet
     run->recovering = true;
     ++to_recover_;
   }
   arm_alarm();
+  arm_forgetting();
 }
 
 }  // namespace weir::detail

@@ -96,7 +96,10 @@ void engine_core::replayed(durable_run& run) {
 }
 
 void engine_core::has_recovered(durable_run& run) {
-  if (std::exchange(run.recovering, false) && --to_recover_ == 0) arm_alarm();
+  if (std::exchange(run.recovering, false) && --to_recover_ == 0) {
+    arm_alarm();
+    arm_forgetting();
+  }
 }
 
 }  // namespace weir::detail

@@ -47,23 +47,26 @@ std::uint32_t engine_core::newest_version(std::string_view handler) const {
 
 // ------------------------------------------------------------------ starting
 
-durable_run* engine_core::attached(const run_request& request) {
-  durable_run* found = nullptr;
-  if (!request.id.empty()) {
-    const auto known = by_id_.find(request.id);
-    if (known != by_id_.end()) found = known->second;
-  }
-  if (found == nullptr && !request.idempotency.empty()) {
-    const auto known = by_idempotency_.find(idempotency_key(request.handler, request.idempotency));
-    if (known != by_idempotency_.end()) found = known->second;
-  }
-  return found;
+engine_core::known_run engine_core::find_known(std::string_view id) const {
+  const auto known = by_id_.find(id);
+  if (known != by_id_.end()) return {known->second, {}, known->second->id, known->second->handler};
+  return ended_with_id(id);
+}
+
+engine_core::known_run engine_core::attached(const run_request& request) const {
+  if (!request.id.empty())
+    if (known_run found = find_known(request.id)) return found;
+  if (request.idempotency.empty()) return {};
+  const auto known = by_idempotency_.find(idempotency_key(request.handler, request.idempotency));
+  if (known != by_idempotency_.end())
+    return {known->second, {}, known->second->id, known->second->handler};
+  return ended_with_key(request.handler, request.idempotency);
 }
 
 errc engine_core::refuses(const run_request& request, std::string& problem) {
-  if (const durable_run* there = attached(request)) {
-    if (there->handler == request.handler) return errc{};
-    problem = "run '" + there->id + "' is one of handler '" + there->handler + "', not of '" +
+  if (const known_run there = attached(request)) {
+    if (there.handler == request.handler) return errc{};
+    problem = "run '" + there.id + "' is one of handler '" + there.handler + "', not of '" +
               request.handler + "'; give another id";
     return errc::id_in_use;
   }
@@ -83,7 +86,8 @@ engine_core::begun engine_core::begin_run(run_request request) {
   require_open("start");
   std::string problem;
   if (const errc refused = refuses(request, problem); refused != errc{}) raise(refused, problem);
-  if (durable_run* there = attached(request)) return {there->id, there->start_lsn};
+  if (const known_run there = attached(request))
+    return {there.id, there.run != nullptr ? there.run->start_lsn : 0};
   require_room();
   const durable_run* made = start_run(request, 0, 0);
   require_running();
@@ -95,12 +99,23 @@ std::string engine_core::new_id() {
     char text[20];
     std::snprintf(text, sizeof text, "r-%016llx",
                   static_cast<unsigned long long>(host_.env().random()));
-    if (!by_id_.contains(text)) return text;
+    if (!find_known(text)) return text;
   }
 }
 
 durable_run& engine_core::make_run(std::uint64_t number, const start_record& from) {
-  auto made = std::make_unique<durable_run>(*this, number);
+  run_map::node_type node;
+  if (spare_runs_.empty()) {
+    run_map one;
+    one.emplace(number, std::make_unique<durable_run>(*this, number));
+    node = one.extract(one.begin());
+  } else {
+    node = std::move(spare_runs_.back());
+    spare_runs_.pop_back();
+    node.key() = number;
+    node.mapped()->renew(number);
+  }
+  durable_run* const made = node.mapped().get();
   made->id = from.id;
   made->handler = from.handler;
   made->version = from.version;
@@ -110,13 +125,21 @@ durable_run& engine_core::make_run(std::uint64_t number, const start_record& fro
   made->parent = from.parent;
   made->idempotency = from.idempotency;
   last_number_ = std::max(last_number_, number);
-  return *runs_.emplace_hint(runs_.end(), number, std::move(made))->second;
+  runs_.insert(runs_.end(), std::move(node));
+  return *made;
 }
 
 void engine_core::add_to_index(durable_run& run) {
   by_id_.emplace(run.id, &run);
   if (!run.idempotency.empty())
     by_idempotency_.emplace(idempotency_key(run.handler, run.idempotency), &run);
+}
+
+void engine_core::remove_from_index(durable_run& run) {
+  by_id_.erase(run.id);
+  if (run.idempotency.empty()) return;
+  const auto known = by_idempotency_.find(idempotency_key(run.handler, run.idempotency));
+  if (known != by_idempotency_.end() && known->second == &run) by_idempotency_.erase(known);
 }
 
 durable_run* engine_core::start_run(const run_request& request, std::uint64_t parent,
@@ -157,6 +180,7 @@ durable_run* engine_core::start_run(const run_request& request, std::uint64_t pa
   add_to_index(run);
   run.start_place = at.place;
   run.start_lsn = run.depends = at.lsn;
+  run.bytes = bytes_in_log(payload.view());
   starting_.push_back(&run);
   resume(run);
   return &run;
@@ -164,7 +188,7 @@ durable_run* engine_core::start_run(const run_request& request, std::uint64_t pa
 
 errc engine_core::start_sent(const run_request& request, std::string& problem) {
   try {
-    if (attached(request) == nullptr) (void)start_run(request, 0, 0);
+    if (!attached(request)) (void)start_run(request, 0, 0);
     return errc{};
   } catch (const payload_error& e) {
     problem = e.what();

@@ -46,7 +46,7 @@ command_answer end_wait::take() {
   if (answer_) return std::move(*answer_);
   if (engine_->broken_) std::rethrow_exception(engine_->failure_);
   if (!engine_->open_) raise(errc::not_open, "the durable engine was closed before the run ended");
-  return engine_->late_result(*run_);
+  return engine_->late_result(run_->end_place);
 }
 
 // Passes on the outcome of the run, if it has one.
@@ -64,16 +64,15 @@ void engine_core::wake_askers(durable_run& run) noexcept {
 
 // ------------------------------------------------------------------ results of runs
 
-durable_run& engine_core::require_known(std::string_view id) {
-  const auto found = by_id_.find(id);
-  if (found != by_id_.end()) return *found->second;
+engine_core::known_run engine_core::require_known(std::string_view id) {
+  if (known_run found = find_known(id)) return found;
   raise(errc::invalid_argument,
         "run '" + std::string(id) + "' is not in the journal '" + setup_.path + "'");
 }
 
-command_answer engine_core::late_result(durable_run& run) {
+command_answer engine_core::late_result(record_place end) {
   std::string payload;
-  const record_head head = journal_->read(run.end_place, payload);
+  const record_head head = journal_->read(end, payload);
   const answer_record read = answer_record::read(payload);
   command_answer how;
   how.how = answer_kind(head.flags);
@@ -83,8 +82,13 @@ command_answer engine_core::late_result(durable_run& run) {
 
 task<std::string> run_result(std::shared_ptr<engine_core> engine, std::string id) {
   engine->require_open("result");
-  durable_run& run = engine->require_known(id);
-  const command_answer how = co_await engine->end_of(run);
+  const engine_core::known_run known = engine->require_known(id);
+  command_answer how;
+  if (known.ended) {
+    how = engine->late_result(known.ended->end);
+  } else {
+    how = co_await engine->end_of(*known.run);
+  }
   if (how.how != command_answer::kind::value) raise_answer(how);
   co_return how.text;
 }

@@ -15,6 +15,14 @@ struct record_head {
   std::uint32_t index = 0;
 };
 
+/// About the bytes of a record in the log: a large payload is outside of it.
+constexpr std::uint64_t bytes_in_log(std::string_view payload) noexcept {
+  constexpr std::uint64_t fields = 28;
+  constexpr std::uint64_t largest = std::uint64_t{64} << 10;
+  constexpr std::uint64_t name = 40;
+  return fields + (payload.size() > largest ? name : payload.size());
+}
+
 /// The position of a record: the number of its segment and the offset in it, as one number that
 /// grows along the log.
 using record_place = std::uint64_t;

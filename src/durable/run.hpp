@@ -218,6 +218,8 @@ class durable_run final : public run_seam {
   std::uint64_t end_lsn = 0;         // 0: it has not ended
   std::uint64_t depends = 0;         // the LSN of the last record that its future depends on
   std::vector<record_place> places;  // of all records but start and end
+  std::uint64_t bytes = 0;           // of all its records, about
+  wall_time ended_at{};
   std::unordered_set<std::uint64_t> resolved;  // awakeables that have an answer
   bool begun = false;  // its handler was called, in this open or an earlier one
   bool cancel_asked = false;
@@ -247,6 +249,9 @@ class durable_run final : public run_seam {
   std::optional<std::list<durable_run*>::iterator> parked_at;
 
   std::uint64_t number() const noexcept { return number_; }
+  /// Makes another run of it, which keeps only its memory. REQUIRES: it was only read from a
+  /// journal.
+  void renew(std::uint64_t number) noexcept;
   bool ended() const noexcept { return end_lsn != 0; }
 
   /// Makes its in-memory state and its root fiber. REQUIRES: not live.

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// Ended runs: how long they are known, and how they are found.
+//
+// A run is forgotten `retention` after the time that its end was recorded with, by the wall clock,
+// not before, and not before every run that may still ask for its result has done so: its caller,
+// and runs that were not in memory when it ended. Then its id and idempotency key are free, and its
+// records are garbage. Nothing is recorded about it: after a restart the clock says the same again,
+// or the start of another run with the same id does.
+#include "durable/engine_core.hpp"
+
+#include "durable/visits.hpp"
+
+namespace weir::detail {
+
+namespace {
+
+/// How many runs are forgotten in one turn.
+constexpr int forgotten_at_once = 1024;
+/// The wall clock may be set without notice; a run that is due is forgotten at most so much later.
+constexpr duration forget_check = std::chrono::hours(48);
+
+}  // namespace
+
+ended_run engine_core::entry_of(const durable_run& run) noexcept {
+  return {.number = run.number(),
+          .id_hash = hash_of_id(run.id),
+          .key_hash = run.idempotency.empty() ? 0 : hash_of_key(run.handler, run.idempotency),
+          .start = run.start_place,
+          .end = run.end_place,
+          .parent = run.parent,
+          .at = run.ended_at,
+          .bytes = run.bytes,
+          .state = run.state};
+}
+
+void engine_core::retire(durable_run& run) {
+  if (run.listed) return;
+  const std::uint64_t number = run.number();
+  past_.add(entry_of(run));
+  remove_from_index(run);
+  runs_.erase(number);
+  release_held(number);
+  const auto first = past_.first();
+  if (first && (first->number == number || !forget_clock_.armed())) arm_forgetting();
+}
+
+// ------------------------------------------------------------------ finding ended runs
+
+std::optional<engine_core::known_run> engine_core::read_ended(std::uint64_t number,
+                                                              std::string_view id) const {
+  known_run found;
+  found.ended = past_.find(number);
+  std::string payload;
+  (void)journal_->read(found.ended->start, payload);
+  const start_record start = start_record::read(payload);
+  if (start.id != id) return std::nullopt;
+  found.id = start.id;
+  found.handler = start.handler;
+  return found;
+}
+
+engine_core::known_run engine_core::ended_with_id(std::string_view id) const {
+  std::vector<std::uint64_t> numbers;
+  past_.with_id(hash_of_id(id), numbers);
+  for (const std::uint64_t number : numbers)
+    if (auto found = read_ended(number, id)) return std::move(*found);
+  return {};
+}
+
+engine_core::known_run engine_core::ended_with_key(std::string_view handler,
+                                                   std::string_view idempotency) const {
+  std::vector<std::uint64_t> numbers;
+  past_.with_key(hash_of_key(handler, idempotency), numbers);
+  std::string payload;
+  for (const std::uint64_t number : numbers) {
+    const auto ended = past_.find(number);
+    (void)journal_->read(ended->start, payload);
+    const start_record start = start_record::read(payload);
+    if (start.handler != handler || start.idempotency != idempotency) continue;
+    return {nullptr, ended, std::string(start.id), std::string(start.handler)};
+  }
+  return {};
+}
+
+// ------------------------------------------------------------------ forgetting
+
+bool engine_core::is_due(const ended_run& run, wall_time now) const noexcept {
+  return run.at <= now && now - run.at >= setup_.retention;
+}
+
+std::uint64_t engine_core::holder_of(const ended_run& run) {
+  if (run.parent != 0 && find(run.parent) != nullptr) return run.parent;
+  auto it = asked_again_.lower_bound({run.number, 0});
+  while (it != asked_again_.end() && it->first == run.number) {
+    if (find(it->second) != nullptr) return it->second;
+    it = asked_again_.erase(it);
+  }
+  return 0;
+}
+
+void engine_core::forget(const ended_run& run) {
+  ++list_visits;
+  if (const std::uint64_t holder = holder_of(run)) {
+    held_.emplace(holder, run.number);
+    past_.unqueue(run.number);
+    return;
+  }
+  past_.remove(run.number);
+}
+
+void engine_core::release_held(std::uint64_t holder) {
+  const auto [first, last] = held_.equal_range(holder);
+  std::vector<std::uint64_t> released;
+  for (auto it = first; it != last; ++it) released.push_back(it->second);
+  held_.erase(first, last);
+  for (const std::uint64_t number : released) forget(*past_.find(number));
+}
+
+// While runs of an earlier process are still being replayed, they may ask for any result.
+void engine_core::forget_due() {
+  if (!running() || to_recover_ > 0) return;
+  const wall_time now = wall_now();
+  for (int i = 0; i < forgotten_at_once; ++i) {
+    const auto first = past_.first();
+    if (!first || !is_due(*first, now)) break;
+    forget(*first);
+  }
+  arm_forgetting();
+}
+
+void engine_core::arm_forgetting() {
+  if (forget_clock_.armed()) host_.cancel_deadline(forget_clock_);
+  if (!running() || to_recover_ > 0) return;
+  const auto first = past_.first();
+  if (!first || setup_.retention == duration::max()) return;
+  const wall_time now = wall_now();
+  duration left = duration::zero();
+  if (!is_due(*first, now)) {
+    const wall_time due(saturating_add(time_point(first->at.time_since_epoch()), setup_.retention)
+                            .time_since_epoch());
+    left = std::min<duration>(due - now, forget_check);
+  }
+  host_.arm_deadline(forget_clock_, saturating_add(host_.now(), left), host_.next_order());
+}
+
+// Of two runs with the same id or idempotency key the older one was forgotten.
+void engine_core::settle_reused_ids() {
+  std::string payload;
+  std::string newer_payload;
+  for (const reused& pair : std::exchange(reused_, {})) {
+    const auto older = past_.find(pair.older);
+    if (!older) continue;
+    (void)journal_->read(older->start, payload);
+    (void)journal_->read(pair.newer, newer_payload);
+    const start_record a = start_record::read(payload);
+    const start_record b = start_record::read(newer_payload);
+    const bool same_key =
+        a.handler == b.handler && !a.idempotency.empty() && a.idempotency == b.idempotency;
+    if (a.id == b.id || same_key) past_.remove(pair.older);
+  }
+}
+
+durable::run_info engine_core::info_of(const ended_run& run) const {
+  std::string payload;
+  (void)journal_->read(run.start, payload);
+  const start_record start = start_record::read(payload);
+  durable::run_info info;
+  info.id = start.id;
+  info.handler = start.handler;
+  info.version = static_cast<int>(start.version);
+  info.state = run.state;
+  if (run.state == durable::run_state::completed) return info;
+  (void)journal_->read(run.end, payload);
+  info.message = answer_record::read(payload).text;
+  return info;
+}
+
+}  // namespace weir::detail
