@@ -16,6 +16,9 @@ file(REMOVE_RECURSE ${WORK_DIR})
 if(NOT HOW STREQUAL "add_subdirectory")
   set(how_option -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix)
   run_or_fail("install" ${CMAKE_COMMAND} --install ${WEIR_BINARY_DIR} --prefix ${WORK_DIR}/prefix)
+  if(TOOL)
+    run_or_fail("the installed tool" ${WORK_DIR}/prefix/bin/weir --version)
+  endif()
 else()
   # Several sources as one, because that takes a quarter of the time; the stage debug is where
   # each is compiled alone.

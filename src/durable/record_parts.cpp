@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "durable/record_parts.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace weir::detail {
+
+namespace {
+
+void read_nothing(const record_head&, std::string_view, record_parts&) {}
+
+void read_start(const record_head&, std::string_view payload, record_parts& into) {
+  const start_record r = start_record::read(payload);
+  into.time("at", r.at);
+  if (r.begins != r.at) into.time("begins", r.begins);
+  into.text("id", r.id);
+  into.text("handler", r.handler);
+  into.number("version", r.version);
+  if (r.parent != 0) {
+    into.number("parent", r.parent);
+    into.number("parent_command", r.parent_command, part_kind::command);
+  }
+  if (!r.key.empty()) into.text("key", r.key);
+  if (!r.idempotency.empty()) into.text("idempotency", r.idempotency);
+  into.text("input", r.input, part_kind::payload);
+}
+
+void read_answer(const record_head& head, std::string_view payload, record_parts& into) {
+  const answer_record r = answer_record::read(payload);
+  into.time("at", r.at);
+  if (answer_kind(head.flags) == command_answer::kind::value) {
+    into.text("value", r.text, part_kind::payload);
+    return;
+  }
+  into.number("code", static_cast<std::uint64_t>(r.code), part_kind::code);
+  into.text("message", r.text);
+}
+
+void read_command(const record_head& head, std::string_view payload, record_parts& into) {
+  const command_record r = command_record::read(payload);
+  const command_kind kind = kind_of_command(head.flags);
+  into.text("command_kind", to_string(kind));
+  into.text("name", r.name);
+  if (kind == command_kind::timer || kind == command_kind::limit) {
+    into.time("due", wall_time(duration(static_cast<std::int64_t>(r.number))));
+  } else if (r.number != 0) {
+    into.number("code", r.number, part_kind::code);
+  }
+}
+
+void read_attempt(const record_head&, std::string_view payload, record_parts& into) {
+  into.text("message", payload_reader(payload).text());
+}
+
+void read_fired(const record_head&, std::string_view payload, record_parts& into) {
+  into.time("at", payload_reader(payload).time());
+}
+
+void read_signal(const record_head&, std::string_view payload, record_parts& into) {
+  payload_reader in(payload);
+  into.time("at", in.time());
+  into.text("name", in.text());
+  into.text("value", in.text(), part_kind::payload);
+}
+
+void read_hurried(const record_head&, std::string_view payload, record_parts& into) {
+  payload_reader in(payload);
+  into.number("completion", in.number());
+  into.number("turns", in.number());
+}
+
+constexpr std::array kinds{
+    record_kind{record_type::run_start, "start", record_role::starts, read_start},
+    record_kind{record_type::run_end, "end", record_role::ends, read_answer},
+    record_kind{record_type::cancel, "cancel", record_role::other, read_answer},
+    record_kind{record_type::command, "command", record_role::command, read_command},
+    record_kind{record_type::attempt, "attempt", record_role::answers, read_attempt},
+    record_kind{record_type::intent, "intent", record_role::answers, read_nothing},
+    record_kind{record_type::answer, "answer", record_role::answers, read_answer},
+    record_kind{record_type::fired, "fired", record_role::answers, read_fired},
+    record_kind{record_type::resolved, "resolved", record_role::other, read_answer},
+    record_kind{record_type::signal, "signal", record_role::other, read_signal},
+    record_kind{record_type::deadlock, "deadlock", record_role::other, read_answer},
+    record_kind{record_type::hurried, "hurried", record_role::other, read_hurried},
+};
+
+}  // namespace
+
+void record_parts::time(std::string_view name, wall_time at) {
+  parts_.push_back(
+      {name, part_kind::time, static_cast<std::uint64_t>(at.time_since_epoch().count()), {}});
+}
+
+void record_parts::number(std::string_view name, std::uint64_t n, part_kind kind) {
+  parts_.push_back({name, kind, n, {}});
+}
+
+void record_parts::text(std::string_view name, std::string_view text, part_kind kind) {
+  parts_.push_back({name, kind, 0, text});
+}
+
+const record_part* record_parts::find(std::string_view name) const noexcept {
+  const auto found = std::find_if(parts_.begin(), parts_.end(),
+                                  [&](const record_part& p) { return p.name == name; });
+  return found == parts_.end() ? nullptr : &*found;
+}
+
+std::span<const record_kind> record_kinds() noexcept { return kinds; }
+
+const record_kind* kind_of_record(std::uint16_t type) noexcept {
+  for (const record_kind& k : kinds)
+    if (static_cast<std::uint16_t>(k.type) == type) return &k;
+  return nullptr;
+}
+
+}  // namespace weir::detail
