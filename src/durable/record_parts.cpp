@@ -108,6 +108,12 @@ const record_part* record_parts::find(std::string_view name) const noexcept {
 
 std::span<const record_kind> record_kinds() noexcept { return kinds; }
 
+void each_started_run(const record_head& head, std::string_view payload,
+                      const std::function<void(std::uint64_t, const start_record&)>& call) {
+  if (static_cast<record_type>(head.type) == record_type::run_start)
+    call(head.run, start_record::read(payload));
+}
+
 const record_kind* kind_of_record(std::uint16_t type) noexcept {
   for (const record_kind& k : kinds)
     if (static_cast<std::uint16_t>(k.type) == type) return &k;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,7 @@ enum class record_role : std::uint8_t {
   command,  // something that the run did
   answers,  // a command that was recorded before
   other,    // concerns the run, or a command that may be recorded later
+  none,     // belongs to no run
 };
 
 struct record_kind {
@@ -64,5 +66,9 @@ struct record_kind {
 std::span<const record_kind> record_kinds() noexcept;
 /// Null if this version does not know the type.
 const record_kind* kind_of_record(std::uint16_t type) noexcept;
+
+/// Calls a function for each run that the record starts, with its number.
+void each_started_run(const record_head& head, std::string_view payload,
+                      const std::function<void(std::uint64_t, const start_record&)>& call);
 
 }  // namespace weir::detail

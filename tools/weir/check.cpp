@@ -56,7 +56,14 @@ class structure final : public journal_visitor {
     } catch (const weir::error&) {
       return found(place, named(*kind) + " is shorter than its kind");
     }
-    see_run(*kind, head, place);
+    if (kind->role == record_role::none) return;
+    each_started_run(head, payload, [&](std::uint64_t number, const start_record&) {
+      if (!runs_.try_emplace(number).second)
+        found(place, "a second start of run " + std::to_string(number));
+      else
+        ++runs;
+    });
+    if (kind->role != record_role::starts) see_run(*kind, head, place);
   }
 
   std::vector<problem> problems;
@@ -84,13 +91,6 @@ class structure final : public journal_visitor {
   }
   void see_run(const record_kind& kind, const record_head& head, record_place place) {
     const std::string of = " of run " + std::to_string(head.run);
-    if (kind.role == record_role::starts) {
-      if (!runs_.try_emplace(head.run).second)
-        found(place, "a second start" + of);
-      else
-        ++runs;
-      return;
-    }
     const auto known = runs_.find(head.run);
     if (known == runs_.end())
       return found(place, named(kind) + of + ", which the journal does not start");
@@ -106,7 +106,8 @@ class structure final : public journal_visitor {
     if (kind.role == record_role::command) {
       if (!run.commands.insert(key).second)
         found(place, "command " + command_text(head) + of + " is recorded twice");
-    } else if (kind.role == record_role::answers && !run.commands.contains(key)) {
+    } else if (kind.role == record_role::answers && head.index != 0 &&
+               !run.commands.contains(key)) {
       found(place, named(kind) + of + " for command " + command_text(head) +
                        ", which is not recorded before it");
     }

@@ -28,8 +28,10 @@ void history::see(const seen_record& r) {
   }
   if (r.run->number == number_) {
     records_.push_back({r.head, std::string(r.payload), r.lsn});
-  } else if (starts && number_ != 0 && r.run->parent == number_) {
-    children_[start_record::read(r.payload).parent_command] = r.run->id;
+  } else if (starts && number_ != 0) {
+    each_started_run(r.head, r.payload, [&](std::uint64_t, const start_record& s) {
+      if (s.parent == number_) children_[s.parent_command] = s.id;
+    });
   }
 }
 

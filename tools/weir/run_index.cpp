@@ -63,11 +63,10 @@ const run_entry* run_index::named(std::string_view name) const noexcept {
   return place == places_.end() ? nullptr : &runs_[place->second];
 }
 
-run_entry& run_index::start(const record_head& head, std::string_view payload) {
-  const start_record r = start_record::read(payload);
-  places_[head.run] = runs_.size();
+void run_index::start(std::uint64_t number, const start_record& r) {
+  places_[number] = runs_.size();
   run_entry& run = runs_.emplace_back();
-  run.number = head.run;
+  run.number = number;
   run.id = r.id;
   run.handler = r.handler;
   run.key = r.key;
@@ -75,7 +74,6 @@ run_entry& run_index::start(const record_head& head, std::string_view payload) {
   run.started = r.at;
   run.begins = r.begins;
   run.parent = r.parent;
-  return run;
 }
 
 void run_index::end(run_entry& run, const record_head& head, std::string_view payload) {
@@ -94,14 +92,13 @@ run_entry* run_index::see(const record_head& head, std::string_view payload) {
   if (const record_part* at = parts_.find("at"))
     latest_ =
         std::max(latest_, weir::wall_time(weir::duration(static_cast<std::int64_t>(at->number))));
-  if (kind->role == record_role::starts) {
-    run_entry& run = start(head, payload);
-    run.records = 1;
-    return &run;
-  }
+  if (kind->role == record_role::none) return nullptr;
+  each_started_run(head, payload,
+                   [&](std::uint64_t number, const start_record& r) { start(number, r); });
   run_entry* const run = find(head.run);
   if (run == nullptr) return nullptr;
   ++run->records;
+  if (kind->role == record_role::starts) return run;
   if (run->has_ended()) return run;  // what follows the end is ignored
   if (kind->role == record_role::ends) {
     end(*run, head, payload);

@@ -62,7 +62,7 @@ class run_index {
   weir::wall_time latest() const noexcept { return latest_; }
 
  private:
-  run_entry& start(const weir::detail::record_head& head, std::string_view payload);
+  void start(std::uint64_t number, const weir::detail::start_record& r);
   void end(run_entry& run, const weir::detail::record_head& head, std::string_view payload);
 
   std::vector<run_entry> runs_;
