@@ -28,7 +28,7 @@ void engine_core::want_flush() noexcept {
 }
 
 journal::appended engine_core::append(durable_run& run, record_type type, std::uint16_t flags,
-                                      std::uint64_t command, std::string_view payload) {
+                                      std::uint64_t command, const payload_view& payload) {
   if (!running()) return {never_durable, 0};
   record_head head;
   head.type = static_cast<std::uint16_t>(type);
@@ -39,7 +39,7 @@ journal::appended engine_core::append(durable_run& run, record_type type, std::u
   try {
     const journal::appended at = journal_->append(head, payload);
     run.places.push_back(at.place);
-    run.bytes += bytes_in_log(payload);
+    run.bytes += bytes_in_log(payload.bytes);
     if (steers(type)) run.depends = at.lsn;
     if (!rides_along(type, flags)) want_flush();
     return at;

@@ -3,6 +3,7 @@
 #include "durable/engine_core.hpp"
 
 #include "core/error.hpp"
+#include "durable/payload_keys.hpp"
 #include "toolkit/option.hpp"
 
 namespace weir::detail {
@@ -20,6 +21,7 @@ engine_setup::engine_setup(const durable::engine_options& options)
       sync(options.sync == durable::sync::always),
       segment_bytes(options.segment_bytes),
       disk(options.disk),
+      keys(key_ring::make(options.encryption_key, options.old_keys)),
       max_live(options.max_live),
       report_blocked(options.report_blocked) {
   require_option(!path.empty(), "durable engine",
@@ -30,8 +32,6 @@ engine_setup::engine_setup(const durable::engine_options& options)
                  "retention is negative; give 0 or more");
   require_option(segment_bytes >= 64 * 1024, "durable engine",
                  "segment_bytes is less than 64 KiB; give that or more");
-  require_option(options.encryption_key.empty(), "durable engine",
-                 "encryption_key is not supported yet; leave it empty");
 }
 
 engine_core::engine_core(engine_setup setup)

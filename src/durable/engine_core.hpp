@@ -91,6 +91,7 @@ struct engine_setup {
   bool sync;
   std::int64_t segment_bytes;
   weir::disk* disk;
+  std::shared_ptr<const key_ring> keys;  // null: none
   std::int64_t max_live;
   bool report_blocked;
 };
@@ -182,7 +183,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   loop& host() noexcept { return host_; }
   wall_time wall_now() { return host_.env().wall_now(); }
   journal::appended append(durable_run& run, record_type type, std::uint16_t flags,
-                           std::uint64_t command, std::string_view payload);
+                           std::uint64_t command, const payload_view& payload);
   /// Appends a completion and delivers it to the run. Throws payload_error if it cannot be written;
   /// then nothing has happened, and `what` is unchanged.
   std::uint64_t deliver_to(durable_run& run, completion&& what);

@@ -34,7 +34,11 @@ void engine_core::open() {
   options.segment_bytes = static_cast<std::uint64_t>(setup_.segment_bytes);
   options.sync = setup_.sync;
   options.disk = setup_.disk;
-  if (host_.env().simulated()) options.secret = drawn_secret(host_.env(), setup_.path);
+  options.keys = setup_.keys;
+  if (host_.env().simulated()) {
+    options.secret = drawn_secret(host_.env(), setup_.path);
+    if (setup_.keys != nullptr) options.salt = drawn_secret(host_.env(), setup_.path);
+  }
   auto opened = std::make_unique<journal>(std::move(options));
   prepare_recovery();
   try {

@@ -180,7 +180,7 @@ durable_run* engine_core::start_run(const run_request& request, std::uint64_t pa
   add_to_index(run);
   run.start_place = at.place;
   run.start_lsn = run.depends = at.lsn;
-  run.bytes = bytes_in_log(payload.view());
+  run.bytes = bytes_in_log(payload.view().bytes);
   starting_.push_back(&run);
   resume(run);
   return &run;

@@ -18,6 +18,7 @@
 #include "durable/journal_error.hpp"
 #include "durable/log_batch.hpp"
 #include "durable/log_writer.hpp"
+#include "durable/payload_keys.hpp"
 #include "durable/record_files.hpp"
 #include "durable/recovery.hpp"
 
@@ -91,7 +92,7 @@ class journal::state {
         reader_(files_) {}
 
   void open(record_reader& reader);
-  appended append(const record_head& head, std::string_view payload);
+  appended append(const record_head& head, const payload_view& payload);
   std::unique_ptr<journal_batch> take(bool look_for_room);
   void commit(journal_batch& batch);
   void committed(std::unique_ptr<journal_batch> batch) noexcept;
@@ -108,10 +109,11 @@ class journal::state {
  private:
   void start(const recovered& found);
   void require_usable() const;
+  std::string_view seal(const record_head& head, const payload_view& payload);
   record_place append_inline(const record_head& head, std::string_view payload);
   blob_name write_payload(std::string_view payload);
   bool read_from(const log_batch& batch, record_place place, record_head& head,
-                 std::string& payload) const;
+                 std::string& payload);
   void fail(const std::exception_ptr& cause);
 
   journal_options options_;
@@ -121,6 +123,7 @@ class journal::state {
   recovered state_;
   std::optional<log_layout> layout_;
   std::optional<log_writer> writer_;
+  std::optional<payload_cipher> cipher_;
   record_files reader_;
 
   std::shared_ptr<log_batch> pending_;
@@ -128,6 +131,7 @@ class journal::state {
   std::unique_ptr<journal_batch> spare_;  // given back, to be used again
   std::uint64_t durable_lsn_ = 0;
   std::uint64_t drafts_ = 0;  // of blobs, made so far
+  std::string sealed_;        // the payload that was sealed last
   bool short_of_space_ = false;
 
   std::once_flag failing_;
@@ -142,7 +146,8 @@ void journal::state::open(record_reader& reader) {
   try {
     make_journal_directory(files_);
     auto lock = lock_journal(files_);
-    recovery r(files_, options_.segment_bytes, options_.secret ? *options_.secret : make_secret());
+    recovery r(files_, options_.segment_bytes, options_.secret ? *options_.secret : make_secret(),
+               options_.keys);
     start(r.run(reader));
     lock_ = std::move(lock);
   } catch (const std::system_error&) {
@@ -154,14 +159,18 @@ void journal::state::open(record_reader& reader) {
 void journal::state::start(const recovered& found) {
   state_ = found;
   durable_lsn_ = found.next_lsn - 1;
+  const std::uint32_t key = options_.keys != nullptr ? options_.keys->present() : 0;
+  if (key != 0) cipher_.emplace(options_.keys, found.secret, options_.salt);
   layout_.emplace(log_layout::start{
       .segment = found.segment,
       .offset = found.offset,
-      .capacity = found.capacity,
+      // Nothing more goes into a segment with another key.
+      .capacity = key == found.key_id ? found.capacity : found.offset,
       .next_lsn = found.next_lsn,
       .segment_bytes = options_.segment_bytes & ~std::uint64_t{7},
       .frame_bytes = std::min<std::uint64_t>(options_.frame_bytes, frame_bytes_max),
       .epoch = found.epoch,
+      .key_id = key,
       .secret = found.secret});
   writer_.emplace(
       files_, log_writer::start{.file = files_.disk->open(files_.path(segment_name(found.segment)),
@@ -180,16 +189,31 @@ void journal::state::require_usable() const {
   if (!layout_) raise(errc::not_open, "journal '" + files_.directory + "' is not open; open it");
 }
 
-journal::appended journal::state::append(const record_head& head, std::string_view payload) {
+journal::appended journal::state::append(const record_head& head, const payload_view& given) {
   require_usable();
   record_head kept = head;
   kept.flags &= record_engine_flags;
+  std::string_view payload = given.bytes;
+  if (cipher_ && !given.secrets.empty()) {
+    payload = seal(kept, given);
+    kept.flags |= record_is_sealed;
+  }
   const std::uint64_t largest = std::min(inline_payload_max, options_.segment_bytes / 4);
   const std::uint64_t lsn = layout_->next_lsn();
   if (payload.size() <= largest) return {lsn, append_inline(kept, payload)};
   const auto name = encode(write_payload(payload));
   kept.flags |= record_is_blob;
   return {lsn, append_inline(kept, {name.data(), name.size()})};
+}
+
+std::string_view journal::state::seal(const record_head& head, const payload_view& payload) {
+  try {
+    cipher_->seal(head, payload, sealed_);
+    return sealed_;
+  } catch (...) {
+    fail(std::current_exception());  // memory ran out
+    throw error(*cause_);
+  }
 }
 
 record_place journal::state::append_inline(const record_head& head, std::string_view payload) {
@@ -280,7 +304,7 @@ record_head journal::state::read(record_place place, std::string& payload) {
   if (read_from(*pending_, place, head, payload)) return head;
   if (out_ != nullptr && read_from(*out_, place, head, payload)) return head;
   try {
-    return reader_.read(place, layout_->seed(), payload);
+    return reader_.read(place, layout_->seed(), cipher_ ? &*cipher_ : nullptr, payload);
   } catch (const std::system_error&) {
     throw error(journal_error(files_.directory, std::current_exception()));
   }
@@ -288,7 +312,7 @@ record_head journal::state::read(record_place place, std::string& payload) {
 
 /// False if the place is not in the batch.
 bool journal::state::read_from(const log_batch& batch, record_place place, record_head& head,
-                               std::string& payload) const {
+                               std::string& payload) {
   const auto bytes = batch.find(place);
   if (!bytes) return false;
   const auto record = decode_record(*bytes, layout_->seed());
@@ -296,9 +320,12 @@ bool journal::state::read_from(const log_batch& batch, record_place place, recor
   head = record->head;
   head.flags &= record_engine_flags;
   payload = record->payload;
-  if ((record->head.flags & record_is_blob) == 0) return true;
-  if (const auto name = decode_blob_name(payload))
-    if (const std::string* found = batch.find(*name)) payload = *found;
+  if ((record->head.flags & record_is_blob) != 0)
+    if (const auto name = decode_blob_name(payload))
+      if (const std::string* found = batch.find(*name)) payload = *found;
+  if ((record->head.flags & record_is_sealed) != 0)
+    open_payload(head, std::string(payload), cipher_ ? &*cipher_ : nullptr,
+                 files_.path(segment_name(segment_of(place))), offset_of(place), payload);
   return true;
 }
 
@@ -309,7 +336,7 @@ journal::~journal() = default;
 
 void journal::open(record_reader& reader) { state_->open(reader); }
 const journal_secret& journal::secret() const noexcept { return state_->secret(); }
-journal::appended journal::append(const record_head& head, std::string_view payload) {
+journal::appended journal::append(const record_head& head, const payload_view& payload) {
   return state_->append(head, payload);
 }
 std::uint64_t journal::last_lsn() const noexcept { return state_->last_lsn(); }

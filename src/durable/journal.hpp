@@ -19,6 +19,7 @@
 
 namespace weir::detail {
 
+class key_ring;
 struct log_batch;
 
 struct journal_options {
@@ -30,6 +31,10 @@ struct journal_options {
   weir::disk* disk = nullptr;  // null: the real disk
   /// The secret of a new journal; nullopt: from the system's generator.
   std::optional<std::array<unsigned char, 16>> secret = std::nullopt;
+  /// Null: payloads are not encrypted, and an encrypted journal is refused.
+  std::shared_ptr<const key_ring> keys = nullptr;
+  /// The salt of the keys of this open; nullopt: from the system's generator.
+  std::optional<std::array<unsigned char, 16>> salt = std::nullopt;
 };
 
 /// A payload could not be written. Nothing refers to it, nothing was appended, and the journal
@@ -54,7 +59,7 @@ class journal_batch {
 /// Ensures: a record with an LSN up to `durable_lsn()` survives every crash from then on, unless
 /// `sync` is off; records survive in order, so the durable records are a prefix of those appended.
 /// Errors: weir::error with errc::journal_locked, journal_corrupt (names file and offset),
-/// journal_failed (the disk; includes the text of the system), journal_full (no space),
+/// journal_failed (the disk; includes the text of the system), journal_full (no space), wrong_key,
 /// invalid_argument. An error of `commit` or `append` is permanent if `failed()` is true after it.
 /// Threads: the writer's thread shares with the loop only the batch it was given, constants, and
 /// whether the journal has failed.
@@ -82,8 +87,10 @@ class journal {
     record_place place;
   };
   /// Appends a record; it is in memory until its batch is committed. The content of a large payload
-  /// is written at once and not synced: an error in that is a payload_error.
-  appended append(const record_head& head, std::string_view payload);
+  /// is written at once and not synced: an error in that is a payload_error. With a key, the secret
+  /// parts of the payload are sealed. A journal that has got a key, or another one, begins a new
+  /// segment with the first record.
+  appended append(const record_head& head, const payload_view& payload);
 
   /// The LSN of the last record appended; 0 if there is none.
   std::uint64_t last_lsn() const noexcept;

@@ -37,8 +37,9 @@ class later_records final : public journal_visitor {
 
 }  // namespace
 
-journal_reader::journal_reader(weir::disk& disk, std::string directory)
-    : files_{&disk, std::move(directory), false} {
+journal_reader::journal_reader(weir::disk& disk, std::string directory,
+                               std::shared_ptr<const key_ring> keys)
+    : files_{&disk, std::move(directory), false}, keys_(std::move(keys)) {
   if (!files_.disk->exists(files_.directory))
     raise(errc::invalid_argument, "there is no journal '" + files_.directory + "'");
 }
@@ -47,7 +48,7 @@ void journal_reader::read(journal_visitor& visitor) {
   std::string found_before;
   for (int i = 1;; ++i) {
     visitor.restart();
-    auto log = std::make_unique<recovery>(files_, segment_bytes_min, journal_secret{});
+    auto log = std::make_unique<recovery>(files_, segment_bytes_min, journal_secret{}, keys_);
     try {
       log->look(visitor);
       log_ = std::move(log);

@@ -28,11 +28,14 @@ class journal_visitor : public record_reader {
   ~journal_visitor() = default;
 };
 
-/// Errors: corrupt_error; errc::invalid_argument if there is no journal; errc::journal_failed if a
+/// Errors: corrupt_error; errc::wrong_key if the keys are those of another journal;
+/// errc::invalid_argument if there is no journal; errc::journal_failed if a
 /// file cannot be read.
 class journal_reader {
  public:
-  journal_reader(weir::disk& disk, std::string directory);
+  /// Without `keys` an encrypted journal is read, too: with `*` in place of secret bytes.
+  journal_reader(weir::disk& disk, std::string directory,
+                 std::shared_ptr<const key_ring> keys = nullptr);
 
   /// The whole journal.
   void read(journal_visitor& visitor);
@@ -45,6 +48,7 @@ class journal_reader {
 
  private:
   journal_files files_;
+  std::shared_ptr<const key_ring> keys_;
   std::unique_ptr<recovery> log_;
 };
 

@@ -106,7 +106,8 @@ void log_layout::begin_segment(log_batch& batch) {
   const std::size_t begin = batch.bytes.size();
   batch.extents.push_back({at_.segment, 0, begin});
   batch.bytes.resize(begin + segment_header_bytes);
-  encode({.number = at_.segment,
+  encode({.key_id = at_.key_id,
+          .number = at_.segment,
           .epoch = at_.epoch,
           .first_lsn = at_.next_lsn,
           .secret = at_.secret,

@@ -62,6 +62,7 @@ class log_layout {
     std::uint64_t segment_bytes = 0;
     std::uint64_t frame_bytes = frame_bytes_max;  // no record is added to a frame beyond this
     std::uint64_t epoch = 0;
+    std::uint32_t key_id = 0;  // of the segments that it begins
     journal_secret secret{};
   };
 

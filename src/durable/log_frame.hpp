@@ -27,6 +27,8 @@ inline constexpr std::size_t frame_alignment = 8;
 inline constexpr std::size_t frame_bytes_max = std::size_t{256} << 10;
 /// The payload of this record is the name of a blob (see durable/blob.hpp).
 inline constexpr std::uint16_t record_is_blob = 0x8000;
+/// The payload is sealed (see durable/payload_keys.hpp); so is the content of its blob.
+inline constexpr std::uint16_t record_is_sealed = 0x4000;
 inline constexpr std::uint16_t record_engine_flags = 0x00ff;
 
 using journal_secret = std::array<unsigned char, 16>;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <type_traits>
 
 namespace weir::detail {
 
@@ -23,6 +25,25 @@ constexpr std::uint64_t bytes_in_log(std::string_view payload) noexcept {
   return fields + (payload.size() > largest ? name : payload.size());
 }
 
+/// A part of a payload that is encrypted if the journal has a key.
+struct secret_part {
+  std::uint32_t from;
+  std::uint32_t bytes;
+};
+
+/// A payload, and which parts of it are secret; from a plain text: none.
+struct payload_view {
+  payload_view() = default;
+  payload_view(std::string_view text, std::span<const secret_part> secret_parts) noexcept
+      : bytes(text), secrets(secret_parts) {}
+  template <class Text>
+    requires std::is_convertible_v<const Text&, std::string_view>
+  payload_view(const Text& text) noexcept : bytes(text) {}
+
+  std::string_view bytes;
+  std::span<const secret_part> secrets;  // in order, not empty, without overlaps
+};
+
 /// The position of a record: the number of its segment and the offset in it, as one number that
 /// grows along the log.
 using record_place = std::uint64_t;
@@ -36,7 +57,8 @@ constexpr std::uint64_t offset_of(record_place place) noexcept { return place & 
 /// Receives the records of a journal that is being opened, in order.
 class record_reader {
  public:
-  /// `payload` is valid during the call. If it is stored in a blob, it is the content of the blob.
+  /// `payload` is valid during the call. If it is stored in a blob, it is the content of the blob;
+  /// if it is sealed, it is opened.
   virtual void see(const record_head& head, std::string_view payload, std::uint64_t lsn,
                    record_place place) = 0;
 

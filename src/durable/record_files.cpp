@@ -18,7 +18,14 @@ constexpr std::size_t read_at_first = 1024;
 
 }  // namespace
 
-record_head record_files::read(record_place place, std::uint32_t seed, std::string& payload) {
+void open_payload(const record_head& stored_head, std::string_view stored, payload_cipher* cipher,
+                  const std::string& file, std::uint64_t offset, std::string& into) {
+  if (cipher == nullptr || !cipher->open(stored_head, stored, into))
+    raise_corrupt(file, offset, "the sealed payload of the record does not open with its key");
+}
+
+record_head record_files::read(record_place place, std::uint32_t seed, payload_cipher* cipher,
+                               std::string& payload) {
   std::size_t n = load_bytes(place, read_at_first);
   const std::uint64_t size = record_size(std::span(buffer_).first(n));
   if (size > n && size <= frame_bytes_max) n = load_bytes(place, static_cast<std::size_t>(size));
@@ -27,10 +34,16 @@ record_head record_files::read(record_place place, std::uint32_t seed, std::stri
   record_head head = record->head;
   head.flags &= record_engine_flags;
   payload = record->payload;
-  if ((record->head.flags & record_is_blob) == 0) return head;
-  const auto name = decode_blob_name(payload);
-  if (!name) raise_no_record(files_, place);
-  read_blob(files_, *name, payload);
+  if ((record->head.flags & record_is_blob) != 0) {
+    const auto name = decode_blob_name(payload);
+    if (!name) raise_no_record(files_, place);
+    read_blob(files_, *name, payload);
+  }
+  if ((record->head.flags & record_is_sealed) != 0) {
+    payload.swap(stored_);
+    open_payload(head, stored_, cipher, files_.path(segment_name(segment_of(place))),
+                 offset_of(place), payload);
+  }
   return head;
 }
 

@@ -7,6 +7,7 @@
 #include "durable/blob.hpp"
 #include "durable/journal_error.hpp"
 #include "durable/little_endian.hpp"
+#include "durable/record_files.hpp"
 
 namespace weir::detail {
 
@@ -33,8 +34,8 @@ std::size_t leading_zeros(std::span<const std::byte> bytes) noexcept {
 }  // namespace
 
 recovery::recovery(const journal_files& files, std::uint64_t segment_bytes,
-                   const journal_secret& secret)
-    : files_(files), segment_bytes_(segment_bytes), secret_(secret) {}
+                   const journal_secret& secret, std::shared_ptr<const key_ring> keys)
+    : files_(files), segment_bytes_(segment_bytes), secret_(secret), keys_(std::move(keys)) {}
 
 recovered recovery::run(record_reader& reader) {
   manifest_ = read_manifest(files_);
@@ -47,7 +48,7 @@ recovered recovery::run(record_reader& reader) {
     scan(reader);
     // The manifest is written after the first segment's name is durable; without a manifest, that
     // name may not be.
-    if (!manifest_ && next_lsn_ == 1) create();
+    if (!manifest_ && next_lsn_ == 1 && begun_ == 1) create();
     repair();
   }
   const manifest known = write_new_manifest();
@@ -58,6 +59,7 @@ recovered recovery::run(record_reader& reader) {
           .segment = last.number,
           .offset = end_,
           .capacity = last.header->bytes & ~std::uint64_t{frame_alignment - 1},
+          .key_id = last.header->key_id,
           .next_ready = next_ready_,
           .known = known};
 }
@@ -163,12 +165,21 @@ void recovery::check_size(const segment& s, bool last_begun) const {
 void recovery::check_header(const segment& s) const {
   const segment_header& h = *s.header;
   check_version(s.path, h.version);
-  if (h.key_id != 0)
-    raise(errc::wrong_key, "journal '" + files_.directory + "' is encrypted with key " +
-                               std::to_string(h.key_id) + "; give the engine that key");
+  check_key(s);
   if (h.number != s.number) raise_corrupt(s.path, 16, "the header is of another segment");
   const journal_secret& ours = manifest_ ? manifest_->secret : segments_.front().header->secret;
   if (h.secret != ours) raise_corrupt(s.path, 40, "the segment is of another journal");
+}
+
+void recovery::check_key(const segment& s) const {
+  const std::uint32_t id = s.header->key_id;
+  if (id == 0 || (keys_ != nullptr && keys_->find(id) != nullptr)) return;
+  const std::string which = "journal '" + files_.directory + "' is encrypted, '" +
+                            segment_name(s.number) + "' with key " + std::to_string(id) + "; ";
+  if (keys_ == nullptr && !owned_) return;  // secret parts are blanked
+  if (keys_ == nullptr) raise(errc::wrong_key, which + "give the engine its encryption_key");
+  raise(errc::wrong_key, which + "the given key is " + std::to_string(keys_->present()) +
+                             ", so give the right one, or add the other one to old_keys");
 }
 
 /// Adopts what the manifest and the headers say.
@@ -176,6 +187,7 @@ void recovery::adopt() {
   const segment_header& first = *segments_.front().header;
   secret_ = first.secret;
   seed_ = checksum_seed(secret_);
+  if (keys_ != nullptr) cipher_.emplace(keys_, secret_);
   next_lsn_ = manifest_ ? manifest_->first_lsn : 1;
   proven_ = manifest_ ? manifest_->durable_lsn : 0;
   while (begun_ < segments_.size() && segments_[begun_].header) ++begun_;
@@ -254,12 +266,21 @@ void recovery::see_records(const segment& s, std::uint64_t offset, std::span<con
     const std::uint64_t at = offset + cursor.offset();
     if (!cursor.next(record)) raise_corrupt(s.path, at, "the frame does not hold its records");
     const bool is_blob = (record.head.flags & record_is_blob) != 0;
+    const bool is_sealed = (record.head.flags & record_is_sealed) != 0;
     record.head.flags &= record_engine_flags;
     if (is_blob) {
       const auto name = decode_blob_name(record.payload);
       if (!name) raise_corrupt(s.path, at, "the record does not name its blob");
       read_blob(files_, *name, blob_);
       record.payload = blob_;
+    }
+    if (is_sealed) {
+      if (owned_ || cipher_)
+        open_payload(record.head, record.payload, cipher_ ? &*cipher_ : nullptr, s.path, at,
+                     opened_);
+      else if (!blank_secrets(record.payload, opened_))
+        raise_corrupt(s.path, at, "the record is not sealed as it says");
+      record.payload = opened_;
     }
     reader.see(record.head, record.payload, head.first_lsn + i, make_place(s.number, at));
   }
@@ -361,6 +382,7 @@ void recovery::create() {
   s.header->epoch = epoch_;
   s.header->first_lsn = 1;
   s.header->secret = secret_;
+  if (keys_ != nullptr) s.header->key_id = keys_->present();
   s.header->bytes = static_cast<std::uint32_t>(segment_bytes_);
   std::array<std::byte, segment_header_bytes> bytes{};
   encode(*s.header, bytes);
@@ -426,7 +448,8 @@ void recovery::remove_unfinished(const std::string& directory) {
 manifest recovery::write_new_manifest() {
   if (manifest_) epoch_ = std::max(epoch_, manifest_->epoch);
   if (rebuilt_) epoch_ += lost_epochs;
-  const manifest m{.epoch = epoch_ + 1,
+  const manifest m{.key_id = keys_ != nullptr ? keys_->present() : 0,
+                   .epoch = epoch_ + 1,
                    .first_segment = segments_.front().number,
                    .first_lsn = segments_.front().header->first_lsn,
                    .durable_lsn = next_lsn_ - 1,

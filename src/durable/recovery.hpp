@@ -35,6 +35,7 @@
 #include "durable/journal_files.hpp"
 #include "durable/log_frame.hpp"
 #include "durable/manifest.hpp"
+#include "durable/payload_keys.hpp"
 
 namespace weir::detail {
 
@@ -46,8 +47,9 @@ struct recovered {
   std::uint64_t segment = 0;
   std::uint64_t offset = 0;
   std::uint64_t capacity = 0;
-  bool next_ready = false;  // the next segment exists, made of zeros
-  manifest known;           // the manifest that was written
+  std::uint32_t key_id = 0;  // of that segment
+  bool next_ready = false;   // the next segment exists, made of zeros
+  manifest known;            // the manifest that was written
 };
 
 /// A log as a reader without the lock has found it.
@@ -67,13 +69,15 @@ struct log_view {
 
 class recovery {
  public:
-  /// `secret` is used if there is no journal yet.
-  recovery(const journal_files& files, std::uint64_t segment_bytes, const journal_secret& secret);
+  /// `secret` is used if there is no journal yet. `keys`: null if there are none.
+  recovery(const journal_files& files, std::uint64_t segment_bytes, const journal_secret& secret,
+           std::shared_ptr<const key_ring> keys = nullptr);
 
   recovered run(record_reader& reader);
 
   /// Reads the log without writing, also while its owner appends; afterwards `follow` reads what
-  /// was appended since, and returns whether there was anything. A directory without a journal is
+  /// was appended since, and returns whether there was anything. Without keys the secret parts of
+  /// sealed payloads are seen as `*`. A directory without a journal is
   /// errc::invalid_argument. Files that are removed meanwhile lead to an error: see journal_reader.
   void look(record_reader& reader);
   bool follow(record_reader& reader) { return catch_up(reader); }
@@ -99,6 +103,7 @@ class recovery {
   void check_segments() const;
   void check_size(const segment& s, bool last_begun) const;
   void check_header(const segment& s) const;
+  void check_key(const segment& s) const;
   void adopt();
 
   void scan(record_reader& reader);
@@ -129,6 +134,7 @@ class recovery {
   const journal_files& files_;
   std::uint64_t segment_bytes_;
   journal_secret secret_;
+  std::shared_ptr<const key_ring> keys_;
   std::uint32_t seed_ = 0;
 
   std::optional<manifest> manifest_;
@@ -138,7 +144,9 @@ class recovery {
   std::size_t begun_ = 0;          // how many of them are begun
 
   file_window window_;
+  std::optional<payload_cipher> cipher_;
   std::string blob_;
+  std::string opened_;
   std::uint64_t epoch_ = 0;     // of the last frame or header that was read
   std::uint64_t next_lsn_ = 1;  // the first missing LSN
   std::uint64_t proven_ = 0;    // the last LSN that is proven durable

@@ -33,7 +33,7 @@ std::string_view payload_reader::text() { return take(small()); }
 
 void start_record::write(payload_writer& out) const {
   out.time(at).time(begins).number(seed).small(version).number(parent).number(parent_command);
-  out.text(id).text(handler).text(key).text(idempotency).text(input);
+  out.name(id).name(handler).name(key).name(idempotency).secret(input);
 }
 
 start_record start_record::read(std::string_view payload) {
@@ -54,7 +54,7 @@ start_record start_record::read(std::string_view payload) {
 }
 
 void command_record::write(payload_writer& out) const {
-  out.number(digest).number(number).text(name);
+  out.secret_number(digest).number(number).name(name);
 }
 
 command_record command_record::read(std::string_view payload) {
@@ -67,7 +67,7 @@ command_record command_record::read(std::string_view payload) {
 }
 
 void answer_record::write(payload_writer& out) const {
-  out.time(at).small(static_cast<std::uint32_t>(code)).text(text);
+  out.time(at).small(static_cast<std::uint32_t>(code)).secret(text);
 }
 
 answer_record answer_record::read(std::string_view payload) {
@@ -81,7 +81,7 @@ answer_record answer_record::read(std::string_view payload) {
 
 void completion::write(payload_writer& out) const {
   if (type == record_type::signal) {
-    out.time(at).text(name).text(answer.text);
+    out.time(at).name(name).secret(answer.text);
   } else if (type == record_type::fired) {
     out.time(at);
   } else {
@@ -107,6 +107,48 @@ completion completion::read(const record_head& head, std::string_view payload) {
     what.answer.text = read.text;
   }
   return what;
+}
+
+namespace {
+
+/// The part of a payload that is secret; empty: none. Texts are at the end of their records.
+std::string_view secret_in(record_type type, std::string_view payload) {
+  switch (type) {
+    case record_type::run_start:
+      return start_record::read(payload).input;
+    case record_type::command:
+      return command_record::read(payload).digest != 0 ? payload.substr(0, 8) : std::string_view{};
+    case record_type::attempt:
+      return payload_reader(payload).text();
+    case record_type::signal: {
+      payload_reader in(payload);
+      (void)in.time();
+      (void)in.text();
+      return in.text();
+    }
+    case record_type::run_end:
+    case record_type::cancel:
+    case record_type::answer:
+    case record_type::resolved:
+    case record_type::deadlock:
+      return answer_record::read(payload).text;
+    case record_type::intent:
+    case record_type::fired:
+    case record_type::hurried:
+      return {};
+    default:
+      return payload;
+  }
+}
+
+}  // namespace
+
+void find_secrets(const record_head& head, std::string_view payload,
+                  std::vector<secret_part>& parts) {
+  const std::string_view found = secret_in(static_cast<record_type>(head.type), payload);
+  if (found.empty()) return;
+  parts.push_back({static_cast<std::uint32_t>(found.data() - payload.data()),
+                   static_cast<std::uint32_t>(found.size())});
 }
 
 std::uint64_t digest_of(std::string_view text) noexcept {

@@ -2,9 +2,14 @@
 // The records of an engine. docs/journal-format.md lists their payloads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include <weir/detail/core/run_seam.hpp>
 #include <weir/duration.hpp>
@@ -55,24 +60,67 @@ constexpr bool steers(record_type type) noexcept {
   return is_completion(type) || type == record_type::hurried;
 }
 
-/// Writes the parts of a payload in sequence: numbers little-endian, texts with their length.
+/// A growing array whose first N elements need no allocation.
+template <class T, std::size_t N>
+class short_vector {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  void append(const T* from, std::size_t n) {
+    if (n == 0) return;
+    if (size_ + n > N) {
+      if (size_ <= N) many_.assign(few_, few_ + size_);
+      many_.insert(many_.end(), from, from + n);
+    } else {
+      std::memcpy(few_ + size_, from, n * sizeof(T));
+    }
+    size_ += n;
+  }
+  std::size_t size() const noexcept { return size_; }
+  std::span<const T> view() const noexcept { return {size_ > N ? many_.data() : few_, size_}; }
+
+ private:
+  T few_[N];  // all of them while they fit
+  std::vector<T> many_;
+  std::size_t size_ = 0;
+};
+
+/// Writes the parts of a payload in sequence: numbers little-endian, texts with their length. What
+/// comes from a user's values or errors is secret: a journal with a key encrypts it. Names, ids,
+/// keys, times, codes and lengths stay readable.
 class payload_writer {
  public:
-  payload_writer() { bytes_.reserve(usual_bytes); }
   payload_writer& number(std::uint64_t n) { return put(n); }
   payload_writer& small(std::uint32_t n) { return put(n); }
   payload_writer& time(wall_time t) {
     return number(static_cast<std::uint64_t>(t.time_since_epoch().count()));
   }
-  payload_writer& text(std::string_view s) {
+  /// A text that stays readable.
+  payload_writer& name(std::string_view s) {
     small(static_cast<std::uint32_t>(s.size()));
-    bytes_.append(s);
+    bytes_.append(s.data(), s.size());
     return *this;
   }
-  std::string_view view() const noexcept { return bytes_; }
+  /// A text that is secret, except for its length: an input, a value, a message.
+  payload_writer& secret(std::string_view s) {
+    small(static_cast<std::uint32_t>(s.size()));
+    hide(s.size());
+    bytes_.append(s.data(), s.size());
+    return *this;
+  }
+  /// A digest of a secret text; 0, which stands for none, is no secret.
+  payload_writer& secret_number(std::uint64_t n) {
+    if (n != 0) hide(sizeof n);
+    return number(n);
+  }
+  payload_view view() const noexcept {
+    const std::span<const char> all = bytes_.view();
+    return {{all.data(), all.size()}, secrets_.view()};
+  }
 
  private:
-  static constexpr std::size_t usual_bytes = 120;
+  static constexpr std::size_t usual_bytes = 240;
+  static constexpr std::size_t usual_secrets = 2;
 
   template <class T>
   payload_writer& put(T n) {
@@ -80,8 +128,16 @@ class payload_writer {
     bytes_.append(reinterpret_cast<const char*>(&n), sizeof n);
     return *this;
   }
+  /// The next bytes are secret.
+  void hide(std::size_t bytes) {
+    if (bytes == 0) return;
+    const secret_part part{static_cast<std::uint32_t>(bytes_.size()),
+                           static_cast<std::uint32_t>(bytes)};
+    secrets_.append(&part, 1);
+  }
 
-  std::string bytes_;
+  short_vector<char, usual_bytes> bytes_;
+  short_vector<secret_part, usual_secrets> secrets_;
 };
 
 /// Reads such a payload; one that is too short is errc::journal_corrupt.
@@ -155,6 +211,11 @@ struct completion {
   void write(payload_writer& out) const;
   static completion read(const record_head& head, std::string_view payload);
 };
+
+/// Appends the secret parts of a payload that was written without a key, by the type of its record;
+/// all of it if the type is not known.
+void find_secrets(const record_head& head, std::string_view payload,
+                  std::vector<secret_part>& parts);
 
 /// The code in the record of a cancellation that came before the run had begun.
 inline constexpr errc cancelled_early = errc::cancelled;

@@ -150,9 +150,9 @@ step_job::recorded step_job::record_value(outcome<std::string>& out) {
 // The attempt counts; a message that cannot be written is omitted.
 std::uint64_t step_job::record_attempt(const std::string& message) {
   payload_writer payload;
-  payload.text(message);
+  payload.secret(message);
   payload_writer without;
-  without.text({});
+  without.secret({});
   try {
     return engine_.append(run_, record_type::attempt, 0, command_, payload.view()).lsn;
   } catch (const payload_error&) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "durable/journal_support.hpp"
+#include "durable/payload_keys.hpp"
 
 namespace journal_aid {
 
@@ -132,6 +133,10 @@ class crash_model {
     faults_ = faults;
   }
 
+  /// Payloads are sealed, each life may have another key, and no payload is ever on the disk as it
+  /// is.
+  void encrypt() { encrypted_ = true; }
+
   /// Throws `violation`.
   void live_and_crash() {
     ++life_;
@@ -151,6 +156,7 @@ class crash_model {
     }
     rig_.disk.set({.torn = faults_.torn, .reorder = faults_.reorder});
     if (disk.power.off() || random_.below(2) == 0) rig_.disk.crash();
+    if (encrypted_ && life_ % 6 == 0) require_sealed();
   }
 
   std::size_t acknowledged() const noexcept { return acknowledged_; }
@@ -160,7 +166,16 @@ class crash_model {
   journal_options options(weir::disk& disk) const {
     journal_options o = on(disk);
     o.frame_bytes = frame_bytes_;
+    if (encrypted_) o.keys = keys();
     return o;
+  }
+
+  /// A key that changes now and then, and the ones before.
+  std::shared_ptr<const weir::detail::key_ring> keys() const {
+    const std::array<std::string, 3> all{std::string(32, 'a'), std::string(32, 'b'),
+                                         std::string(32, 'c')};
+    const std::array<std::string_view, 3> old{all[0], all[1], all[2]};
+    return weir::detail::key_ring::make(all[(life_ / 3) % all.size()], old);
   }
 
   struct kept {
@@ -242,7 +257,9 @@ class crash_model {
     for (std::uint64_t n = records; n > 0; --n) {
       const std::uint64_t lsn = log_.size() + 1;
       kept k{.payload = payload_of(lsn)};
-      const auto appended = j.append({.type = 1, .run = lsn}, k.payload);
+      const weir::detail::secret_part all{0, static_cast<std::uint32_t>(k.payload.size())};
+      const std::span secrets(&all, k.payload.empty() ? 0 : 1);
+      const auto appended = j.append({.type = 1, .run = lsn}, {k.payload, secrets});
       if (appended.lsn != lsn) throw violation("a wrong LSN");
       k.place = appended.place;
       log_.push_back(std::move(k));
@@ -258,6 +275,17 @@ class crash_model {
     j.committed(std::move(batch));
     note_acknowledged(j);
     if (j.durable_lsn() != log_.size()) throw violation("committed, but not durable");
+  }
+
+  void require_sealed() {
+    const image now = files(rig_.disk);
+    for (std::size_t i = log_.size() > 8 ? log_.size() - 8 : 0; i < log_.size(); ++i) {
+      const std::string_view some = std::string_view(log_[i].payload).substr(0, 64);
+      if (some.size() < 16) continue;
+      for (const auto& [name, content] : now)
+        if (content.find(some) != std::string::npos)
+          throw violation("record " + std::to_string(i + 1) + " can be read in " + name);
+    }
   }
 
   void note_acknowledged(const journal& j) {
@@ -314,6 +342,7 @@ class crash_model {
   disk_support::rig rig_;
   std::uint64_t frame_bytes_;  // 1: each record has a frame of its own
   weir::sim::disk_faults faults_{.torn = 0.5, .reorder = 0.3};
+  bool encrypted_ = false;
   std::uint64_t life_ = 0;
   std::vector<kept> log_;  // all that was appended and may still be there
   std::size_t acknowledged_ = 0;

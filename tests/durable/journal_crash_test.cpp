@@ -22,11 +22,12 @@ std::uint64_t crash_states() {
 
 /// So many crashes; `faults` are what happens besides.
 void crash_often(std::uint64_t states, std::uint64_t frame_bytes, std::uint64_t first_seed,
-                 const weir::sim::disk_faults& faults = {}) {
+                 const weir::sim::disk_faults& faults = {}, bool encrypted = false) {
   std::size_t acknowledged = 0;
   for (std::uint64_t done = 0, seed = first_seed; done < states; ++seed) {
     crash_model model(seed, frame_bytes);
     model.set(faults);
+    if (encrypted) model.encrypt();
     for (std::uint64_t i = 0; i < lives_per_journal; ++i, ++done) {
       try {
         model.live_and_crash();
@@ -67,4 +68,9 @@ TEST(journal_crash, errors_of_the_disk_stop_it_and_opening_it_again_loses_nothin
   const weir::sim::disk_faults faults{.short_write = 0.1, .eio = 0.002, .sync_error = 0.02};
   crash_often(crash_states() / 10, 1, 4'000'000, faults);
   crash_often(crash_states() / 10, 1 << 18, 5'000'000, faults);
+}
+
+TEST(journal_crash, an_encrypted_one_loses_and_reveals_nothing_while_its_key_changes) {
+  crash_often(crash_states() / 40, 1, 6'000'000, {}, true);
+  crash_often(crash_states() / 40, 1 << 18, 7'000'000, {.sync_error = 0.02}, true);
 }

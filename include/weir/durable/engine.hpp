@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <source_location>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -41,7 +42,8 @@ struct engine_options {
   durable::sync sync = durable::sync::always;
   std::int64_t segment_bytes = std::int64_t{64} << 20;  ///< at least 64 KiB
   weir::disk* disk = nullptr;                           ///< null: the machine's
-  std::string_view encryption_key{};
+  std::string_view encryption_key{};             ///< 32 bytes; empty: payloads are not encrypted
+  std::span<const std::string_view> old_keys{};  ///< of what was written before, if different
   std::int64_t max_live = 10'000;  ///< unfinished runs that have their frames in memory
   bool report_blocked = true;      ///< a line on stderr for each run that is blocked
 };
