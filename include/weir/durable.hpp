@@ -6,5 +6,7 @@
 #include <weir/durable/call.hpp>
 #include <weir/durable/engine.hpp>
 #include <weir/durable/json.hpp>
+#include <weir/durable/patch.hpp>
 #include <weir/durable/serde.hpp>
 #include <weir/durable/step.hpp>
+#include <weir/error_metadata.hpp>

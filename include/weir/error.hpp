@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -12,6 +13,12 @@
 #include <weir/cancel_reason.hpp>
 
 namespace weir {
+
+/// A std::map of strings: <weir/error_metadata.hpp>, which <weir/durable.hpp> includes, has it.
+class error_metadata;
+namespace detail {
+struct terminal_facts;
+}
 
 /// Error codes with stable numbers. `std::error_code(e).message()` is the text.
 enum class errc {
@@ -115,10 +122,28 @@ class timeout_error : public error {
   explicit timeout_error(const std::string& what);
 };
 
-/// A permanent failure: a step that throws it is not retried, and a replay throws it again.
+/// A permanent failure: a step that throws it is not retried, and a replay throws it again, with
+/// the same status and metadata.
+///
+///     throw weir::terminal_error("the card was declined", 402).with("card", "visa");
 class terminal_error : public error {
  public:
-  explicit terminal_error(const std::string& message);
+  /// `status` is for callers over HTTP; weir does not interpret it.
+  explicit terminal_error(const std::string& message, int status = 500);
+  terminal_error(const std::string& message, std::shared_ptr<const detail::terminal_facts> facts);
+
+  /// Adds metadata, or replaces it. Copies made before are not changed.
+  terminal_error& with(std::string_view key, std::string_view value) &;
+  terminal_error&& with(std::string_view key, std::string_view value) &&;
+
+  int status() const noexcept;
+  /// Include <weir/error_metadata.hpp> to look at it.
+  const error_metadata& metadata() const noexcept;
+  /// Null: status 500, no metadata.
+  const std::shared_ptr<const detail::terminal_facts>& facts() const noexcept { return facts_; }
+
+ private:
+  std::shared_ptr<const detail::terminal_facts> facts_;
 };
 
 /// The awaited run was cancelled, but its awaiter was not.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <weir/error.hpp>
 
+#include <weir/error_metadata.hpp>
 #include <weir/outcome.hpp>
 
 #include "core/error.hpp"
@@ -122,7 +123,44 @@ const char* error::what() const noexcept { return text_->c_str(); }
 timeout_error::timeout_error() : error(errc::timeout) {}
 timeout_error::timeout_error(const std::string& what) : error(errc::timeout, what) {}
 
-terminal_error::terminal_error(const std::string& message) : error(errc::terminal, message) {}
+namespace {
+
+/// Of an error without facts of its own. It is not destroyed: errors may outlive it.
+const detail::terminal_facts& usual_facts() {
+  static const auto* const usual = new detail::terminal_facts;
+  return *usual;
+}
+
+}  // namespace
+
+terminal_error::terminal_error(const std::string& message, int status)
+    : error(errc::terminal, message) {
+  if (status == usual_facts().status) return;
+  facts_ = std::make_shared<const detail::terminal_facts>(detail::terminal_facts{status});
+}
+
+terminal_error::terminal_error(const std::string& message,
+                               std::shared_ptr<const detail::terminal_facts> facts)
+    : error(errc::terminal, message), facts_(std::move(facts)) {}
+
+terminal_error& terminal_error::with(std::string_view key, std::string_view value) & {
+  auto changed = std::make_shared<detail::terminal_facts>(facts_ ? *facts_ : usual_facts());
+  changed->metadata.insert_or_assign(std::string(key), std::string(value));
+  facts_ = std::move(changed);
+  return *this;
+}
+
+terminal_error&& terminal_error::with(std::string_view key, std::string_view value) && {
+  return std::move(with(key, value));
+}
+
+int terminal_error::status() const noexcept {
+  return facts_ ? facts_->status : usual_facts().status;
+}
+
+const error_metadata& terminal_error::metadata() const noexcept {
+  return facts_ ? facts_->metadata : usual_facts().metadata;
+}
 
 namespace {
 

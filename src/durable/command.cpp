@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <weir/detail/core/dump_line.hpp>
+#include <weir/durable/patch.hpp>
 
 #include "core/error.hpp"
 
@@ -13,7 +14,7 @@ namespace weir::detail {
 std::string_view to_string(command_kind kind) noexcept {
   constexpr std::string_view words[] = {"nothing",   "sleep",   "time limit", "step",
                                         "step_once", "call",    "send",       "awakeable",
-                                        "signal",    "promise", "absorb"};
+                                        "signal",    "promise", "absorb",     "patch"};
   const auto at = static_cast<std::size_t>(kind);
   return at < std::size(words) ? words[at] : "unknown command";
 }
@@ -23,7 +24,7 @@ void raise_answer(const command_answer& answer) {
     cancel_reason why(cancel_kind::user, answer.text);
     raise_cancelled(why);
   }
-  if (answer.code == errc::terminal) throw terminal_error(answer.text);
+  if (answer.code == errc::terminal) throw terminal_error(answer.text, answer.facts);
   raise(answer.code, answer.text);
 }
 
@@ -46,3 +47,12 @@ void command_wait::describe(dump_line& line) const {
 }
 
 }  // namespace weir::detail
+
+namespace weir {
+
+bool patch(std::string_view id, std::source_location site) {
+  detail::run_seam* const run = detail::run_outside_step("patch");
+  return run == nullptr || run->patch(id, site);
+}
+
+}  // namespace weir

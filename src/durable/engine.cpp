@@ -98,6 +98,71 @@ task<bool> engine::send_signal(std::string_view id, std::string_view name, std::
   return coroutine::run(core_, std::string(id), std::string(name), std::move(value));
 }
 
+task<std::string> engine::fork(std::string_view run_id, std::int64_t at_step, fork_options options,
+                               std::source_location site) {
+  require_outside(site);
+  struct coroutine {
+    static task<std::string> run(std::shared_ptr<weir::detail::engine_core> core, std::string of,
+                                 std::int64_t step, std::string id) {
+      core->require_open("fork");
+      if (core->lacks_room()) co_await core->find_room();
+      while (!core->is_durable(core->end_of_known(of)))
+        co_await core->durable(core->end_of_known(of));
+      const auto begun = core->fork(of, step, id);
+      co_await core->durable(begun.lsn);
+      co_return begun.id;
+    }
+  };
+  return coroutine::run(core_, std::string(run_id), at_step, std::string(options.id));
+}
+
+task<> engine::restart(std::string_view run_id, std::source_location site) {
+  require_outside(site);
+  struct coroutine {
+    static task<> run(std::shared_ptr<weir::detail::engine_core> core, std::string of) {
+      core->require_open("restart");
+      if (core->lacks_room()) co_await core->find_room();
+      while (!core->is_durable(core->end_of_known(of)))
+        co_await core->durable(core->end_of_known(of));
+      co_await core->durable(core->restart(of));
+    }
+  };
+  return coroutine::run(core_, std::string(run_id));
+}
+
+task<> engine::skip(std::string_view run_id, std::string_view message, std::source_location site) {
+  require_outside(site);
+  struct coroutine {
+    static task<> run(std::shared_ptr<weir::detail::engine_core> core, std::string of,
+                      std::string why) {
+      core->require_open("skip");
+      if (core->lacks_room()) co_await core->find_room();
+      co_await core->durable(core->skip(of, why));
+    }
+  };
+  return coroutine::run(core_, std::string(run_id), std::string(message));
+}
+
+task<replay_report> engine::replay_runs(const char* what, std::string run_id) {
+  struct coroutine {
+    static task<replay_report> run(std::shared_ptr<weir::detail::engine_core> core,
+                                   const char* call, std::string id) {
+      co_return core->look_at_runs(call, id);
+    }
+  };
+  return coroutine::run(core_, what, std::move(run_id));
+}
+
+task<replay_report> engine::verify(std::source_location site) {
+  require_outside(site);
+  return replay_runs("verify", {});
+}
+
+task<replay_report> engine::replay(std::string_view run_id, std::source_location site) {
+  require_outside(site);
+  return replay_runs("replay", std::string(run_id));
+}
+
 std::optional<run_info> engine::get(std::string_view id, std::source_location site) const {
   require_outside(site);
   return core_->get(id);

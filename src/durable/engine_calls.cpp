@@ -34,7 +34,7 @@ void engine_core::answer_with(durable_run& run, const command_wait& w, const std
   } catch (...) {
     std::string why("the result of the called run '");
     why.append(callee).append("' cannot be read at ").append(text_of(w.setup().site));
-    run.block(why.append(": ").append(message_of(std::current_exception())));
+    run.block_on(w, why.append(": ").append(message_of(std::current_exception())));
   }
 }
 

@@ -40,7 +40,7 @@ journal::appended engine_core::append(durable_run& run, record_type type, std::u
     const journal::appended at = journal_->append(head, payload);
     run.places.push_back(at.place);
     run.bytes += bytes_in_log(payload.bytes);
-    if (steers(type)) run.depends = at.lsn;
+    if (steers(type, flags)) run.depends = at.lsn;
     if (!rides_along(type, flags)) want_flush();
     return at;
   } catch (const payload_error&) {

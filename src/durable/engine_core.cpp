@@ -52,6 +52,7 @@ engine_core::~engine_core() {
   if (forget_clock_.armed()) host_.cancel_deadline(forget_clock_);
   forget_timers();
   runs_.clear();
+  replaced_.clear();
   writer_.reset();
 }
 

@@ -22,6 +22,7 @@
 #include "durable/ended_runs.hpp"
 #include "durable/journal.hpp"
 #include "durable/run.hpp"
+#include "durable/run_export.hpp"
 #include "durable/run_record.hpp"
 
 namespace weir::detail {
@@ -149,6 +150,23 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   delivered resolve(std::string_view id, bool ok, std::string text);
   delivered signal(std::string_view run, std::string_view name, std::string value);
   bool cancel(std::string_view id, std::string_view why = {});
+  /// The LSN of the end of a run, 0 if it has not ended. Throws if there is no such run.
+  std::uint64_t end_of_known(const std::string& id) {
+    const known_run known = require_known(id);
+    return known.run == nullptr ? 0 : known.run->end_lsn;
+  }
+  bool is_durable(std::uint64_t lsn) const noexcept {
+    return !running() || journal_->durable_lsn() >= lsn;
+  }
+  /// The new run. REQUIRES: the end of the other one, if it has ended, is durable.
+  begun fork(const std::string& id, std::int64_t at_step, const std::string& new_id);
+  /// The LSN of the record.
+  std::uint64_t restart(const std::string& id);
+  std::uint64_t skip(const std::string& id, std::string_view message);
+  /// Replays all runs, or that with this id, and changes nothing.
+  durable::replay_report look_at_runs(const char* what, const std::string& id);
+  /// The same with a run that was exported to a file, with the one handler of this engine.
+  durable::replay_report look_at_export(const exported_run& from);
   std::optional<durable::run_info> get(std::string_view id) const;
   std::vector<durable::run_info> list(const durable::list_options& options) const;
   subscription<durable::run_event> events();
@@ -205,7 +223,9 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// Why such a run could not be started; errc{} if it could.
   errc refuses(const run_request& request, std::string& problem);
   durable_run* find(std::uint64_t number) noexcept;
-  const std::array<unsigned char, 16>& secret() const noexcept { return journal_->secret(); }
+  const std::array<unsigned char, 16>& secret() const noexcept { return secret_; }
+  /// It replays runs and changes nothing: they stop where their journal ends.
+  bool only_looks() const noexcept { return !opened_; }
   void make_ready(durable_run& run);
   bool running() const noexcept { return open_ && !broken_; }
   /// Throws the error of a journal that has failed.
@@ -228,16 +248,30 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void see_end(durable_run& run, const record_head& head, std::string_view payload,
                std::uint64_t lsn, record_place place);
   durable_run* seen(std::uint64_t number) noexcept;
+  /// What a record, other than start and end, says about its run.
+  static void note_record(durable_run& run, const record_head& head, std::string_view payload,
+                          std::uint64_t lsn, record_place place);
   void recovered();
   void prepare_recovery();
   void forget_recovery() noexcept;
   durable_run& make_run(std::uint64_t number, const start_record& from);
+  static void describe(durable_run& run, const start_record& from);
   void add_to_index(durable_run& run);
   void remove_from_index(durable_run& run);
   known_run find_known(std::string_view id) const;
   /// Returns null if the journal has failed.
   durable_run* start_run(const run_request& request, std::uint64_t parent, std::uint64_t command);
   known_run attached(const run_request& request) const;
+  /// The records of a run, from its start on, without its end.
+  std::vector<exported_record> records_of(const known_run& known);
+  /// Appends the record that starts a run.
+  journal::appended append_start(const record_head& head, const payload_writer& payload);
+  void take_place(durable_run& old, durable_run& next);
+  void cancel_called_by(std::uint64_t number);
+  /// Takes a run that stops existing out of all lists, and lets its next life begin.
+  void leave_to_successor(durable_run& run);
+  std::string look_at(const std::vector<exported_record>& records, const exported_run* exported,
+                      durable::replay_difference& found);
   const handler_base* code_of(const durable_run& run) const;
   std::uint32_t newest_version(std::string_view handler) const;
   void resume(durable_run& run);
@@ -360,6 +394,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::map<std::string, std::map<std::uint32_t, std::shared_ptr<const handler_base>>, std::less<>>
       handlers_;
   std::unique_ptr<journal> journal_;
+  std::array<unsigned char, 16> secret_{};
+  std::vector<std::unique_ptr<durable_run>> replaced_;  // by their next life; freed in a while
   std::unique_ptr<commit_writer> writer_;
   bool committing_ = false;
   std::unique_ptr<journal_batch> stalled_;  // the batch that waits for room

@@ -27,7 +27,8 @@ std::string shortened(std::string text) {
 journal::appended engine_core::record_end(durable_run& run) {
   payload_writer payload;
   run.ended_at = wall_now();
-  answer_record{run.ended_at, run.outcome->code, run.outcome->text}.write(payload);
+  answer_record{run.ended_at, run.outcome->code, run.outcome->text, run.outcome->facts}.write(
+      payload);
   return append(run, record_type::run_end, static_cast<std::uint16_t>(run.outcome->how), 0,
                 payload.view());
 }
@@ -43,7 +44,7 @@ void engine_core::end_run(durable_run& run) {
     const std::string text = shortened("the result of run '" + run.id + "': " + e.what());
     const errc code = errc_of(e);
     run.error = make_error(code, text);
-    run.outcome = command_answer{command_answer::kind::error, code, text};
+    run.outcome = command_answer{command_answer::kind::error, code, text, {}};
     at = record_end(run);
   }
   (void)note_end(run, at);
@@ -100,6 +101,7 @@ bool engine_core::note_end(durable_run& run, journal::appended at) {
 }
 
 void engine_core::finish_durable_runs() {
+  std::erase_if(replaced_, [](const auto& run) { return run->live == nullptr; });
   const std::uint64_t durable_now = journal_->durable_lsn();
   while (!starting_.empty() && starting_.front()->start_lsn <= durable_now) {
     const durable_run& run = *starting_.front();
@@ -149,6 +151,8 @@ void engine_core::stop_blocked(durable_run& run) {
   }
   run.evict("the run is blocked");
   --live_;
+  if (run.successor != nullptr) return leave_to_successor(run);
+  if (std::exchange(run.skipped, false)) return resume(run);
   if (run.cancelled_blocked) return end_blocked(run);
   emit_blocked(run);
 }

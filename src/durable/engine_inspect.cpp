@@ -54,7 +54,7 @@ subscription<durable::run_event> engine_core::events() {
 }
 
 bool engine_core::is_known(const durable_run& run) const noexcept {
-  return journal_ != nullptr && run.start_lsn <= journal_->durable_lsn();
+  return journal_ != nullptr && (run.life > 1 || run.start_lsn <= journal_->durable_lsn());
 }
 
 void engine_core::emit(const durable_run& run) {

@@ -53,6 +53,7 @@ void engine_core::open() {
     throw;
   }
   journal_ = std::move(opened);
+  secret_ = journal_->secret();
   opened_ = open_ = true;
   recovered();
 }
@@ -110,6 +111,8 @@ task<> engine_core::shut_down() {
     if (run->live != nullptr) run->evict("the durable engine was closed");
     wake_askers(*run);
   }
+  for (const auto& run : replaced_)
+    if (run->live != nullptr) run->evict("the durable engine was closed");
   forget_timers();
   ready_.clear();
   resuming_.clear();

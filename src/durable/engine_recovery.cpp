@@ -24,18 +24,25 @@ void engine_core::see(const record_head& head, std::string_view payload, std::ui
                       ", which this version of weir does not know; open the journal with the "
                       "version that wrote it");
   const auto type = static_cast<record_type>(head.type);
-  if (type == record_type::run_start) return see_start(head, payload, lsn, place);
+  if (starts_run(head.type)) return see_start(head, payload, lsn, place);
   durable_run* const found = seen(head.run);
-  if (found == nullptr && head.run <= last_number_) return;  // it has ended
+  if (found == nullptr && head.run <= last_number_) return;  // it has ended, or was restarted
   if (found == nullptr)
     raise(errc::journal_corrupt, "the journal '" + setup_.path + "' has record " +
                                      std::to_string(lsn) + " of run " + std::to_string(head.run) +
                                      ", which it does not start");
   durable_run& run = *found;
   if (type == record_type::run_end) return see_end(run, head, payload, lsn, place);
+  note_record(run, head, payload, lsn, place);
+  if (run.missing > 0) --run.missing;
+}
+
+void engine_core::note_record(durable_run& run, const record_head& head, std::string_view payload,
+                              std::uint64_t lsn, record_place place) {
+  const auto type = static_cast<record_type>(head.type);
   run.places.push_back(place);
   run.bytes += bytes_in_log(payload);
-  if (steers(type)) run.depends = lsn;
+  if (steers(type, head.flags)) run.depends = lsn;
   if (type != record_type::cancel && type != record_type::signal) run.begun = true;
   if (type == record_type::cancel) {
     run.cancel_asked = true;
@@ -46,9 +53,20 @@ void engine_core::see(const record_head& head, std::string_view payload, std::ui
 
 void engine_core::see_start(const record_head& head, std::string_view payload, std::uint64_t lsn,
                             record_place place) {
-  const start_record start = start_record::read(payload);
+  payload_reader in(payload);
+  const start_record start = start_record::read(in);
+  const auto type = static_cast<record_type>(head.type);
+  restart_record again{.replaced = 0, .life = 1};
+  if (type == record_type::restart) again = restart_record::read(in);
+  if (again.replaced != 0) {
+    seen_[again.replaced % seen_.size()] = nullptr;
+    runs_.erase(again.replaced);
+    if (past_.contains(again.replaced)) past_.remove(again.replaced);
+  }
   note_reused(start, place);
   durable_run& run = make_run(head.run, start);
+  run.life = again.life;
+  if (type == record_type::fork) run.missing = fork_record::read(in).records;
   run.start_place = place;
   run.start_lsn = run.depends = lsn;
   run.bytes = bytes_in_log(payload);
@@ -112,10 +130,14 @@ void durable_run::renew(std::uint64_t number) noexcept {
   places.clear();
   resolved.clear();
   begun = cancel_asked = caller_asked = false;
+  missing = 0;
+  life = 1;
 }
 
+// A fork that a crash has cut off was never acknowledged.
 void engine_core::recovered() {
   forget_recovery();
+  std::erase_if(runs_, [](const auto& entry) { return entry.second->missing > 0; });
   settle_reused_ids();
   by_id_.reserve(runs_.size());
   for (const auto& [number, run] : runs_) {

@@ -7,7 +7,7 @@
 namespace weir::detail {
 
 void engine_core::resume(durable_run& run) {
-  if (run.live != nullptr || run.resuming || run.ended() || !open_) return;
+  if (run.live != nullptr || run.resuming || run.ended() || run.held || !open_) return;
   if (!run.cancel_asked && waits_to_begin(run)) {
     if (run.alarm != nullptr) return;
     return set_alarm(run, ticks_of(run.begins), run.start_place);
@@ -65,26 +65,7 @@ run_history engine_core::load(durable_run& run, std::string& input) {
   input = start_record::read(payload).input;
   for (const record_place place : run.places) {
     const record_head head = journal_->read(place, payload);
-    const std::uint64_t key = command_key(head.fiber, head.index);
-    const auto type = static_cast<record_type>(head.type);
-    if (type == record_type::command) {
-      const command_record c = command_record::read(payload);
-      past.commands.insert_or_assign(
-          key, run_history::command{kind_of_command(head.flags), std::string(c.name), c.digest,
-                                    c.number, place});
-    } else if (type == record_type::attempt) {
-      run_history::step_past& step = past.steps[key];
-      ++step.failed;
-      step.open = false;
-    } else if (type == record_type::intent) {
-      past.steps[key].open = true;
-    } else if (type == record_type::hurried) {
-      payload_reader in(payload);
-      const std::uint64_t number = in.number();
-      past.hurried[number] = in.number();
-    } else if (is_completion(type)) {
-      past.completions.push_back(completion::read(head, payload));
-    }
+    past.add(head, payload, place);
   }
   return past;
 }

@@ -116,17 +116,21 @@ durable_run& engine_core::make_run(std::uint64_t number, const start_record& fro
     node.mapped()->renew(number);
   }
   durable_run* const made = node.mapped().get();
-  made->id = from.id;
-  made->handler = from.handler;
-  made->version = from.version;
-  made->seed = from.seed;
-  made->started = from.at;
-  made->begins = from.begins;
-  made->parent = from.parent;
-  made->idempotency = from.idempotency;
+  describe(*made, from);
   last_number_ = std::max(last_number_, number);
   runs_.insert(runs_.end(), std::move(node));
   return *made;
+}
+
+void engine_core::describe(durable_run& run, const start_record& from) {
+  run.id = from.id;
+  run.handler = from.handler;
+  run.version = from.version;
+  run.seed = from.seed;
+  run.started = from.at;
+  run.begins = from.begins;
+  run.parent = from.parent;
+  run.idempotency = from.idempotency;
 }
 
 void engine_core::add_to_index(durable_run& run) {
@@ -140,6 +144,20 @@ void engine_core::remove_from_index(durable_run& run) {
   if (run.idempotency.empty()) return;
   const auto known = by_idempotency_.find(idempotency_key(run.handler, run.idempotency));
   if (known != by_idempotency_.end() && known->second == &run) by_idempotency_.erase(known);
+}
+
+journal::appended engine_core::append_start(const record_head& head,
+                                            const payload_writer& payload) {
+  try {
+    const journal::appended at = journal_->append(head, payload.view());
+    want_flush();
+    return at;
+  } catch (const payload_error&) {
+    throw;
+  } catch (...) {
+    break_down(std::current_exception());
+    return {never_durable, 0};
+  }
 }
 
 durable_run* engine_core::start_run(const run_request& request, std::uint64_t parent,
@@ -166,16 +184,8 @@ durable_run* engine_core::start_run(const run_request& request, std::uint64_t pa
   record_head head;
   head.type = static_cast<std::uint16_t>(record_type::run_start);
   head.run = last_number_ + 1;
-  journal::appended at{};
-  try {
-    at = journal_->append(head, payload.view());
-  } catch (const payload_error&) {
-    throw;
-  } catch (...) {
-    break_down(std::current_exception());
-    return nullptr;
-  }
-  want_flush();
+  const journal::appended at = append_start(head, payload);
+  if (at.lsn == never_durable) return nullptr;
   durable_run& run = make_run(head.run, start);
   add_to_index(run);
   run.start_place = at.place;

@@ -77,6 +77,7 @@ command_answer engine_core::late_result(record_place end) {
   command_answer how;
   how.how = answer_kind(head.flags);
   how.text = read.text;
+  how.facts = read.facts;
   return how;  // an error always becomes a terminal_error with its message
 }
 

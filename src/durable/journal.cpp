@@ -92,6 +92,7 @@ class journal::state {
         reader_(files_) {}
 
   void open(record_reader& reader);
+  void look_at_segments(std::uint64_t first, std::uint64_t last, record_reader& reader);
   appended append(const record_head& head, const payload_view& payload);
   std::unique_ptr<journal_batch> take(bool look_for_room);
   void commit(journal_batch& batch);
@@ -152,6 +153,17 @@ void journal::state::open(record_reader& reader) {
     lock_ = std::move(lock);
   } catch (const std::system_error&) {
     // From the disk or from weir itself; other exceptions of a reader belong to the caller.
+    throw error(journal_error(files_.directory, std::current_exception()));
+  }
+}
+
+void journal::state::look_at_segments(std::uint64_t first, std::uint64_t last,
+                                      record_reader& reader) {
+  require_usable();
+  try {
+    recovery(files_, options_.segment_bytes, {}, options_.keys)
+        .look_at_segments(first, last, reader);
+  } catch (const std::system_error&) {
     throw error(journal_error(files_.directory, std::current_exception()));
   }
 }
@@ -335,6 +347,9 @@ journal::journal(journal_options options) : state_(std::make_unique<state>(std::
 journal::~journal() = default;
 
 void journal::open(record_reader& reader) { state_->open(reader); }
+void journal::look_at_segments(std::uint64_t first, std::uint64_t last, record_reader& reader) {
+  state_->look_at_segments(first, last, reader);
+}
 const journal_secret& journal::secret() const noexcept { return state_->secret(); }
 journal::appended journal::append(const record_head& head, const payload_view& payload) {
   return state_->append(head, payload);

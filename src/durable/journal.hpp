@@ -79,6 +79,10 @@ class journal {
   /// all that was read durable. A journal that refuses to open leaves its files unchanged.
   void open(record_reader& reader);
 
+  /// Reads the records in the segments from `first` to `last` again, as far as they are on the
+  /// disk.
+  void look_at_segments(std::uint64_t first, std::uint64_t last, record_reader& reader);
+
   /// 16 secret bytes, made with the journal; they survive the loss of the manifest.
   const std::array<unsigned char, 16>& secret() const noexcept;
 

@@ -26,6 +26,33 @@ void read_start(const record_head&, std::string_view payload, record_parts& into
   into.text("input", r.input, part_kind::payload);
 }
 
+void read_fork(const record_head& head, std::string_view payload, record_parts& into) {
+  read_start(head, payload, into);
+  payload_reader in(payload);
+  (void)start_record::read(in);
+  const fork_record r = fork_record::read(in);
+  into.number("origin", r.origin);
+  into.number("at_step", r.commands);
+  into.number("copies", r.records);
+}
+
+void read_restart(const record_head& head, std::string_view payload, record_parts& into) {
+  read_start(head, payload, into);
+  payload_reader in(payload);
+  (void)start_record::read(in);
+  const restart_record r = restart_record::read(in);
+  into.number("replaced", r.replaced);
+  into.number("life", r.life);
+}
+
+void read_skip(const record_head& head, std::string_view payload, record_parts& into) {
+  const skip_record r = skip_record::read(payload);
+  into.time("at", r.error.at);
+  into.text("command_kind", to_string(kind_of_command(head.flags)));
+  into.text("name", r.name);
+  into.text("message", r.error.text);
+}
+
 void read_answer(const record_head& head, std::string_view payload, record_parts& into) {
   const answer_record r = answer_record::read(payload);
   into.time("at", r.at);
@@ -44,6 +71,8 @@ void read_command(const record_head& head, std::string_view payload, record_part
   into.text("name", r.name);
   if (kind == command_kind::timer || kind == command_kind::limit) {
     into.time("due", wall_time(duration(static_cast<std::int64_t>(r.number))));
+  } else if (kind == command_kind::awakeable && r.number != 0) {
+    into.number("made_by", r.number);
   } else if (r.number != 0) {
     into.number("code", r.number, part_kind::code);
   }
@@ -83,6 +112,9 @@ constexpr std::array kinds{
     record_kind{record_type::signal, "signal", record_role::other, read_signal},
     record_kind{record_type::deadlock, "deadlock", record_role::other, read_answer},
     record_kind{record_type::hurried, "hurried", record_role::other, read_hurried},
+    record_kind{record_type::fork, "fork", record_role::starts, read_fork},
+    record_kind{record_type::restart, "restart", record_role::starts, read_restart},
+    record_kind{record_type::skip, "skip", record_role::other, read_skip},
 };
 
 }  // namespace
@@ -110,8 +142,7 @@ std::span<const record_kind> record_kinds() noexcept { return kinds; }
 
 void each_started_run(const record_head& head, std::string_view payload,
                       const std::function<void(std::uint64_t, const start_record&)>& call) {
-  if (static_cast<record_type>(head.type) == record_type::run_start)
-    call(head.run, start_record::read(payload));
+  if (starts_run(head.type)) call(head.run, start_record::read(payload));
 }
 
 const record_kind* kind_of_record(std::uint16_t type) noexcept {

@@ -78,6 +78,19 @@ void recovery::look(record_reader& reader) {
   scan(reader);
 }
 
+void recovery::look_at_segments(std::uint64_t first, std::uint64_t last, record_reader& reader) {
+  find_segments();
+  adopt();
+  for (std::size_t i = 0; i < begun_; ++i) {
+    const segment& s = segments_[i];
+    if (s.number < first || s.number > last) continue;
+    next_lsn_ = s.header->first_lsn;
+    epoch_ = s.header->epoch;
+    begin_segment(i);
+    read_frames(s, reader);
+  }
+}
+
 void recovery::scan(record_reader& reader) {
   check_segments();
   adopt();
@@ -96,7 +109,8 @@ log_view recovery::view() const {
              .torn = used_end_ > end_ ? used_end_ - end_ : 0,
              .has_manifest = manifest_.has_value(),
              .closed = manifest_ && manifest_->closed && manifest_->durable_lsn + 1 == next_lsn_,
-             .key_id = segments_[begun_ - 1].header->key_id};
+             .key_id = segments_[begun_ - 1].header->key_id,
+             .secret = secret_};
   for (std::size_t i = 0; i < begun_; ++i) v.bytes += segments_[i].size;
   return v;
 }

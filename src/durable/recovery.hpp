@@ -65,6 +65,7 @@ struct log_view {
   bool has_manifest = false;
   bool closed = false;  // a clean close wrote the manifest, and nothing was appended since
   std::uint32_t key_id = 0;
+  journal_secret secret{};
 };
 
 class recovery {
@@ -74,6 +75,8 @@ class recovery {
            std::shared_ptr<const key_ring> keys = nullptr);
 
   recovered run(record_reader& reader);
+  /// Reads the segments from `first` to `last` of a journal that is open: what is on the disk.
+  void look_at_segments(std::uint64_t first, std::uint64_t last, record_reader& reader);
 
   /// Reads the log without writing, also while its owner appends; afterwards `follow` reads what
   /// was appended since, and returns whether there was anything. Without keys the secret parts of

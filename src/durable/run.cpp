@@ -31,8 +31,9 @@ durable_run::~durable_run() {
 }
 
 void durable_run::begin(const handler_base& code, std::string input, run_history history) {
-  begun = true;
   live = std::make_unique<live_run>(*this, host());
+  live->first_life = !std::exchange(begun, true);
+  blocked_on.reset();
   live->history = std::move(history);
   live->clock = std::max(started, begins);
   live->fiber_ids.insert(root_fiber);
@@ -70,6 +71,7 @@ durable_run::progress durable_run::drive() {
     }
     if (live->replaying && live->history.completions.empty()) {
       if (!go_live()) return progress::blocked;
+      if (engine_.only_looks()) return progress::parked;
     } else if (live->replaying || !live->inbox.empty()) {
       if (!deliver_next()) return progress::blocked;
     } else if (waits_for_journal()) {
@@ -144,6 +146,7 @@ command_answer durable_run::take_result() {
     how.how = command_answer::kind::error;
     error = root.out.error();
     how.text = message_of(error);
+    how.facts = facts_of(error);
   } else {
     how.how = command_answer::kind::cancelled;
     how.text = root.out.is_cancelled() ? root.out.reason().message : std::string();

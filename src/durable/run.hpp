@@ -66,6 +66,7 @@ struct run_history {
     std::uint64_t digest;
     std::uint64_t number;
     record_place place;
+    std::optional<std::string> failure{};  // of a send that was skipped
   };
   struct step_past {
     std::int64_t failed = 0;  // attempts
@@ -77,6 +78,25 @@ struct run_history {
   /// By the number of a completion: the number of turns after which the run got it although it had
   /// not come to rest.
   std::map<std::uint64_t, std::uint64_t> hurried;
+  /// Answers of weir::patch; kept when the replay has ended.
+  std::map<std::string, bool, std::less<>> patches;
+  /// The ids of awakeables, by command, if they were exported with the run.
+  std::map<std::uint64_t, std::string> awakeables;
+
+  /// The next record of the run.
+  void add(const record_head& head, std::string_view payload, record_place place);
+
+ private:
+  void add_skip(const record_head& head, std::string_view payload, record_place place);
+};
+
+/// The command that a run is blocked on.
+struct blocked_command {
+  std::uint64_t key = 0;
+  command_kind kind = command_kind::none;  // as the code has it
+  std::string name{};
+  std::uint64_t digest = 0;
+  std::optional<std::uint64_t> completion{};  // the number of the one that cannot be delivered
 };
 
 /// Clock and random numbers of a run: the time of the last completion, numbers from its seed.
@@ -156,11 +176,14 @@ struct live_run : frame_allocated {
     std::string name;
     std::uint64_t digest;
     std::uint64_t number;
-    std::optional<run_request> sends;
+    std::optional<run_request> sends{};
+    std::source_location site{};
   };
   std::vector<fresh_command> fresh;  // issued during the replay, not in the journal
   std::unordered_map<std::string, std::string> fresh_sends;  // ids in it, and their handlers
   bool replaying = true;
+  bool past_end = false;    // the journal has its end
+  bool first_life = false;  // the handler was not called before, so it is not past any place
   bool driven = false;
   bool evicting = false;
   std::string deadlock;
@@ -221,7 +244,13 @@ class durable_run final : public run_seam {
   std::uint64_t bytes = 0;           // of all its records, about
   wall_time ended_at{};
   std::unordered_set<std::uint64_t> resolved;  // awakeables that have an answer
-  bool begun = false;  // its handler was called, in this open or an earlier one
+  std::uint64_t missing = 0;                   // records of a fork that were not read yet
+  std::uint32_t life = 1;                      // how often it was started
+  bool held = false;                           // the steps of its earlier life have not ended
+  durable_run* successor = nullptr;            // its next life; it stops existing
+  std::optional<blocked_command> blocked_on;   // null: not blocked, or not on a command
+  bool skipped = false;  // it was blocked, and continues when its steps have ended
+  bool begun = false;    // its handler was called, in this open or an earlier one
   bool cancel_asked = false;
   bool caller_asked = false;              // by the run that called it
   int restless_turns = 0;                 // during recovery
@@ -261,8 +290,13 @@ class durable_run final : public run_seam {
   progress drive();
   /// The run cannot continue.
   void block(std::string why);
+  /// The same, because of the answer to this wait.
+  void block_on(const command_wait& w, std::string why);
   /// Frees its in-memory state, in which no fiber is left.
   void discard();
+  /// For an engine that changes nothing: continues to the end of the journal. Returns the first
+  /// difference, empty if there is none; `end` is how the run ended, if it has. REQUIRES: begun.
+  std::string look(const std::optional<command_answer>& end);
   /// Destroys its in-memory state: runs no defer and no catch, and records nothing.
   void evict(const char* why);
   /// No step of it is under way, so it may be evicted.
@@ -295,6 +329,7 @@ class durable_run final : public run_seam {
   bool settle_promise(std::string_view name, command_answer answer,
                       std::source_location site) override;
   const command_answer* peek_promise(std::string_view name) const override;
+  bool patch(std::string_view id, std::source_location site) override;
   std::string send(run_request request, std::source_location site) override;
   void enter_absorb(scope& region) override;
   void leave_absorb(scope& region, bool consumed) noexcept override;
@@ -308,6 +343,7 @@ class durable_run final : public run_seam {
     std::uint64_t key = 0;  // 0: it does not match, and the run is blocked
     std::uint64_t number = 0;
     record_place place = 0;
+    std::optional<std::string> failure{};
   };
   live_run::fiber_record& running_fiber();
   issued_command issue(command_kind kind, std::string_view name, std::uint64_t digest,
@@ -315,10 +351,14 @@ class durable_run final : public run_seam {
                        std::optional<run_request> sends = std::nullopt);
   record_place record(const live_run::fresh_command& c);
   void block_missing(std::uint64_t key, const run_history::command& left);
+  command_wait* signal_wait(std::uint64_t key);
+  /// Whether its end is another one than the journal has.
+  std::string other_end(const command_answer& end);
   std::string where_it_is(std::uint32_t fiber_id) const;
   std::string how_it_ended() const;
   /// Gives a wait its answer. If that cannot be decoded, blocks the run and returns false.
   bool give(command_wait& w, const command_answer& answer);
+
   /// Whether the run gets its next completion now, although it has not come to rest.
   bool hurry();
   bool deliver_next();

@@ -19,15 +19,17 @@ durable_run::issued_command durable_run::issue(command_kind kind, std::string_vi
   const auto was = live->history.commands.find(key);
   if (was != live->history.commands.end()) {
     if (!matches(was->second, kind, name, digest, key, site)) return {};
-    const issued_command known{key, was->second.number, was->second.place};
+    issued_command known{key, was->second.number, was->second.place,
+                         std::move(was->second.failure)};
     live->history.commands.erase(was);
     return known;
   }
-  live_run::fresh_command made{key, kind, std::string(name), digest, number, std::move(sends)};
-  if (!live->replaying) return {key, number, record(made)};
+  live_run::fresh_command made{key, kind, std::string(name), digest, number, std::move(sends),
+                               site};
+  if (!live->replaying) return {key, number, record(made), {}};
   if (made.sends) live->fresh_sends.emplace(made.sends->id, made.sends->handler);
   live->fresh.push_back(std::move(made));
-  return {key, number, 0};
+  return {key, number, 0, {}};
 }
 
 // The run of a send was started before its command is recorded, so that a crash in between does not
@@ -76,6 +78,7 @@ bool durable_run::poll(command_wait& w) {
   }
   if (setup.kind == command_kind::promise) {
     const command_answer* settled = peek_promise(setup.name);
+    if (setup.only_look && settled == nullptr) return give(w, command_answer());
     return settled != nullptr && give(w, *settled);
   }
   if (setup.kind == command_kind::signal) {
@@ -172,6 +175,7 @@ std::string durable_run::send(run_request request, std::source_location site) {
   const issued_command c =
       issue(command_kind::send, handler_name, digest, static_cast<std::uint64_t>(refused), site,
             started_later ? std::optional(std::move(request)) : std::nullopt);
+  if (c.failure) throw terminal_error(*c.failure);
   if (c.key != 0 && c.number != 0) {
     if (problem.empty()) problem = "send to '" + handler_name + "' was refused";
     raise(static_cast<errc>(c.number), problem);

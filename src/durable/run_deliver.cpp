@@ -52,10 +52,16 @@ bool durable_run::deliver(completion next) {
     }
     case record_type::answer: {
       const auto found = live->issued.find(next.command);
-      if (found == live->issued.end()) break;
-      command_wait* w = found->second;
+      command_wait* const w =
+          found == live->issued.end() ? signal_wait(next.command) : found->second;
+      if (w == nullptr) break;
       if (!give(*w, next.answer)) return false;
-      live->issued.erase(found);
+      if (found == live->issued.end()) {
+        waiters_of(*w)->remove(*w);
+        --live->journaled_waits;
+      } else {
+        live->issued.erase(found);
+      }
       w->arrived();
       break;
     }
@@ -91,9 +97,29 @@ bool durable_run::give(command_wait& w, const command_answer& answer) {
     text.append(command_text(setup.kind, setup.name))
         .append(" cannot be read as the type that the ");
     text.append("code expects at ").append(command_place(setup.site)).append(": ");
-    block(text.append(message_of(std::current_exception())).append(old_code));
+    block_on(w, text.append(message_of(std::current_exception())).append(old_code));
     return false;
   }
+}
+
+// A promise is not answered by the journal, and a signal that was kept is taken without a command.
+void durable_run::block_on(const command_wait& w, std::string why) {
+  block(std::move(why));
+  const command_setup& setup = w.setup();
+  const std::uint64_t key = setup.kind == command_kind::awakeable ? setup.key : w.command;
+  if (key == 0 || setup.kind == command_kind::promise) return;
+  blocked_on = blocked_command{key, setup.kind, setup.name, 0, {}};
+  if (setup.kind == command_kind::call) blocked_on->digest = digest_of(setup.request->input);
+  if (setup.kind == command_kind::signal) blocked_on->completion = live->delivered - 1;
+}
+
+/// The wait for a signal that was issued as this command. Its answer is usually a signal; only if
+/// it was skipped, it is an error.
+command_wait* durable_run::signal_wait(std::uint64_t key) {
+  for (const auto& [name, box] : live->signals)
+    for (linked_wait* w = box.waiting.first(); w != nullptr; w = wait_list::after(*w))
+      if (auto& waiting = static_cast<command_wait&>(*w); waiting.command == key) return &waiting;
+  return nullptr;
 }
 
 // ------------------------------------------------------------------ types of awaited values
@@ -138,7 +164,10 @@ run_seam::awakeable_made durable_run::make_awakeable(std::string_view name, answ
                                                      std::source_location site) {
   const issued_command c = issue(command_kind::awakeable, name, 0, 0, site);
   live->awakeables[c.key].type = type;
-  return {c.key, awakeable_id({number_, c.key}, engine_.secret())};
+  const auto exported = live->history.awakeables.find(c.key);
+  if (exported != live->history.awakeables.end()) return {c.key, exported->second};
+  // A fork has the ids that its origin has handed out.
+  return {c.key, awakeable_id({c.number == 0 ? number_ : c.number, c.key}, engine_.secret())};
 }
 
 bool durable_run::settle_cell(live_run::cell& cell, command_answer answer) {

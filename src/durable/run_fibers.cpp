@@ -69,7 +69,7 @@ void durable_run::fiber_ended(fiber& f) noexcept {
 std::string durable_run::child_id(std::uint64_t key) const {
   char text[24];
   std::snprintf(text, sizeof text, ".%x.%u", fiber_of_key(key), index_of_key(key));
-  return id + text;
+  return (life == 1 ? id : id + "~" + std::to_string(life)) + text;
 }
 
 // Two runs with one id, in different journals or one after the other, have different seeds. The key

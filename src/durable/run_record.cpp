@@ -4,6 +4,7 @@
 #include <span>
 
 #include <weir/error.hpp>
+#include <weir/error_metadata.hpp>
 
 namespace weir::detail {
 
@@ -38,6 +39,10 @@ void start_record::write(payload_writer& out) const {
 
 start_record start_record::read(std::string_view payload) {
   payload_reader in(payload);
+  return read(in);
+}
+
+start_record start_record::read(payload_reader& in) {
   start_record r;
   r.at = in.time();
   r.begins = in.time();
@@ -50,6 +55,42 @@ start_record start_record::read(std::string_view payload) {
   r.key = in.text();
   r.idempotency = in.text();
   r.input = in.text();
+  return r;
+}
+
+void fork_record::write(payload_writer& out) const {
+  out.number(origin).small(commands).number(records);
+}
+
+fork_record fork_record::read(payload_reader& in) {
+  fork_record r;
+  r.origin = in.number();
+  r.commands = in.small();
+  r.records = in.number();
+  return r;
+}
+
+void restart_record::write(payload_writer& out) const { out.number(replaced).small(life); }
+
+restart_record restart_record::read(payload_reader& in) {
+  restart_record r;
+  r.replaced = in.number();
+  r.life = in.small();
+  return r;
+}
+
+void skip_record::write(payload_writer& out) const {
+  out.number(replaces).secret_number(digest).name(name);
+  error.write(out);
+}
+
+skip_record skip_record::read(std::string_view payload) {
+  payload_reader in(payload);
+  skip_record r;
+  r.replaces = in.number();
+  r.digest = in.number();
+  r.name = in.text();
+  r.error = answer_record::read(in);
   return r;
 }
 
@@ -68,14 +109,30 @@ command_record command_record::read(std::string_view payload) {
 
 void answer_record::write(payload_writer& out) const {
   out.time(at).small(static_cast<std::uint32_t>(code)).secret(text);
+  if (facts == nullptr) return;
+  out.small(static_cast<std::uint32_t>(facts->status));
+  out.small(static_cast<std::uint32_t>(facts->metadata.size()));
+  for (const auto& [key, value] : facts->metadata) out.secret(key).secret(value);
 }
 
 answer_record answer_record::read(std::string_view payload) {
   payload_reader in(payload);
+  return read(in);
+}
+
+answer_record answer_record::read(payload_reader& in) {
   answer_record r;
   r.at = in.time();
   r.code = static_cast<errc>(in.small());
   r.text = in.text();
+  if (in.at_end()) return r;
+  auto facts = std::make_shared<terminal_facts>();
+  facts->status = static_cast<int>(in.small());
+  for (std::uint32_t left = in.small(); left > 0; --left) {
+    const std::string_view key = in.text();
+    facts->metadata.emplace(key, in.text());
+  }
+  r.facts = std::move(facts);
   return r;
 }
 
@@ -85,7 +142,7 @@ void completion::write(payload_writer& out) const {
   } else if (type == record_type::fired) {
     out.time(at);
   } else {
-    answer_record{at, answer.code, answer.text}.write(out);
+    answer_record{at, answer.code, answer.text, answer.facts}.write(out);
   }
 }
 
@@ -105,17 +162,27 @@ completion completion::read(const record_head& head, std::string_view payload) {
     what.at = read.at;
     what.answer.code = read.code;
     what.answer.text = read.text;
+    what.answer.facts = read.facts;
   }
   return what;
 }
 
 namespace {
 
+/// With what follows: the facts of a terminal error.
+std::string_view to_the_end(std::string_view payload, std::string_view text) {
+  return payload.substr(static_cast<std::size_t>(text.data() - payload.data()));
+}
+
 /// The part of a payload that is secret; empty: none. Texts are at the end of their records.
 std::string_view secret_in(record_type type, std::string_view payload) {
   switch (type) {
     case record_type::run_start:
+    case record_type::fork:
+    case record_type::restart:
       return start_record::read(payload).input;
+    case record_type::skip:
+      return to_the_end(payload, skip_record::read(payload).error.text);
     case record_type::command:
       return command_record::read(payload).digest != 0 ? payload.substr(0, 8) : std::string_view{};
     case record_type::attempt:
@@ -131,7 +198,7 @@ std::string_view secret_in(record_type type, std::string_view payload) {
     case record_type::answer:
     case record_type::resolved:
     case record_type::deadlock:
-      return answer_record::read(payload).text;
+      return to_the_end(payload, answer_record::read(payload).text);
     case record_type::intent:
     case record_type::fired:
     case record_type::hurried:
@@ -149,6 +216,32 @@ void find_secrets(const record_head& head, std::string_view payload,
   if (found.empty()) return;
   parts.push_back({static_cast<std::uint32_t>(found.data() - payload.data()),
                    static_cast<std::uint32_t>(found.size())});
+}
+
+void copy_payload(const record_head& head, std::string_view payload, payload_writer& out) {
+  payload_reader in(payload);
+  const auto type = static_cast<record_type>(head.type);
+  if (is_completion(type)) return completion::read(head, payload).write(out);
+  switch (type) {
+    case record_type::command: {
+      command_record c = command_record::read(payload);
+      const bool awakeable = kind_of_command(head.flags) == command_kind::awakeable;
+      if (awakeable && c.number == 0) c.number = head.run;
+      return c.write(out);
+    }
+    case record_type::attempt:
+      out.secret(in.text());
+      return;
+    case record_type::hurried: {
+      const std::uint64_t completion_number = in.number();
+      out.number(completion_number).number(in.number());
+      return;
+    }
+    case record_type::skip:
+      return skip_record::read(payload).write(out);
+    default:
+      return;
+  }
 }
 
 std::uint64_t digest_of(std::string_view text) noexcept {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,12 +33,24 @@ enum class record_type : std::uint16_t {
   signal = 10,
   deadlock = 11,  // every fiber waited for another one
   hurried = 12,   // a completion was delivered to a run that did not come to rest
+  fork = 15,      // a run starts with a part of the history of another one
+  restart = 16,   // a run starts in place of another one, with its id
+  skip = 17,      // the command that a run is blocked on fails; flags: command_kind
 };
+
+/// Whether the records of a run begin with it.
+constexpr bool starts_run(std::uint16_t number) noexcept {
+  const auto type = static_cast<record_type>(number);
+  return type == record_type::run_start || type == record_type::fork ||
+         type == record_type::restart;
+}
 
 /// Records of other types were written by a later version; what such a run did is unknown.
 constexpr bool is_record_type(std::uint16_t number) noexcept {
-  return number >= static_cast<std::uint16_t>(record_type::run_start) &&
-         number <= static_cast<std::uint16_t>(record_type::hurried);
+  return (number >= static_cast<std::uint16_t>(record_type::run_start) &&
+          number <= static_cast<std::uint16_t>(record_type::hurried)) ||
+         (number >= static_cast<std::uint16_t>(record_type::fork) &&
+          number <= static_cast<std::uint16_t>(record_type::skip));
 }
 
 /// Whether it delivers something to the run; such records are replayed in order.
@@ -55,9 +68,11 @@ constexpr bool is_completion(record_type type) noexcept {
   }
 }
 
-/// Whether what the run does next depends on it.
-constexpr bool steers(record_type type) noexcept {
-  return is_completion(type) || type == record_type::hurried;
+/// Whether what the run does next depends on it; `flags` are those of the record.
+constexpr bool steers(record_type type, std::uint16_t flags) noexcept {
+  if (type == record_type::command)
+    return (flags & 0xffU) == static_cast<unsigned>(command_kind::patch);
+  return is_completion(type) || type == record_type::hurried || type == record_type::skip;
 }
 
 /// A growing array whose first N elements need no allocation.
@@ -148,6 +163,7 @@ class payload_reader {
   std::uint32_t small();
   wall_time time();
   std::string_view text();
+  bool at_end() const noexcept { return rest_.empty(); }
 
  private:
   std::string_view take(std::size_t n);
@@ -169,7 +185,27 @@ struct start_record {
   std::string_view input;
 
   void write(payload_writer& out) const;
+  static start_record read(payload_reader& in);
   static start_record read(std::string_view payload);
+};
+
+/// What follows the parts of run_start in a fork.
+struct fork_record {
+  std::uint64_t origin = 0;    // the run that it continues
+  std::uint32_t commands = 0;  // of the handler's own fiber, that are kept
+  std::uint64_t records = 0;   // the first ones of the run: copies; it starts with the last of them
+
+  void write(payload_writer& out) const;
+  static fork_record read(payload_reader& in);
+};
+
+/// What follows the parts of run_start in a restart.
+struct restart_record {
+  std::uint64_t replaced = 0;  // the run of its earlier life, of which nothing is left
+  std::uint32_t life = 2;
+
+  void write(payload_writer& out) const;
+  static restart_record read(payload_reader& in);
 };
 
 /// The parts of command.
@@ -182,14 +218,30 @@ struct command_record {
   static command_record read(std::string_view payload);
 };
 
-/// The parts of answer, resolved and run_end: when, the code of an error, and a value or message.
+/// The parts of answer, resolved and run_end: when, the code of an error, and a value or message;
+/// then the facts of a terminal error, if it has any.
 struct answer_record {
   wall_time at{};
   errc code = errc::terminal;
   std::string_view text;
+  std::shared_ptr<const terminal_facts> facts{};
 
   void write(payload_writer& out) const;
+  static answer_record read(payload_reader& in);  // to the end
   static answer_record read(std::string_view payload);
+};
+
+/// The parts of skip: the command as the code has it, and the error that answers it.
+struct skip_record {
+  static constexpr std::uint64_t no_answer = ~std::uint64_t{0};
+
+  std::uint64_t replaces = no_answer;  // the number of the completion that the error replaces
+  std::uint64_t digest = 0;
+  std::string_view name;
+  answer_record error;
+
+  void write(payload_writer& out) const;
+  static skip_record read(std::string_view payload);
 };
 
 /// What the flags of a record say.
@@ -216,6 +268,8 @@ struct completion {
 /// all of it if the type is not known.
 void find_secrets(const record_head& head, std::string_view payload,
                   std::vector<secret_part>& parts);
+/// Writes the payload of a record of a run again, as another run has it.
+void copy_payload(const record_head& head, std::string_view payload, payload_writer& out);
 
 /// The code in the record of a cancellation that came before the run had begun.
 inline constexpr errc cancelled_early = errc::cancelled;

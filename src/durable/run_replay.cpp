@@ -44,6 +44,7 @@ bool durable_run::go_live() {
     block_missing(first->first, first->second);
     return false;
   }
+  if (engine_.only_looks()) return true;
   live->replaying = false;
   for (const live_run::fresh_command& c : live->fresh) {
     std::string problem;
@@ -52,6 +53,7 @@ bool durable_run::go_live() {
       return false;
     }
     const record_place place = record(c);
+    if (c.kind == command_kind::patch) continue;
     const auto timer = live->timers.find(c.key);
     if (timer != live->timers.end()) timer->second->order = place;
   }
@@ -71,7 +73,32 @@ bool durable_run::go_live() {
       start(*w);
     }
   }
+  auto patches = std::move(live->history.patches);
   live->history = run_history();
+  live->history.patches = std::move(patches);
+  return true;
+}
+
+// A marker has the position of the fiber's last command and is not counted, so that commands have
+// the same numbers with and without it. What is left of the journal proves that the run was past
+// this place: nothing of it was written before the code was here, except in the first life, to
+// which signals and cancellations may have come before it began.
+bool durable_run::patch(std::string_view patch_id, std::source_location site) {
+  run_history& past = live->history;
+  const auto known = past.patches.find(patch_id);
+  if (known != past.patches.end()) return known->second;
+  const bool left = !past.commands.empty() || !past.completions.empty() || live->past_end;
+  const bool repeats = live->replaying && !live->first_life && left;
+  past.patches.emplace(patch_id, !repeats);
+  if (repeats || state == durable::run_state::blocked) return !repeats;
+  const live_run::fiber_record& f = running_fiber();
+  live_run::fresh_command marker{
+      command_key(f.id, f.commands), command_kind::patch, std::string(patch_id), 0, 0, {}, site};
+  if (live->replaying) {
+    live->fresh.push_back(std::move(marker));
+  } else {
+    (void)record(marker);
+  }
   return true;
 }
 
@@ -145,6 +172,7 @@ bool durable_run::matches(const run_history::command& was, command_kind kind, st
   if (was.kind == kind && was.name == name) text.append(" with another input");
   text.append(" now, at ").append(command_place(site));
   block(text.append(old_code));
+  blocked_on = blocked_command{key, kind, std::string(name), digest, {}};
   return false;
 }
 

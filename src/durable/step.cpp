@@ -48,6 +48,16 @@ std::string message_of(const std::exception_ptr& error) {
   }
 }
 
+std::shared_ptr<const terminal_facts> facts_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const terminal_error& e) {
+    return e.facts();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 void raise_unrecordable() {
   throw terminal_error("the result of the step cannot be recorded: " +
                        message_of(std::current_exception()));

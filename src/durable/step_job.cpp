@@ -119,6 +119,7 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
   job.answer_.how = command_answer::kind::error;
   job.answer_.code = out.is_error() ? code_of(out.error()) : errc::terminal;
   job.answer_.text = out.is_error() ? message_of(out.error()) : "the step was cancelled";
+  if (out.is_error()) job.answer_.facts = facts_of(out.error());
   end.reached();
   job.finish();
 }

@@ -146,25 +146,25 @@ TEST(journal, a_batch_larger_than_a_segment_is_split) {
 
 TEST(journal, a_large_payload_is_a_blob_before_the_record_and_comes_back) {
   rig r;
-  const std::string large(16'385, 'L');
+  const std::string long_text(16'385, 'L');
   const std::string inside(16'384, 'i');
   record_place place = 0;
   {
     opened o(r.disk);
     append(o.j, inside);
-    place = append(o.j, large).place;
-    append(o.j, large);
-    EXPECT_EQ(read(o.j, place), large);
+    place = append(o.j, long_text).place;
+    append(o.j, long_text);
+    EXPECT_EQ(read(o.j, place), long_text);
     commit(o.j);
-    EXPECT_EQ(read(o.j, place), large);
+    EXPECT_EQ(read(o.j, place), long_text);
     EXPECT_EQ(r.disk.list("j/blob").size(), 1u);
     EXPECT_EQ(r.disk.list("j/blob").front().size(), 64u);
     r.disk.crash();
   }
   opened o(r.disk);
-  EXPECT_EQ(o.seen.payloads(), (texts{inside, large, large}));
+  EXPECT_EQ(o.seen.payloads(), (texts{inside, long_text, long_text}));
   EXPECT_EQ(o.seen.records[1].head.flags, 3u);
-  EXPECT_EQ(read(o.j, place), large);
+  EXPECT_EQ(read(o.j, place), long_text);
 }
 
 TEST(journal, a_blob_that_is_missing_or_changed_is_corruption) {

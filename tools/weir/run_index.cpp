@@ -108,6 +108,7 @@ run_entry* run_index::see(const record_head& head, std::string_view payload) {
   if (kind->role == record_role::command) {
     const command_record r = command_record::read(payload);
     const command_kind what = kind_of_command(head.flags);
+    if (what == command_kind::patch) return run;  // a marker, at the number of another command
     run->commands[key] = {what, std::string(r.name), r.number, 0, !waits(what)};
     run->steps += what == command_kind::step || what == command_kind::step_once;
     return run;

@@ -90,6 +90,12 @@ class promise {
       return detail::decode<T>(found->text);
     }
   }
+  /// The same on every engine: also where the answer comes from another process.
+  task<std::optional<detail::stored_t<T>>> poll(
+      std::source_location site = std::source_location::current()) const {
+    (void)detail::require_run("promise");
+    return polled(name_, site);
+  }
   /// True if this call settled the promise.
   template <class U = T>
   task<bool> resolve(const U& value,
@@ -112,6 +118,14 @@ class promise {
   }
 
  private:
+  static task<std::optional<detail::stored_t<T>>> polled(std::string name,
+                                                         std::source_location site) {
+    detail::command_setup setup(detail::require_run("promise"), detail::command_kind::promise,
+                                site);
+    setup.name = std::move(name);
+    setup.only_look = true;
+    co_return co_await detail::pending<detail::look_wait<T>>(std::move(setup));
+  }
   static task<bool> settle(std::string name, detail::command_answer answer,
                            std::source_location site) {
     co_return detail::require_run("promise").settle_promise(name, std::move(answer), site);

@@ -17,6 +17,7 @@
 #include <weir/detail/durable/handler.hpp>
 #include <weir/durable/awakeable.hpp>
 #include <weir/durable/call.hpp>
+#include <weir/durable/replay_report.hpp>
 #include <weir/durable/serde.hpp>
 #include <weir/durable/step.hpp>
 #include <weir/duration.hpp>
@@ -56,6 +57,10 @@ struct start_options {
 
 struct handler_options {
   int version = 1;
+};
+
+struct fork_options {
+  std::string_view id{};  ///< of the new run; empty: one is generated
 };
 
 enum class run_state : std::uint8_t { running, suspended, blocked, completed, failed, cancelled };
@@ -126,7 +131,7 @@ class engine {
 
   /// A handler is a copyable callable `task<R>(I)` or `task<R>()`, optionally with a leading
   /// `weir::scope&`: the root scope of the run. Runs that were blocked for lack of this handler
-  /// continue.
+  /// continue. A run keeps the version that it was started with; new runs take the highest one.
   template <class F>
   void add(std::string_view name, F handler, handler_options options = {},
            std::source_location site = std::source_location::current()) {
@@ -199,6 +204,35 @@ class engine {
   /// cleanup cannot run, and its message says so. False: there is no such run, or it has ended.
   bool cancel(std::string_view id, std::string_view why = {},
               std::source_location site = std::source_location::current());
+  /// Starts a run that has the history of another one up to its command number `at_step`: the first
+  /// `at_step` commands of its handler's own fiber, their answers, and what its other fibers did
+  /// before the next one. The new run has the same input, the highest version and an id of its own;
+  /// the other run, which may have ended or be blocked, is left alone. Returns the id; durable on
+  /// return. errc::invalid_argument if there is no such run or it has fewer commands,
+  /// errc::id_in_use, errc::unknown_handler.
+  task<std::string> fork(std::string_view run_id, std::int64_t at_step, fork_options options = {},
+                         std::source_location site = std::source_location::current());
+  /// Starts a run again from the beginning, with the same id and input and the highest version. Its
+  /// earlier life, if it has not ended, stops existing without cleanup, and the runs that it called
+  /// are cancelled; answers to awakeables of that life come too late. Durable on return. Errors as
+  /// `fork`.
+  task<> restart(std::string_view run_id,
+                 std::source_location site = std::source_location::current());
+  /// Lets the command that a run is blocked on fail: the run is replayed, and the command throws
+  /// weir::terminal_error(message), in every replay. Durable on return. errc::invalid_argument if
+  /// there is no such run, or it is not blocked on a command that can fail.
+  task<> skip(std::string_view run_id, std::string_view message,
+              std::source_location site = std::source_location::current());
+
+  /// Instead of `open`: replays all runs of the journal, ended or not, against the handlers that
+  /// were added, on this thread. Runs no step, starts no timer, sends nothing, and changes no file.
+  /// The journal may be in use. errc::invalid_argument if there is none, errc::journal_corrupt,
+  /// errc::already_open if this engine was opened.
+  task<replay_report> verify(std::source_location site = std::source_location::current());
+  /// The same with one run. errc::invalid_argument if the journal does not have it.
+  task<replay_report> replay(std::string_view run_id,
+                             std::source_location site = std::source_location::current());
+
   /// The state changes of runs from now on; a subscriber that is too slow misses the oldest.
   subscription<run_event> events(std::source_location site = std::source_location::current());
 
@@ -212,6 +246,7 @@ class engine {
                           std::string input);
   task<bool> answer(std::string_view id, bool ok, std::string text);
   task<bool> send_signal(std::string_view id, std::string_view name, std::string value);
+  task<replay_report> replay_runs(const char* what, std::string run_id);
   template <class T>
   task<run_handle<T>> started(task<std::string> id) {
     return attach<T>(core_, std::move(id));
@@ -258,6 +293,17 @@ auto with_engine(engine_options options, F fn,
                 "the body of with_engine must return weir::task<T> (make it a coroutine)");
   return weir::detail::engine_coroutine<typename result::value_type, F>::run(
       std::string(options.path), std::string(options.encryption_key), options, std::move(fn), site);
+}
+
+/// Replays the run in `file`, which `weir journal export` has written, against `handler`: on this
+/// thread and without side effects, as engine::replay does. errc::bad_data if the file is not an
+/// intact export; errors of the system if it cannot be read.
+template <class F>
+task<replay_report> replay(std::string_view file, F handler,
+                           std::source_location site = std::source_location::current()) {
+  weir::detail::require_no_run("durable::replay", {}, site);
+  return weir::detail::replay_exported(std::string(file),
+                                       weir::detail::make_handler(std::move(handler), site));
 }
 
 }  // namespace durable

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -19,6 +20,7 @@ namespace detail {
 
 struct fiber;
 struct strand;
+struct terminal_facts;
 struct timer_node;
 class command_wait;
 
@@ -35,6 +37,7 @@ enum class command_kind : std::uint8_t {
   signal,   // waits for a signal
   promise,  // settles a promise
   absorb,   // a cancellation became a value
+  patch,    // a marker: the run takes the new branch; not numbered
 };
 std::string_view to_string(command_kind kind) noexcept;
 
@@ -42,8 +45,9 @@ std::string_view to_string(command_kind kind) noexcept;
 struct command_answer {
   enum class kind : std::uint8_t { none, value, error, cancelled };
   kind how = kind::none;
-  errc code = errc::terminal;  // of an error
-  std::string text;            // the encoded value, or the message of an error
+  errc code = errc::terminal;                     // of an error
+  std::string text;                               // the encoded value, or the message of an error
+  std::shared_ptr<const terminal_facts> facts{};  // of a terminal error; null: none
 };
 /// Throws the error or cancellation of an answer.
 [[noreturn]] void raise_answer(const command_answer& answer);
@@ -101,6 +105,8 @@ class run_seam {
                               std::source_location site) = 0;
   /// Null if the promise is not settled.
   virtual const command_answer* peek_promise(std::string_view name) const = 0;
+  /// Whether the run takes the branch that the patch `id` added.
+  virtual bool patch(std::string_view id, std::source_location site) = 0;
   /// Returns the id of the started run.
   virtual std::string send(run_request request, std::source_location site) = 0;
   /// A region in which the run's own cancellation becomes a value.

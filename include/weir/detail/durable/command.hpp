@@ -20,6 +20,7 @@
 
 namespace weir {
 struct retry_options;
+struct unit;
 namespace detail {
 
 /// The body of a step; it runs outside the run, on the loop of the engine.
@@ -44,6 +45,7 @@ struct command_setup {
   std::source_location site;
   std::string name;                      // of the step, signal, promise
   std::uint64_t key = 0;                 // of the awakeable
+  bool only_look = false;                // at a promise: there may be no answer
   step_body* body = nullptr;             // outlives the wait
   const retry_options* retry = nullptr;  // outlives the wait
   std::unique_ptr<run_request> request;  // of a call
@@ -89,6 +91,7 @@ class command_wait : public simple_wait<command_wait, linked_wait> {
  protected:
   ~command_wait() = default;
   virtual void read(std::string_view text) = 0;
+  bool nothing() const noexcept { return answer_.how == command_answer::kind::none; }
   void require_value() const {
     if (answer_.how != command_answer::kind::value) raise_answer(answer_);
   }
@@ -98,11 +101,14 @@ class command_wait : public simple_wait<command_wait, linked_wait> {
   command_answer answer_;
 };
 
-/// Encodes a user's value; everything convertible to std::string_view is encoded as a string.
+/// Encodes a user's value; everything convertible to std::string_view is encoded as a string, and
+/// weir::unit is no value.
 template <class In>
-std::string encode_given(const In& value) {
-  if constexpr (std::is_convertible_v<const In&, std::string_view> &&
-                !std::is_same_v<In, std::string>) {
+std::string encode_given([[maybe_unused]] const In& value) {
+  if constexpr (std::is_same_v<In, unit>) {
+    return encode<void>();
+  } else if constexpr (std::is_convertible_v<const In&, std::string_view> &&
+                       !std::is_same_v<In, std::string>) {
     return encode(std::string(std::string_view(value)));
   } else {
     return encode(value);
@@ -146,6 +152,30 @@ class answer_wait : public command_wait {
     }
   }
   std::optional<stored_t<T>> value_;
+};
+
+/// Returns the decoded answer, if there is one now.
+template <class T>
+class look_wait : public command_wait {
+ public:
+  using result = std::optional<stored_t<T>>;
+  using command_wait::command_wait;
+  answer_check type() const noexcept override { return &check_answer<T>; }
+  result take() {
+    if (!nothing()) require_value();
+    return std::move(value_);
+  }
+
+ private:
+  void read(std::string_view text) override {
+    if constexpr (std::is_void_v<T>) {
+      decode<void>(text);
+      value_.emplace();
+    } else {
+      value_.emplace(decode<T>(text));
+    }
+  }
+  result value_;
 };
 
 }  // namespace detail

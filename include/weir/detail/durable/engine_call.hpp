@@ -11,6 +11,7 @@
 #include <weir/detail/durable/handler.hpp>
 #include <weir/durable/awakeable.hpp>
 #include <weir/durable/call.hpp>
+#include <weir/durable/replay_report.hpp>
 #include <weir/durable/serde.hpp>
 #include <weir/durable/step.hpp>
 #include <weir/duration.hpp>
@@ -25,6 +26,8 @@ namespace detail {
 bool cancel_run(engine_core& engine, const std::string& id, std::string_view why);
 /// The encoded result of a run, when it has ended.
 task<std::string> run_result(std::shared_ptr<engine_core> engine, std::string id);
+task<durable::replay_report> replay_exported(std::string file,
+                                             std::shared_ptr<const handler_base> handler);
 
 template <class T, class F>
 struct engine_coroutine {

@@ -108,6 +108,8 @@ class step_body_of final : public step_body {
 
 /// The message of an exception.
 std::string message_of(const std::exception_ptr& error);
+/// Of a terminal_error; null: none, or another error.
+std::shared_ptr<const terminal_facts> facts_of(const std::exception_ptr& error);
 /// The code that is recorded for the failure of a step: errc::terminal, unless the step misused
 /// weir.
 errc code_of(const std::exception_ptr& error);

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Runs that begin with the history of another one.
+#include "durable/engine_core.hpp"
+
+#include <algorithm>
+
+namespace weir::detail {
+
+namespace {
+
+/// Collects the records of one run.
+class records_reader final : public record_reader {
+ public:
+  explicit records_reader(std::uint64_t run) noexcept : run_(run) {}
+  void see(const record_head& head, std::string_view payload, std::uint64_t,
+           record_place) override {
+    if (head.run == run_) found.push_back({head, std::string(payload)});
+  }
+  std::vector<exported_record> found;
+
+ private:
+  std::uint64_t run_;
+};
+
+/// Whether it is a numbered command of the handler's own fiber.
+bool is_root_command(const record_head& head) noexcept {
+  return head.type == static_cast<std::uint16_t>(record_type::command) &&
+         head.fiber == root_fiber && kind_of_command(head.flags) != command_kind::patch;
+}
+
+/// Cuts the records where the handler's own fiber has issued `commands` commands and is about to
+/// issue the next. Returns how many it has issued at most.
+std::uint64_t cut_after(std::vector<exported_record>& records, std::uint64_t commands) {
+  std::uint64_t issued = 0;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (!is_root_command(records[i].head)) continue;
+    if (records[i].head.index > commands) {
+      records.resize(i);
+      return commands;
+    }
+    issued = std::max<std::uint64_t>(issued, records[i].head.index);
+  }
+  return issued;
+}
+
+}  // namespace
+
+// The places of the records are known while the run has not ended; afterwards they are found
+// between its start and its end.
+std::vector<exported_record> engine_core::records_of(const known_run& known) {
+  std::vector<exported_record> all;
+  if (known.run == nullptr || known.run->ended()) {
+    const ended_run run = known.ended ? *known.ended : entry_of(*known.run);
+    records_reader reader(run.number);
+    journal_->look_at_segments(segment_of(run.start), segment_of(run.end), reader);
+    all = std::move(reader.found);
+    const auto end = std::find_if(all.begin(), all.end(), [](const exported_record& r) {
+      return r.head.type == static_cast<std::uint16_t>(record_type::run_end);
+    });
+    all.erase(end, all.end());
+    return all;
+  }
+  const durable_run& run = *known.run;
+  std::string payload;
+  const auto add = [&](record_place place) {
+    const record_head head = journal_->read(place, payload);
+    all.push_back({head, payload});
+  };
+  add(run.start_place);
+  for (const record_place place : run.places) add(place);
+  return all;
+}
+
+engine_core::begun engine_core::fork(const std::string& id, std::int64_t at_step,
+                                     const std::string& new_id_given) {
+  require_open("fork");
+  std::vector<exported_record> records = records_of(require_known(id));
+  if (records.empty())
+    raise(errc::journal_corrupt,
+          text_of_use("fork") + " does not find the records of run '" + id + "'");
+  const std::uint64_t issued =
+      at_step < 0 ? 0 : cut_after(records, static_cast<std::uint64_t>(at_step));
+  if (at_step < 0 || issued < static_cast<std::uint64_t>(at_step))
+    raise(errc::invalid_argument, "fork: run '" + id + "' cannot be forked at step " +
+                                      std::to_string(at_step) + ": its handler has issued " +
+                                      std::to_string(issued) +
+                                      " commands; give a number from 0 to that");
+  if (!new_id_given.empty() && find_known(new_id_given))
+    raise(errc::id_in_use, "fork: there is a run '" + new_id_given + "' already; give another id");
+  const std::string made_id = new_id_given.empty() ? new_id() : new_id_given;
+  start_record start = start_record::read(records.front().payload);
+  start.version = newest_version(start.handler);
+  if (start.version == 0)
+    raise(errc::unknown_handler, "fork: no handler '" + std::string(start.handler) +
+                                     "' was added to the durable engine on '" + setup_.path + "'");
+  require_room();
+  start.id = made_id;
+  start.idempotency = {};
+  start.parent = start.parent_command = 0;
+  record_head head;
+  head.type = static_cast<std::uint16_t>(record_type::fork);
+  head.flags = records.front().head.flags;
+  head.run = ++last_number_;
+  payload_writer payload;
+  start.write(payload);
+  fork_record{records.front().head.run, static_cast<std::uint32_t>(at_step), records.size() - 1}
+      .write(payload);
+  journal::appended at = append_start(head, payload);
+  require_running();
+  auto made = std::make_unique<durable_run>(*this, head.run);
+  describe(*made, start);
+  made->start_place = at.place;
+  made->depends = at.lsn;
+  made->bytes = bytes_in_log(payload.view().bytes);
+  for (auto r = records.begin() + 1; r != records.end(); ++r) {
+    payload_writer copy;
+    copy_payload(r->head, r->payload, copy);
+    r->head.run = head.run;
+    at = append_start(r->head, copy);
+    require_running();
+    note_record(*made, r->head, copy.view().bytes, at.lsn, at.place);
+  }
+  made->start_lsn = made->depends = at.lsn;  // before that, it was never started
+  durable_run& run = *runs_.emplace_hint(runs_.end(), head.run, std::move(made))->second;
+  add_to_index(run);
+  starting_.push_back(&run);
+  resume(run);
+  return {run.id, run.start_lsn};
+}
+
+}  // namespace weir::detail
