@@ -6,7 +6,9 @@
 #include <weir/durable/call.hpp>
 #include <weir/durable/engine.hpp>
 #include <weir/durable/json.hpp>
+#include <weir/durable/object.hpp>
 #include <weir/durable/patch.hpp>
 #include <weir/durable/serde.hpp>
 #include <weir/durable/step.hpp>
+#include <weir/durable/stored.hpp>
 #include <weir/error_metadata.hpp>

@@ -96,6 +96,8 @@ enum class errc {
   tls_failed,
   tls_truncated,
   too_many_redirects,
+  read_only,
+  no_object,
 };
 
 const std::error_category& error_category() noexcept;

@@ -91,6 +91,8 @@ constexpr meaning meanings[] = {
     {errc::tls_failed, "the TLS handshake has failed"},
     {errc::tls_truncated, "the TLS stream was cut off"},
     {errc::too_many_redirects, "redirected too often"},
+    {errc::read_only, "a shared handler does not change its object"},
+    {errc::no_object, "called outside the handlers of an object"},
 };
 
 class weir_category final : public std::error_category {

@@ -97,6 +97,20 @@ run_seam& require_run(const char* what) {
   raise(errc::not_durable, std::string(what) + " called outside a durable run");
 }
 
+run_seam& require_object(const char* what) {
+  run_seam* const run = run_outside_step(what);
+  if (run == nullptr || run->object_key().empty()) raise_no_object(what);
+  return *run;
+}
+
+void raise_no_object(const char* what) {
+  std::string text(what);
+  text.append(" called outside the handlers of an object, at or after ").append(running_place());
+  if (current_run != nullptr)
+    text.append(", in durable run '").append(current_run->run_id()).append("'");
+  raise(errc::no_object, text.append("; add the handler with add_object"));
+}
+
 run_seam& require_run_of_awakeable(const run_seam* creator) {
   run_seam& here = require_run("awakeable");
   if (&here != creator) refuse_in_run("an awakeable of another run", {}, {});

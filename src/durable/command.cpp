@@ -12,9 +12,9 @@
 namespace weir::detail {
 
 std::string_view to_string(command_kind kind) noexcept {
-  constexpr std::string_view words[] = {"nothing",   "sleep",   "time limit", "step",
-                                        "step_once", "call",    "send",       "awakeable",
-                                        "signal",    "promise", "absorb",     "patch"};
+  constexpr std::string_view words[] = {"nothing", "sleep", "time limit", "step",   "step_once",
+                                        "call",    "send",  "awakeable",  "signal", "promise",
+                                        "absorb",  "patch", "stored"};
   const auto at = static_cast<std::size_t>(kind);
   return at < std::size(words) ? words[at] : "unknown command";
 }

@@ -39,6 +39,14 @@ void engine::add_handler(std::string_view name,
   core_->add_handler(name, std::move(handler), version);
 }
 
+void engine::add_object(std::string_view name, std::initializer_list<object_handler> handlers,
+                        handler_options options, std::source_location site) {
+  require_outside(site);
+  core_->require_object_name(name, handlers);
+  for (const object_handler& h : handlers)
+    add_handler(std::string(name).append("/").append(h.name()), h.code(), options.version);
+}
+
 task<> engine::open(std::source_location site) {
   require_outside(site);
   return open_when_served(core_);

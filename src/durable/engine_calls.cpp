@@ -3,6 +3,7 @@
 #include "durable/engine_core.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/error.hpp"
 #include "core/error_notes.hpp"
@@ -55,10 +56,12 @@ void engine_core::start_call(durable_run& run, command_wait& w) {
     return refuse(run, w, errc::would_deadlock,
                   "run '" + run.id + "' calls itself by its own id, and would wait for itself");
   }
-  if (callee != nullptr && closes_circle(run, *callee, circle)) {
+  if (callee != nullptr ? closes_circle(run, *callee, circle)
+                        : closes_circle(run, request, circle)) {
+    const std::string& called = callee != nullptr ? callee->id : request.id;
     return refuse(
         run, w, errc::would_deadlock,
-        "run '" + run.id + "' calls run '" + callee->id + "' and would wait for itself: " + circle);
+        "run '" + run.id + "' calls run '" + called + "' and would wait for itself: " + circle);
   }
   try {
     if (callee == nullptr) callee = start_run(request, run.number(), w.command);
@@ -96,27 +99,61 @@ void engine_core::forget_caller(durable_run& callee, durable_run& run, std::uint
 
 namespace {
 
-/// Walks from one run to all that are connected with it by calls in one direction, a link at a
-/// time.
-class call_walk {
+/// What a run waits for, directly, or what waits for it: by calls, and for the turn of a key. Of
+/// the turns of a key the first one has begun; all others wait for it, and for nothing else.
+enum class direction { to_waiters, to_awaited };
+
+/// Visits the neighbours of one run in a direction, one at a time.
+class neighbours {
  public:
-  call_walk(engine_core& engine, const durable_run& from,
-            durable_run::call_links durable_run::* way)
+  neighbours() = default;
+  neighbours(engine_core& engine, const durable_run& of, direction way) : engine_(&engine) {
+    const durable_run::call_links& links = way == direction::to_waiters ? of.callers : of.callees;
+    if (links != nullptr) {
+      link_ = links->begin();
+      links_end_ = links->end();
+    }
+    if (!of.takes_turns() || !of.part->joined) return;
+    const auto& inbox = of.part->of->inbox;
+    turn_ = inbox.begin();
+    turns_end_ = inbox.end();
+    const bool first = of.has_turn();
+    if (way == direction::to_waiters) {
+      turn_ = first ? std::next(turn_) : turns_end_;
+    } else {
+      turns_end_ = first ? turn_ : std::next(turn_);
+    }
+  }
+  bool at_end() const { return link_ == links_end_ && turn_ == turns_end_; }
+  const durable_run* next() {
+    if (link_ != links_end_) return engine_->find((link_++)->run);
+    return (turn_++)->second;
+  }
+
+ private:
+  engine_core* engine_ = nullptr;
+  std::set<durable_run::call_link>::const_iterator link_{};
+  std::set<durable_run::call_link>::const_iterator links_end_{};
+  std::map<inbox_place, durable_run*>::const_iterator turn_{};
+  std::map<inbox_place, durable_run*>::const_iterator turns_end_{};
+};
+
+/// Walks from one run to all that are connected with it in one direction, a link at a time.
+class wait_walk {
+ public:
+  wait_walk(engine_core& engine, const durable_run& from, direction way)
       : engine_(engine), way_(way), came_from_{{&from, nullptr}}, todo_{&from} {}
 
   enum class step { on, end, found };
   step next(const durable_run& wanted) {
-    while (at_ == end_) {
+    while (at_.at_end()) {
       if (todo_.empty()) return step::end;
       here_ = todo_.front();
       todo_.pop_front();
-      if (here_->*way_ == nullptr) continue;
-      at_ = (here_->*way_)->begin();
-      end_ = (here_->*way_)->end();
+      at_ = neighbours(engine_, *here_, way_);
     }
     ++list_visits;
-    const durable_run* other = engine_.find(at_->run);
-    ++at_;
+    const durable_run* other = at_.next();
     if (other == nullptr || other->ended()) return step::on;
     if (came_from_.emplace(other, here_).second) todo_.push_back(other);
     return other == &wanted ? step::found : step::on;
@@ -130,39 +167,64 @@ class call_walk {
 
  private:
   engine_core& engine_;
-  durable_run::call_links durable_run::* way_;
+  direction way_;
   std::map<const durable_run*, const durable_run*> came_from_;
   std::deque<const durable_run*> todo_;
   const durable_run* here_ = nullptr;
-  std::set<durable_run::call_link>::const_iterator at_{};
-  std::set<durable_run::call_link>::const_iterator end_{};
+  neighbours at_;
 };
+
+/// "waits for", or "waits for its turn of key 'k1' of object 'cart' behind".
+std::string wait_text(const durable_run& of) {
+  if (!of.takes_turns() || of.has_turn()) return "waits for";
+  return "waits for its turn of " + text_of(*of.part->of) + " behind";
+}
 
 }  // namespace
 
-// Searches alternately from the run back over its callers and from the callee forward over its
-// callees: if one side has many links, the search costs no more than the other side has.
+// Searches alternately from the run back over its waiters and from the callee forward over what it
+// waits for: if one side has many links, the search costs no more than the other side has.
 bool engine_core::closes_circle(const durable_run& run, const durable_run& callee,
                                 std::string& circle) {
-  if (run.callers == nullptr || callee.callees == nullptr || callee.ended()) return false;
-  call_walk back(*this, run, &durable_run::callers);
-  call_walk on(*this, callee, &durable_run::callees);
+  if (callee.ended() || neighbours(*this, run, direction::to_waiters).at_end() ||
+      neighbours(*this, callee, direction::to_awaited).at_end())
+    return false;
+  wait_walk back(*this, run, direction::to_waiters);
+  wait_walk on(*this, callee, direction::to_awaited);
   std::vector<const durable_run*> way;
   while (way.empty()) {
-    const call_walk::step b = back.next(callee);
-    if (b == call_walk::step::end) return false;
-    if (b == call_walk::step::found) {
+    const wait_walk::step b = back.next(callee);
+    if (b == wait_walk::step::end) return false;
+    if (b == wait_walk::step::found) {
       way = back.way_to(callee);
       break;
     }
-    const call_walk::step o = on.next(run);
-    if (o == call_walk::step::end) return false;
-    if (o != call_walk::step::found) continue;
+    const wait_walk::step o = on.next(run);
+    if (o == wait_walk::step::end) return false;
+    if (o != wait_walk::step::found) continue;
     way = on.way_to(run);
     std::reverse(way.begin(), way.end());
   }
-  for (const durable_run* at : way)
-    circle.append("'").append(at->id).append(at == &run ? "'" : "' waits for ");
+  for (const durable_run* at : way) {
+    circle.append("'").append(at->id).append("'");
+    if (at != &run) circle.append(" ").append(wait_text(*at)).append(" ");
+  }
+  return true;
+}
+
+bool engine_core::closes_circle(const durable_run& run, const run_request& request,
+                                std::string& circle) {
+  if (newest_code(request.handler)->kind != handler_kind::exclusive) return false;
+  const durable_object* object = find_object(object_name(request.handler), request.key);
+  if (object == nullptr || object->inbox.empty()) return false;
+  const durable_run& first = *object->inbox.begin()->second;
+  std::string rest = "'" + run.id + "'";
+  if (&first != &run) {
+    rest.clear();
+    if (!closes_circle(run, first, rest)) return false;
+  }
+  circle.append("'").append(request.id).append("' waits for its turn of ");
+  circle.append(text_of(*object)).append(" behind ").append(rest);
   return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -21,9 +22,11 @@
 #include "durable/commit_writer.hpp"
 #include "durable/ended_runs.hpp"
 #include "durable/journal.hpp"
+#include "durable/object.hpp"
 #include "durable/run.hpp"
 #include "durable/run_export.hpp"
 #include "durable/run_record.hpp"
+#include "durable/turn_record.hpp"
 
 namespace weir::detail {
 
@@ -137,6 +140,9 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
 
   // Operations for users.
   void add_handler(std::string_view name, std::shared_ptr<const handler_base> handler, int version);
+  /// Throws errc::invalid_argument if an object cannot have this name and these handlers.
+  void require_object_name(std::string_view name,
+                           std::initializer_list<durable::object_handler> handlers) const;
   void open();
   struct begun {
     std::string id;
@@ -231,6 +237,11 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// Throws the error of a journal that has failed.
   void require_running() const;
 
+  /// Calls `use` with the state of every key that has stored values, as the payload of an
+  /// object_state record. Such a record, and run_end in place of turn, may replace all turns before
+  /// it.
+  void each_object_state(const std::function<void(const payload_writer&)>& use) const;
+
   /// A step ended without an answer: its run is blocked, the engine ends or the journal has failed.
   void step_lost(durable_run& run) noexcept;
 
@@ -267,12 +278,57 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// Appends the record that starts a run.
   journal::appended append_start(const record_head& head, const payload_writer& payload);
   void take_place(durable_run& old, durable_run& next);
+  /// Which life of its run begins with the start at this place.
+  std::uint32_t life_of(record_place start);
   void cancel_called_by(std::uint64_t number);
   /// Takes a run that stops existing out of all lists, and lets its next life begin.
   void leave_to_successor(durable_run& run);
   std::string look_at(const std::vector<exported_record>& records, const exported_run* exported,
                       durable::replay_difference& found);
+  /// The parts of a new start, except the run that waits for it.
+  start_record new_start(const run_request& request, const std::string& id);
+  /// A start was recorded: the run exists from now on.
+  durable_run& add_run(std::uint64_t number, const start_record& start, journal::appended at,
+                       std::uint64_t bytes);
+  /// The start of a run, which is at this place: a record of its own, or a part of a turn. It
+  /// refers to `payload`, or is valid until the next call.
+  start_record read_start(std::uint64_t number, record_place place, std::string& payload) const;
+
+  // Objects.
+  durable_object& object_of(std::string_view name, std::string_view key);
+  durable_object* find_object(std::string_view name, std::string_view key);
+  std::string key_of(const known_run& run) const;
+  /// Gives a run of an object its part in it. REQUIRES: from.kind is not plain.
+  void enter_object(durable_run& run, const start_record& from);
+  void join(durable_run& run, inbox_place place);
+  /// The delay of a turn is over: it joins its inbox, which is recorded.
+  void join_late(durable_run& run);
+  /// Whether a run must wait for its turn. Records that a turn begins which had to wait.
+  bool waits_for_turn(durable_run& run);
+  /// It has not begun, and cannot yet: it is delayed or waits for its turn.
+  static bool is_queued(const durable_run& run) noexcept;
+  /// A run begins again: it gets the place of its earlier life in the inbox.
+  void pass_turn(durable_run& old, durable_run& next);
+  /// The run has ended; the next turn may begin.
+  void leave_object(durable_run& run);
+  /// Removes it if nothing refers to it and it has no state.
+  void forget_if_empty(durable_object& object);
+  /// Ends a cancelled run that is queued: it never begins.
+  void end_queued(durable_run& run, std::string why);
+  /// Why the sends of a turn cannot be started; empty: they can.
+  std::string problem_of_sends(const turn_work& work) const;
+  journal::appended record_turn(durable_run& run, const turn_work& work);
+  void see_turn(const record_head& head, std::string_view payload, std::uint64_t lsn,
+                record_place place);
+  void see_sends(const turn_record& turn, std::string_view payload, std::uint64_t lsn,
+                 record_place place);
+  void see_object_state(std::string_view payload);
+  void see_turn_event(durable_run& run, const record_head& head, std::string_view payload);
+  /// What get and list say of a run.
+  std::string message_of_run(const durable_run& run) const;
   const handler_base* code_of(const durable_run& run) const;
+  /// Null if there is none.
+  const handler_base* newest_code(std::string_view handler) const;
   std::uint32_t newest_version(std::string_view handler) const;
   void resume(durable_run& run);
   /// It is delayed, and its time has not come. Setting the clock back does not affect a run that
@@ -285,6 +341,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void drive(durable_run& run);
   void end_run(durable_run& run);
   journal::appended record_end(durable_run& run);
+  /// The same; a message that cannot be written is shortened.
+  journal::appended record_shortened_end(durable_run& run);
   void block_run(durable_run& run, std::string why);
   void stop_blocked(durable_run& run);
   void emit_blocked(const durable_run& run);
@@ -303,6 +361,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   static void forget_caller(durable_run& callee, durable_run& run, std::uint64_t command);
   /// Whether `run` would wait for itself if it waited for `callee`; `circle` receives the cycle.
   bool closes_circle(const durable_run& run, const durable_run& callee, std::string& circle);
+  /// The same for a call that starts a run, which would wait for its turn.
+  bool closes_circle(const durable_run& run, const run_request& request, std::string& circle);
   void answer_call(durable_run& run, std::uint64_t command, const command_answer& how);
   /// Answers a call with the result of an ended run; blocks the caller if it cannot be read.
   template <class F>
@@ -329,7 +389,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void release_held(std::uint64_t holder);
   bool is_due(const ended_run& run, wall_time now) const noexcept;
   void arm_forgetting();
-  void note_reused(const start_record& start, record_place place);
+  void note_reused(const start_record& start, std::uint64_t number, record_place place);
   void settle_reused_ids();
   void emit(const durable_run& run);
   durable::run_info info_of(const durable_run& run) const;
@@ -418,13 +478,23 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// call it again.
   std::set<std::pair<std::uint64_t, std::uint64_t>> asked_again_;
   forget_clock forget_clock_{*this};
+  std::unordered_map<std::string, durable_object> objects_;  // by name and key
+  std::uint64_t last_joined_ = 0;                            // the place of the last delayed turn
+  /// The turn record that was read last, for the starts in it.
+  struct read_turn {
+    record_place place = 0;
+    std::string payload;
+    turn_record read;
+  };
+  mutable read_turn turn_read_;
   /// Caches of the recovery: runs with recent records, by number, and the memory of ended runs.
   std::vector<durable_run*> seen_;
   std::vector<run_map::node_type> spare_runs_;
   wall_time open_time_{};
   struct reused {
     std::uint64_t older;
-    record_place newer;  // where it starts
+    std::uint64_t number;  // of the newer one
+    record_place newer;    // where it starts
   };
   std::vector<std::uint64_t> found_;  // a buffer
   std::vector<reused> reused_;  // pairs of runs that seem to have the same id or idempotency key

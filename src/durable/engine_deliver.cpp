@@ -99,6 +99,7 @@ bool engine_core::cancel(std::string_view id, std::string_view why) {
 }
 
 void engine_core::deliver_cancel(durable_run& run, completion what) {
+  if (is_queued(run)) return end_queued(run, std::move(what.answer.text));
   if (run.live == nullptr && !run.resuming && waits_to_begin(run))
     what.answer.code = cancelled_early;
   const bool before = std::exchange(run.cancel_asked, true);

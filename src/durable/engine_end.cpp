@@ -33,14 +33,32 @@ journal::appended engine_core::record_end(durable_run& run) {
                 payload.view());
 }
 
+journal::appended engine_core::record_shortened_end(durable_run& run) {
+  try {
+    return record_end(run);
+  } catch (const payload_error&) {
+    run.outcome->text = shortened(std::move(run.outcome->text));
+    return record_end(run);
+  }
+}
+
 // A result that cannot be written fails the run: its steps are done and must not be repeated.
 void engine_core::end_run(durable_run& run) {
+  if (run.live->work && run.has_succeeded()) {
+    std::string problem = problem_of_sends(*run.live->work);
+    if (!problem.empty()) {
+      run.block(std::move(problem));
+      return stop_blocked(run);
+    }
+  }
+  const std::unique_ptr<turn_work> work = std::move(run.live->work);
   run.outcome = run.take_result();
   --live_;
   journal::appended at{};
   try {
-    at = record_end(run);
-  } catch (const payload_error& e) {
+    const bool commits = work && run.outcome->how == command_answer::kind::value;
+    at = commits ? record_turn(run, *work) : record_end(run);
+  } catch (const error& e) {  // of the disk, or of a send
     const std::string text = shortened("the result of run '" + run.id + "': " + e.what());
     const errc code = errc_of(e);
     run.error = make_error(code, text);
@@ -50,8 +68,7 @@ void engine_core::end_run(durable_run& run) {
   (void)note_end(run, at);
 }
 
-// The runs that it called are cancelled, but not waited for. A message that cannot be written is
-// shortened.
+// The runs that it called are cancelled, but not waited for.
 void engine_core::end_blocked(durable_run& run) {
   std::string text("cancelled while it was blocked, so its cleanup did not run");
   if (!run.cancelled_blocked->empty()) text.append(" (").append(*run.cancelled_blocked).append(")");
@@ -61,14 +78,7 @@ void engine_core::end_blocked(durable_run& run) {
   run.outcome->text = std::move(text);
   if (run.alarm != nullptr) stop_timer(*run.alarm);
   run.alarm.reset();
-  journal::appended at{};
-  try {
-    at = record_end(run);
-  } catch (const payload_error&) {
-    run.outcome->text = shortened(std::move(run.outcome->text));
-    at = record_end(run);
-  }
-  if (!note_end(run, at)) return;
+  if (!note_end(run, record_shortened_end(run))) return;
   std::vector<durable_run*> called;
   for (const auto& [number, other] : runs_)
     if (other->parent == run.number() && !other->ended()) called.push_back(other.get());
@@ -82,6 +92,7 @@ bool engine_core::note_end(durable_run& run, journal::appended at) {
   run.places = {};
   run.resolved = {};
   ending_.push_back(&run);
+  if (run.part != nullptr) leave_object(run);
   run.callees.reset();
   const auto callers = std::move(run.callers);
   if (callers == nullptr) return true;

@@ -15,6 +15,9 @@ class records_reader final : public record_reader {
   void see(const record_head& head, std::string_view payload, std::uint64_t,
            record_place) override {
     if (head.run == run_) found.push_back({head, std::string(payload)});
+    each_sent_start(head, payload, [&](const record_head& start, std::string_view bytes) {
+      if (start.run == run_) found.push_back({start, std::string(bytes)});
+    });
   }
   std::vector<exported_record> found;
 
@@ -54,9 +57,8 @@ std::vector<exported_record> engine_core::records_of(const known_run& known) {
     records_reader reader(run.number);
     journal_->look_at_segments(segment_of(run.start), segment_of(run.end), reader);
     all = std::move(reader.found);
-    const auto end = std::find_if(all.begin(), all.end(), [](const exported_record& r) {
-      return r.head.type == static_cast<std::uint16_t>(record_type::run_end);
-    });
+    const auto end = std::find_if(all.begin(), all.end(),
+                                  [](const exported_record& r) { return ends_run(r.head.type); });
     all.erase(end, all.end());
     return all;
   }
@@ -64,7 +66,10 @@ std::vector<exported_record> engine_core::records_of(const known_run& known) {
   std::string payload;
   const auto add = [&](record_place place) {
     const record_head head = journal_->read(place, payload);
-    all.push_back({head, payload});
+    if (head.run == run.number()) return all.push_back({head, payload});
+    each_sent_start(head, payload, [&](const record_head& start, std::string_view bytes) {
+      if (start.run == run.number()) all.push_back({start, std::string(bytes)});
+    });
   };
   add(run.start_place);
   for (const record_place place : run.places) add(place);
@@ -75,6 +80,10 @@ engine_core::begun engine_core::fork(const std::string& id, std::int64_t at_step
                                      const std::string& new_id_given) {
   require_open("fork");
   std::vector<exported_record> records = records_of(require_known(id));
+  std::erase_if(records, [](const exported_record& r) {  // it waits for its own turn
+    return r.head.type == static_cast<std::uint16_t>(record_type::fired) &&
+           turn_event_of(r.head.flags) != turn_event::none;
+  });
   if (records.empty())
     raise(errc::journal_corrupt,
           text_of_use("fork") + " does not find the records of run '" + id + "'");
@@ -88,7 +97,7 @@ engine_core::begun engine_core::fork(const std::string& id, std::int64_t at_step
   if (!new_id_given.empty() && find_known(new_id_given))
     raise(errc::id_in_use, "fork: there is a run '" + new_id_given + "' already; give another id");
   const std::string made_id = new_id_given.empty() ? new_id() : new_id_given;
-  start_record start = start_record::read(records.front().payload);
+  start_record start = start_record::read(records.front().payload, records.front().head.flags);
   start.version = newest_version(start.handler);
   if (start.version == 0)
     raise(errc::unknown_handler, "fork: no handler '" + std::string(start.handler) +
@@ -123,6 +132,8 @@ engine_core::begun engine_core::fork(const std::string& id, std::int64_t at_step
   made->start_lsn = made->depends = at.lsn;  // before that, it was never started
   durable_run& run = *runs_.emplace_hint(runs_.end(), head.run, std::move(made))->second;
   add_to_index(run);
+  start.at = start.begins;
+  if (start.kind != handler_kind::plain) enter_object(run, start);
   starting_.push_back(&run);
   resume(run);
   return {run.id, run.start_lsn};

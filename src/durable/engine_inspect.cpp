@@ -10,7 +10,7 @@ durable::run_info engine_core::info_of(const durable_run& run) const {
   info.handler = run.handler;
   info.version = static_cast<int>(run.version);
   info.state = run.state;
-  info.message = run.message;
+  info.message = message_of_run(run);
   return info;
 }
 
@@ -60,7 +60,7 @@ bool engine_core::is_known(const durable_run& run) const noexcept {
 void engine_core::emit(const durable_run& run) {
   const in_loop outside(host_);
   if (events_.subscribers() == 0 || !is_known(run)) return;
-  (void)events_.try_emit(durable::run_event{run.id, run.state, run.message});
+  (void)events_.try_emit(durable::run_event{run.id, run.state, message_of_run(run)});
 }
 
 }  // namespace weir::detail

@@ -49,6 +49,7 @@ void engine_core::open() {
     by_idempotency_.clear();
     runs_.clear();
     past_.clear();
+    objects_.clear();
     forget_recovery();
     throw;
   }

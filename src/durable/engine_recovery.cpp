@@ -25,6 +25,8 @@ void engine_core::see(const record_head& head, std::string_view payload, std::ui
                       "version that wrote it");
   const auto type = static_cast<record_type>(head.type);
   if (starts_run(head.type)) return see_start(head, payload, lsn, place);
+  if (type == record_type::object_state) return see_object_state(payload);
+  if (type == record_type::turn) return see_turn(head, payload, lsn, place);
   durable_run* const found = seen(head.run);
   if (found == nullptr && head.run <= last_number_) return;  // it has ended, or was restarted
   if (found == nullptr)
@@ -44,6 +46,8 @@ void engine_core::note_record(durable_run& run, const record_head& head, std::st
   run.bytes += bytes_in_log(payload);
   if (steers(type, head.flags)) run.depends = lsn;
   if (type != record_type::cancel && type != record_type::signal) run.begun = true;
+  if (type == record_type::fired && turn_event_of(head.flags) != turn_event::none)
+    see_turn_event(run, head, payload);
   if (type == record_type::cancel) {
     run.cancel_asked = true;
     if (head.index != 0) run.caller_asked = true;
@@ -54,18 +58,20 @@ void engine_core::note_record(durable_run& run, const record_head& head, std::st
 void engine_core::see_start(const record_head& head, std::string_view payload, std::uint64_t lsn,
                             record_place place) {
   payload_reader in(payload);
-  const start_record start = start_record::read(in);
+  start_record start = start_record::read(in);
+  start.kind = kind_of_start(head.flags);
   const auto type = static_cast<record_type>(head.type);
   restart_record again{.replaced = 0, .life = 1};
   if (type == record_type::restart) again = restart_record::read(in);
+  note_reused(start, head.run, place);
+  durable_run& run = make_run(head.run, start);
+  run.life = again.life;
   if (again.replaced != 0) {
     seen_[again.replaced % seen_.size()] = nullptr;
+    if (durable_run* const old = find(again.replaced)) pass_turn(*old, run);
     runs_.erase(again.replaced);
     if (past_.contains(again.replaced)) past_.remove(again.replaced);
   }
-  note_reused(start, place);
-  durable_run& run = make_run(head.run, start);
-  run.life = again.life;
   if (type == record_type::fork) run.missing = fork_record::read(in).records;
   run.start_place = place;
   run.start_lsn = run.depends = lsn;
@@ -75,17 +81,17 @@ void engine_core::see_start(const record_head& head, std::string_view payload, s
 
 // A run starts with the id, or the idempotency key, of an ended run only if that one was forgotten,
 // though now the clock may say that it is not due. Equal hashes may be a coincidence.
-void engine_core::note_reused(const start_record& start, record_place place) {
+void engine_core::note_reused(const start_record& start, std::uint64_t number, record_place place) {
   found_.clear();
   past_.with_id(hash_of_id(start.id), found_);
   if (!start.idempotency.empty())
-    past_.with_key(hash_of_key(start.handler, start.idempotency), found_);
+    past_.with_key(hash_of_key(start.handler, start.scoped_idempotency()), found_);
   for (const std::uint64_t older : found_) {
     if (!past_.contains(older)) continue;  // found twice
     if (is_due(*past_.find(older), open_time_)) {
       past_.remove(older);
     } else {
-      reused_.push_back({older, place});
+      reused_.push_back({older, number, place});
     }
   }
 }
@@ -115,6 +121,7 @@ void engine_core::see_end(durable_run& run, const record_head& head, std::string
   run.end_place = place;
   run.bytes += bytes_in_log(payload);
   run.ended_at = answer_record::read(payload).at;
+  if (run.part != nullptr) leave_object(run);
   run.state = state_after(answer_kind(head.flags));
   past_.add(entry_of(run));
   seen_[run.number() % seen_.size()] = nullptr;
@@ -137,11 +144,14 @@ void durable_run::renew(std::uint64_t number) noexcept {
 // A fork that a crash has cut off was never acknowledged.
 void engine_core::recovered() {
   forget_recovery();
+  for (const auto& [number, run] : runs_)
+    if (run->missing > 0 && run->part != nullptr) leave_object(*run);
   std::erase_if(runs_, [](const auto& entry) { return entry.second->missing > 0; });
   settle_reused_ids();
   by_id_.reserve(runs_.size());
   for (const auto& [number, run] : runs_) {
     add_to_index(*run);
+    if (run->part != nullptr) run->part->waited = true;
     resume(*run);
     if (!run->resuming) continue;  // delayed: not begun yet
     run->recovering = true;

@@ -12,6 +12,7 @@ void engine_core::resume(durable_run& run) {
     if (run.alarm != nullptr) return;
     return set_alarm(run, ticks_of(run.begins), run.start_place);
   }
+  if (waits_for_turn(run)) return;
   if (run.alarm != nullptr) {
     stop_timer(*run.alarm);
     run.alarm.reset();
@@ -22,6 +23,7 @@ void engine_core::resume(durable_run& run) {
 }
 
 bool engine_core::waits_to_begin(const durable_run& run) {
+  if (run.takes_turns()) return !run.part->joined;
   return !run.begun && run.begins > run.started && run.begins > wall_now();
 }
 
@@ -30,6 +32,7 @@ void engine_core::begin_resumed() {
     durable_run& run = *resuming_.front();
     resuming_.pop_front();
     ++replaying_;
+    if (run.takes_turns()) run.depends = std::max(run.depends, run.part->of->lsn);
     const handler_base* code = code_of(run);
     try {
       if (code == nullptr) {
@@ -61,8 +64,7 @@ void engine_core::begin_resumed() {
 run_history engine_core::load(durable_run& run, std::string& input) {
   run_history past;
   std::string payload;
-  journal_->read(run.start_place, payload);
-  input = start_record::read(payload).input;
+  input = read_start(run.number(), run.start_place, payload).input;
   for (const record_place place : run.places) {
     const record_head head = journal_->read(place, payload);
     past.add(head, payload, place);

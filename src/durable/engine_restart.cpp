@@ -11,13 +11,10 @@ std::uint64_t engine_core::restart(const std::string& id) {
   require_open("restart");
   const known_run known = require_known(id);
   std::string stored;
-  record_head head =
-      journal_->read(known.run != nullptr ? known.run->start_place : known.ended->start, stored);
-  payload_reader in(stored);
-  start_record start = start_record::read(in);
-  restart_record again{head.run, 2};
-  if (static_cast<record_type>(head.type) == record_type::restart)
-    again.life = restart_record::read(in).life + 1;
+  const std::uint64_t number = known.run != nullptr ? known.run->number() : known.ended->number;
+  const record_place place = known.run != nullptr ? known.run->start_place : known.ended->start;
+  start_record start = read_start(number, place, stored);
+  restart_record again{number, life_of(place) + 1};
   start.version = newest_version(start.handler);
   if (start.version == 0)
     raise(errc::unknown_handler, "restart: no handler '" + std::string(start.handler) +
@@ -28,7 +25,9 @@ std::uint64_t engine_core::restart(const std::string& id) {
   payload_writer payload;
   start.write(payload);
   again.write(payload);
+  record_head head;
   head.type = static_cast<std::uint16_t>(record_type::restart);
+  head.flags = static_cast<std::uint16_t>(start.kind);
   head.run = last_number_ + 1;
   const journal::appended at = append_start(head, payload);
   require_running();
@@ -50,6 +49,15 @@ std::uint64_t engine_core::restart(const std::string& id) {
   return at.lsn;
 }
 
+std::uint32_t engine_core::life_of(record_place start) {
+  std::string stored;
+  if (static_cast<record_type>(journal_->read(start, stored).type) != record_type::restart)
+    return 1;
+  payload_reader in(stored);
+  (void)start_record::read(in);
+  return restart_record::read(in).life;
+}
+
 void engine_core::cancel_called_by(std::uint64_t number) {
   std::vector<durable_run*> called;
   for (const auto& [other_number, other] : runs_)
@@ -64,6 +72,7 @@ void engine_core::cancel_called_by(std::uint64_t number) {
 void engine_core::take_place(durable_run& old, durable_run& next) {
   remove_from_index(old);
   add_to_index(next);
+  pass_turn(old, next);
   while (!old.askers.empty()) {
     auto& asker = static_cast<end_wait&>(*old.askers.first());
     old.askers.remove(asker);

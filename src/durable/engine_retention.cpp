@@ -51,8 +51,7 @@ std::optional<engine_core::known_run> engine_core::read_ended(std::uint64_t numb
   known_run found;
   found.ended = past_.find(number);
   std::string payload;
-  (void)journal_->read(found.ended->start, payload);
-  const start_record start = start_record::read(payload);
+  const start_record start = read_start(number, found.ended->start, payload);
   if (start.id != id) return std::nullopt;
   found.id = start.id;
   found.handler = start.handler;
@@ -74,9 +73,8 @@ engine_core::known_run engine_core::ended_with_key(std::string_view handler,
   std::string payload;
   for (const std::uint64_t number : numbers) {
     const auto ended = past_.find(number);
-    (void)journal_->read(ended->start, payload);
-    const start_record start = start_record::read(payload);
-    if (start.handler != handler || start.idempotency != idempotency) continue;
+    const start_record start = read_start(number, ended->start, payload);
+    if (start.handler != handler || start.scoped_idempotency() != idempotency) continue;
     return {nullptr, ended, std::string(start.id), std::string(start.handler)};
   }
   return {};
@@ -146,24 +144,20 @@ void engine_core::arm_forgetting() {
 // Of two runs with the same id or idempotency key the older one was forgotten.
 void engine_core::settle_reused_ids() {
   std::string payload;
-  std::string newer_payload;
   for (const reused& pair : std::exchange(reused_, {})) {
     const auto older = past_.find(pair.older);
     if (!older) continue;
-    (void)journal_->read(older->start, payload);
-    (void)journal_->read(pair.newer, newer_payload);
-    const start_record a = start_record::read(payload);
-    const start_record b = start_record::read(newer_payload);
-    const bool same_key =
-        a.handler == b.handler && !a.idempotency.empty() && a.idempotency == b.idempotency;
-    if (a.id == b.id || same_key) past_.remove(pair.older);
+    const start_record a = read_start(pair.older, older->start, payload);
+    const std::string id(a.id), handler(a.handler), key = a.scoped_idempotency();
+    const start_record b = read_start(pair.number, pair.newer, payload);
+    const bool same_key = handler == b.handler && !key.empty() && key == b.scoped_idempotency();
+    if (id == b.id || same_key) past_.remove(pair.older);
   }
 }
 
 durable::run_info engine_core::info_of(const ended_run& run) const {
   std::string payload;
-  (void)journal_->read(run.start, payload);
-  const start_record start = start_record::read(payload);
+  const start_record start = read_start(run.number, run.start, payload);
   durable::run_info info;
   info.id = start.id;
   info.handler = start.handler;

@@ -24,6 +24,11 @@ void engine_core::add_handler(std::string_view name, std::shared_ptr<const handl
   require_option(version >= 1, "durable engine",
                  "add: the version of a handler is less than 1; give 1 or more");
   auto& versions = handlers_[std::string(name)];
+  const bool plain = handler->kind == handler_kind::plain;
+  if (!versions.empty() && (versions.begin()->second->kind == handler_kind::plain) != plain)
+    raise(errc::invalid_argument,
+          "durable engine: the versions of handler '" + std::string(name) +
+              "' belong to an object and to none; add all of them with add_object, or none");
   if (!versions.emplace(static_cast<std::uint32_t>(version), std::move(handler)).second)
     raise(errc::invalid_argument, "durable engine: there is a handler '" + std::string(name) +
                                       "' of version " + std::to_string(version) + " already");
@@ -45,6 +50,11 @@ std::uint32_t engine_core::newest_version(std::string_view handler) const {
   return versions == handlers_.end() ? 0 : versions->second.rbegin()->first;
 }
 
+const handler_base* engine_core::newest_code(std::string_view handler) const {
+  const auto versions = handlers_.find(handler);
+  return versions == handlers_.end() ? nullptr : versions->second.rbegin()->second.get();
+}
+
 // ------------------------------------------------------------------ starting
 
 engine_core::known_run engine_core::find_known(std::string_view id) const {
@@ -57,27 +67,39 @@ engine_core::known_run engine_core::attached(const run_request& request) const {
   if (!request.id.empty())
     if (known_run found = find_known(request.id)) return found;
   if (request.idempotency.empty()) return {};
-  const auto known = by_idempotency_.find(idempotency_key(request.handler, request.idempotency));
+  const std::string scoped = scoped_idempotency(request.key, request.idempotency);
+  const auto known = by_idempotency_.find(idempotency_key(request.handler, scoped));
   if (known != by_idempotency_.end())
     return {known->second, {}, known->second->id, known->second->handler};
-  return ended_with_key(request.handler, request.idempotency);
+  return ended_with_key(request.handler, scoped);
 }
 
 errc engine_core::refuses(const run_request& request, std::string& problem) {
   if (const known_run there = attached(request)) {
-    if (there.handler == request.handler) return errc{};
+    if (there.handler == request.handler) {
+      if (request.key.empty() || key_of(there) == request.key) return errc{};
+      problem = "run '" + there.id + "' is one of another key than '" + request.key +
+                "'; give another id";
+      return errc::id_in_use;
+    }
     problem = "run '" + there.id + "' is one of handler '" + there.handler + "', not of '" +
               request.handler + "'; give another id";
     return errc::id_in_use;
   }
-  if (!request.key.empty()) {
-    problem = "handler '" + request.handler + "' is no object's, so it has no key";
-    return errc::invalid_argument;
-  }
-  if (newest_version(request.handler) == 0) {
+  const handler_base* const code = newest_code(request.handler);
+  if (code == nullptr) {
     problem = "no handler '" + request.handler + "' was added to the durable engine on '" +
               setup_.path + "'";
     return errc::unknown_handler;
+  }
+  if (code->kind == handler_kind::plain && !request.key.empty()) {
+    problem = "handler '" + request.handler + "' belongs to no object, so it takes no key";
+    return errc::invalid_argument;
+  }
+  if (code->kind != handler_kind::plain && request.key.empty()) {
+    problem = "handler '" + request.handler +
+              "' belongs to an object; give the key of the object in the options";
+    return errc::invalid_argument;
   }
   return errc{};
 }
@@ -119,6 +141,7 @@ durable_run& engine_core::make_run(std::uint64_t number, const start_record& fro
   describe(*made, from);
   last_number_ = std::max(last_number_, number);
   runs_.insert(runs_.end(), std::move(node));
+  if (from.kind != handler_kind::plain) enter_object(*made, from);
   return *made;
 }
 
@@ -130,7 +153,7 @@ void engine_core::describe(durable_run& run, const start_record& from) {
   run.started = from.at;
   run.begins = from.begins;
   run.parent = from.parent;
-  run.idempotency = from.idempotency;
+  run.idempotency = from.scoped_idempotency();
 }
 
 void engine_core::add_to_index(durable_run& run) {
@@ -160,40 +183,50 @@ journal::appended engine_core::append_start(const record_head& head,
   }
 }
 
-durable_run* engine_core::start_run(const run_request& request, std::uint64_t parent,
-                                    std::uint64_t command) {
-  const std::string made_id = request.id.empty() ? new_id() : request.id;
+durable_run& engine_core::add_run(std::uint64_t number, const start_record& start,
+                                  journal::appended at, std::uint64_t bytes) {
+  durable_run& run = make_run(number, start);
+  add_to_index(run);
+  run.start_place = at.place;
+  run.start_lsn = run.depends = at.lsn;
+  run.bytes = bytes;
+  starting_.push_back(&run);
+  resume(run);
+  return run;
+}
+
+start_record engine_core::new_start(const run_request& request, const std::string& id) {
   start_record start;
-  start.at = wall_now();
-  start.begins =
-      request.delay > duration::zero()
-          ? wall_time(saturating_add(time_point(start.at.time_since_epoch()), request.delay)
-                          .time_since_epoch())
-          : start.at;
+  start.at = start.begins = wall_now();
   start.seed = host_.env().random();
   start.version = newest_version(request.handler);
-  start.parent = parent;
-  start.parent_command = command;
-  start.id = made_id;
+  start.id = id;
   start.handler = request.handler;
   start.key = request.key;
   start.idempotency = request.idempotency;
   start.input = request.input;
+  start.kind = newest_code(request.handler)->kind;
+  return start;
+}
+
+durable_run* engine_core::start_run(const run_request& request, std::uint64_t parent,
+                                    std::uint64_t command) {
+  const std::string made_id = request.id.empty() ? new_id() : request.id;
+  start_record start = new_start(request, made_id);
+  if (request.delay > duration::zero())
+    start.begins = wall_time(
+        saturating_add(time_point(start.at.time_since_epoch()), request.delay).time_since_epoch());
+  start.parent = parent;
+  start.parent_command = command;
   payload_writer payload;
   start.write(payload);
   record_head head;
   head.type = static_cast<std::uint16_t>(record_type::run_start);
+  head.flags = static_cast<std::uint16_t>(start.kind);
   head.run = last_number_ + 1;
   const journal::appended at = append_start(head, payload);
   if (at.lsn == never_durable) return nullptr;
-  durable_run& run = make_run(head.run, start);
-  add_to_index(run);
-  run.start_place = at.place;
-  run.start_lsn = run.depends = at.lsn;
-  run.bytes = bytes_in_log(payload.view().bytes);
-  starting_.push_back(&run);
-  resume(run);
-  return &run;
+  return &add_run(head.run, start, at, bytes_in_log(payload.view().bytes));
 }
 
 errc engine_core::start_sent(const run_request& request, std::string& problem) {

@@ -57,6 +57,7 @@ void engine_core::fire_due() {
     if (t.of == nullptr) {
       durable_run& run = *t.run;
       run.alarm.reset();
+      if (run.takes_turns() && !run.part->joined) join_late(run);
       resume(run);
       continue;
     }

@@ -23,10 +23,14 @@ class run_finder final : public journal_visitor {
   void see(const record_head& head, std::string_view payload, std::uint64_t lsn,
            record_place) override {
     if (starts_run(head.type)) start(head, payload);
+    each_sent_start(head, payload, [&](const record_head& sent, std::string_view bytes) {
+      start(sent, bytes);
+      last[sent.run].lsn = lsn;
+    });
     const auto found = last.find(head.run);
     if (found == last.end() || found->second.ended) return;
     found->second.lsn = lsn;
-    found->second.ended = head.type == static_cast<std::uint16_t>(record_type::run_end);
+    found->second.ended = ends_run(head.type);
     if (found->second.missing > 0 && !starts_run(head.type)) --found->second.missing;
   }
 
@@ -69,6 +73,14 @@ class run_collector final : public journal_visitor {
   }
   void see(const record_head& head, std::string_view payload, std::uint64_t lsn,
            record_place) override {
+    add(head, payload, lsn);
+    each_sent_start(head, payload, [&](const record_head& sent, std::string_view bytes) {
+      add(sent, bytes, lsn);
+    });
+  }
+
+ private:
+  void add(const record_head& head, std::string_view payload, std::uint64_t lsn) {
     if (only_ && head.run != *only_) return;
     const auto of = all_.last.find(head.run);
     if (of == all_.last.end() || of->second.missing > 0 || lsn > of->second.lsn) return;
@@ -80,7 +92,6 @@ class run_collector final : public journal_visitor {
     take_(whole);
   }
 
- private:
   const run_finder& all_;
   std::optional<std::uint64_t> only_;
   F take_;
@@ -90,11 +101,11 @@ class run_collector final : public journal_visitor {
 
 /// How a run ended, as its last record says; nullopt: it has not.
 std::optional<command_answer> recorded_end(const exported_record& last) {
-  if (last.head.type != static_cast<std::uint16_t>(record_type::run_end)) return std::nullopt;
+  if (!ends_run(last.head.type)) return std::nullopt;
   const answer_record read = answer_record::read(last.payload);
   command_answer end;
   end.how = answer_kind(last.head.flags);
-  end.code = read.code;
+  end.code = read.code == errc{} ? errc::terminal : read.code;
   end.text = read.text;
   return end;
 }
@@ -115,6 +126,12 @@ std::string engine_core::look_at(const std::vector<exported_record>& records,
   const start_record start = start_record::read(in);
   durable_run run(*this, records.front().head.run);
   describe(run, start);
+  durable_object object;  // what was read of it is recorded
+  object.name = object_name(start.handler);
+  object.key = start.key;
+  const handler_kind kind = kind_of_start(records.front().head.flags);
+  if (kind != handler_kind::plain)
+    run.part = std::make_unique<object_part>(object_part{&object, kind == handler_kind::shared});
   if (static_cast<record_type>(records.front().head.type) == record_type::restart)
     run.life = restart_record::read(in).life;
   found.id = run.id;

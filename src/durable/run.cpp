@@ -35,7 +35,8 @@ void durable_run::begin(const handler_base& code, std::string input, run_history
   live->first_life = !std::exchange(begun, true);
   blocked_on.reset();
   live->history = std::move(history);
-  live->clock = std::max(started, begins);
+  live->clock = std::max({started, begins, live->history.begins});
+  if (takes_turns()) live->work = std::make_unique<turn_work>();
   live->fiber_ids.insert(root_fiber);
   const in_loop in_run(live->inner);
   scope_options how;
@@ -129,6 +130,11 @@ void durable_run::discard() {
     live->root_scope.reset();
   }
   live.reset();
+}
+
+bool durable_run::has_succeeded() const noexcept {
+  const auto& root = static_cast<fiber_of<std::string>&>(static_cast<fiber&>(*live->root.get()));
+  return live->deadlock.empty() && root.out.is_value();
 }
 
 command_answer durable_run::take_result() {

@@ -26,6 +26,7 @@
 
 #include "core/loop.hpp"
 #include "durable/journal.hpp"
+#include "durable/object.hpp"
 #include "durable/run_record.hpp"
 
 namespace weir::detail {
@@ -67,6 +68,7 @@ struct run_history {
     std::uint64_t number;
     record_place place;
     std::optional<std::string> failure{};  // of a send that was skipped
+    std::string value{};                   // of `stored`
   };
   struct step_past {
     std::int64_t failed = 0;  // attempts
@@ -75,6 +77,7 @@ struct run_history {
   std::unordered_map<std::uint64_t, command> commands;  // not repeated yet
   std::unordered_map<std::uint64_t, step_past> steps;
   circular_buffer<completion> completions;  // not delivered yet
+  wall_time begins{};                       // of a turn that had to wait, or joined late
   /// By the number of a completion: the number of turns after which the run got it although it had
   /// not come to rest.
   std::map<std::uint64_t, std::uint64_t> hurried;
@@ -178,9 +181,11 @@ struct live_run : frame_allocated {
     std::uint64_t number;
     std::optional<run_request> sends{};
     std::source_location site{};
+    std::string value{};
   };
   std::vector<fresh_command> fresh;  // issued during the replay, not in the journal
   std::unordered_map<std::string, std::string> fresh_sends;  // ids in it, and their handlers
+  std::unique_ptr<turn_work> work;                           // of an exclusive handler of an object
   bool replaying = true;
   bool past_end = false;    // the journal has its end
   bool first_life = false;  // the handler was not called before, so it is not past any place
@@ -215,7 +220,9 @@ durable::run_state state_after(command_answer::kind how) noexcept;
 ///    appended when the replay has found all others. Afterwards every command is appended when it
 ///    is issued. `hurried` is appended during a replay, too, if the journal does not say after how
 ///    many turns a restless run got a completion.
-/// 4. Effects outside the process (the start of a step, a result) wait until `depends` is durable:
+/// 4. The sends of an exclusive handler of an object, and its changes of stored values, are kept in
+///    `work` until it has ended with a value; a call is not.
+/// 5. Effects outside the process (the start of a step, a result) wait until `depends` is durable:
 ///    the last record that decides how the run continues (`steers`).
 class durable_run final : public run_seam {
  public:
@@ -272,9 +279,10 @@ class durable_run final : public run_seam {
   /// It was cancelled for this reason while it was blocked: it ends as soon as its steps have, or
   /// when it is blocked again by the replay that is under way.
   std::optional<std::string> cancelled_blocked;
-  bool resuming = false;    // waits for its turn to be replayed, or is being replayed
-  bool recovering = false;  // left over from an earlier open
-  bool listed = false;      // in the engine's queue of runs that have something to do
+  std::unique_ptr<object_part> part;  // in its object; null: none, or it has ended
+  bool resuming = false;              // waits for its turn to be replayed, or is being replayed
+  bool recovering = false;            // left over from an earlier open
+  bool listed = false;                // in the engine's queue of runs that have something to do
   std::optional<std::list<durable_run*>::iterator> parked_at;
 
   std::uint64_t number() const noexcept { return number_; }
@@ -282,6 +290,10 @@ class durable_run final : public run_seam {
   /// journal.
   void renew(std::uint64_t number) noexcept;
   bool ended() const noexcept { return end_lsn != 0; }
+  /// An unfinished run of an exclusive handler of an object.
+  bool takes_turns() const noexcept { return part != nullptr && !part->shared; }
+  /// It has the turn of its key. REQUIRES: takes_turns.
+  bool has_turn() const noexcept { return part->joined && part->of->inbox.begin()->second == this; }
 
   /// Makes its in-memory state and its root fiber. REQUIRES: not live.
   void begin(const handler_base& code, std::string input, run_history history);
@@ -301,6 +313,8 @@ class durable_run final : public run_seam {
   void evict(const char* why);
   /// No step of it is under way, so it may be evicted.
   bool may_be_evicted() const noexcept { return live != nullptr && live->jobs.empty(); }
+  /// Whether its root ended with a value. REQUIRES: drive returned `ended`.
+  bool has_succeeded() const noexcept;
   /// How its root ended. REQUIRES: drive returned `ended`.
   command_answer take_result();
   /// Records and delivers the answer to a step or call.
@@ -331,6 +345,9 @@ class durable_run final : public run_seam {
   const command_answer* peek_promise(std::string_view name) const override;
   bool patch(std::string_view id, std::source_location site) override;
   std::string send(run_request request, std::source_location site) override;
+  std::string_view object_key() const noexcept override;
+  void set_stored(std::string_view name, std::optional<std::string> value,
+                  std::source_location site) override;
   void enter_absorb(scope& region) override;
   void leave_absorb(scope& region, bool consumed) noexcept override;
 
@@ -344,12 +361,17 @@ class durable_run final : public run_seam {
     std::uint64_t number = 0;
     record_place place = 0;
     std::optional<std::string> failure{};
+    std::string value{};
   };
   live_run::fiber_record& running_fiber();
   issued_command issue(command_kind kind, std::string_view name, std::uint64_t digest,
                        std::uint64_t number, std::source_location site,
-                       std::optional<run_request> sends = std::nullopt);
+                       std::optional<run_request> sends = std::nullopt, std::string value = {});
+  /// Answers a wait of kind `stored`; false: the run is blocked.
+  bool read_stored(command_wait& w);
   record_place record(const live_run::fresh_command& c);
+  /// Of an exclusive handler of an object: started when it ends.
+  void keep_send(run_request request);
   void block_missing(std::uint64_t key, const run_history::command& left);
   command_wait* signal_wait(std::uint64_t key);
   /// Whether its end is another one than the journal has.

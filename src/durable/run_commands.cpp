@@ -11,7 +11,8 @@ namespace weir::detail {
 durable_run::issued_command durable_run::issue(command_kind kind, std::string_view name,
                                                std::uint64_t digest, std::uint64_t number,
                                                std::source_location site,
-                                               std::optional<run_request> sends) {
+                                               std::optional<run_request> sends,
+                                               std::string value) {
   if (state == durable::run_state::blocked) return {};
   if (site.line() != 0) live->last_site = site;
   live_run::fiber_record& f = running_fiber();
@@ -19,28 +20,29 @@ durable_run::issued_command durable_run::issue(command_kind kind, std::string_vi
   const auto was = live->history.commands.find(key);
   if (was != live->history.commands.end()) {
     if (!matches(was->second, kind, name, digest, key, site)) return {};
-    issued_command known{key, was->second.number, was->second.place,
-                         std::move(was->second.failure)};
+    issued_command known{key, was->second.number, was->second.place, std::move(was->second.failure),
+                         std::move(was->second.value)};
     live->history.commands.erase(was);
     return known;
   }
-  live_run::fresh_command made{key, kind, std::string(name), digest, number, std::move(sends),
-                               site};
-  if (!live->replaying) return {key, number, record(made), {}};
+  live_run::fresh_command made{key,  kind, std::string(name), digest, number, std::move(sends),
+                               site, value};
+  if (!live->replaying) return {key, number, record(made), {}, std::move(value)};
   if (made.sends) live->fresh_sends.emplace(made.sends->id, made.sends->handler);
   live->fresh.push_back(std::move(made));
-  return {key, number, 0, {}};
+  return {key, number, 0, {}, std::move(value)};
 }
 
 // The run of a send was started before its command is recorded, so that a crash in between does not
 // lose it; if it was started before, it is found by its id.
 record_place durable_run::record(const live_run::fresh_command& c) {
   payload_writer payload;
-  command_record{c.name, c.digest, c.number}.write(payload);
-  return engine_
-      .append(*this, record_type::command, static_cast<std::uint16_t>(c.kind), c.key,
-              payload.view())
-      .place;
+  command_record{c.name, c.digest, c.number, c.value}.write(payload);
+  const journal::appended at = engine_.append(
+      *this, record_type::command, static_cast<std::uint16_t>(c.kind), c.key, payload.view());
+  // Read again, it could be another value; in a turn it is the same.
+  if (c.kind == command_kind::stored && part->shared) depends = at.lsn;
+  return at.place;
 }
 
 // ------------------------------------------------------------------ timers
@@ -87,7 +89,7 @@ bool durable_run::poll(command_wait& w) {
     box.kept.pop_front();
     return true;
   }
-  return false;
+  return setup.kind == command_kind::stored && read_stored(w);
 }
 
 wait_list* durable_run::waiters_of(const command_wait& w) {
@@ -151,6 +153,14 @@ void durable_run::start(command_wait& w) {
                      past == live->history.steps.end() ? run_history::step_past{} : past->second);
 }
 
+void durable_run::keep_send(run_request request) {
+  turn_work& work = *live->work;
+  if (!work.handlers.emplace(request.id, request.handler).second) return;  // sent before
+  const time_point at(live->clock.time_since_epoch());
+  const wall_time due(saturating_add(at, request.delay).time_since_epoch());
+  work.sends.push_back({std::move(request), due});
+}
+
 // The id follows from the command, so that it is the same in a replay. A send that is refused is
 // recorded as well: `number` is then the error code.
 std::string durable_run::send(run_request request, std::source_location site) {
@@ -162,20 +172,22 @@ std::string durable_run::send(run_request request, std::source_location site) {
   std::string problem;
   errc refused = engine_.refuses(request, problem);
   ++list_visits;
-  const auto sent = live->fresh_sends.find(request.id);
-  if (sent != live->fresh_sends.end() && sent->second != request.handler) {
+  const auto& unsent = live->work ? live->work->handlers : live->fresh_sends;
+  const auto sent = unsent.find(request.id);
+  if (sent != unsent.end() && sent->second != request.handler) {
     refused = errc::id_in_use;
     problem = "run '" + request.id + "' is one of handler '" + sent->second + "', not of '" +
               request.handler + "'; give another id";
   }
   // During a replay the run is started later, if the journal does not have the send.
-  const bool later = live->replaying || state == durable::run_state::blocked;
+  const bool later = live->replaying || state == durable::run_state::blocked || live->work;
   if (refused == errc{} && !later) refused = engine_.start_sent(request, problem);
   const bool started_later = refused == errc{} && later;
   const issued_command c =
       issue(command_kind::send, handler_name, digest, static_cast<std::uint64_t>(refused), site,
-            started_later ? std::optional(std::move(request)) : std::nullopt);
+            started_later && !live->work ? std::optional(request) : std::nullopt);
   if (c.failure) throw terminal_error(*c.failure);
+  if (c.key != 0 && c.number == 0 && live->work) keep_send(std::move(request));
   if (c.key != 0 && c.number != 0) {
     if (problem.empty()) problem = "send to '" + handler_name + "' was refused";
     raise(static_cast<errc>(c.number), problem);

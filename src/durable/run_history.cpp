@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The records of a run as what a replay needs of them.
 #include "durable/run.hpp"
+#include "durable/turn_record.hpp"
 
 namespace weir::detail {
 
@@ -14,7 +15,9 @@ void run_history::add(const record_head& head, std::string_view payload, record_
       patches.insert_or_assign(std::string(c.name), true);
       return;
     }
-    commands.insert_or_assign(key, command{kind, std::string(c.name), c.digest, c.number, place});
+    commands.insert_or_assign(
+        key,
+        command{kind, std::string(c.name), c.digest, c.number, place, {}, std::string(c.value)});
   } else if (type == record_type::attempt) {
     step_past& step = steps[key];
     ++step.failed;
@@ -27,6 +30,8 @@ void run_history::add(const record_head& head, std::string_view payload, record_
     hurried[number] = in.number();
   } else if (type == record_type::skip) {
     add_skip(head, payload, place);
+  } else if (type == record_type::fired && turn_event_of(head.flags) != turn_event::none) {
+    begins = payload_reader(payload).time();
   } else if (is_completion(type)) {
     completions.push_back(completion::read(head, payload));
   }

@@ -32,14 +32,25 @@ wall_time payload_reader::time() {
 
 std::string_view payload_reader::text() { return take(small()); }
 
+std::string scoped_idempotency(std::string_view object_key, std::string_view key) {
+  if (object_key.empty() || key.empty()) return std::string(key);
+  return std::string(object_key).append(1, '\0').append(key);
+}
+
+std::string start_record::scoped_idempotency() const {
+  return detail::scoped_idempotency(key, idempotency);
+}
+
 void start_record::write(payload_writer& out) const {
   out.time(at).time(begins).number(seed).small(version).number(parent).number(parent_command);
   out.name(id).name(handler).name(key).name(idempotency).secret(input);
 }
 
-start_record start_record::read(std::string_view payload) {
+start_record start_record::read(std::string_view payload, std::uint16_t flags) {
   payload_reader in(payload);
-  return read(in);
+  start_record r = read(in);
+  r.kind = kind_of_start(flags);
+  return r;
 }
 
 start_record start_record::read(payload_reader& in) {
@@ -96,6 +107,7 @@ skip_record skip_record::read(std::string_view payload) {
 
 void command_record::write(payload_writer& out) const {
   out.secret_number(digest).number(number).name(name);
+  if (!value.empty()) out.secret(value);
 }
 
 command_record command_record::read(std::string_view payload) {
@@ -104,6 +116,7 @@ command_record command_record::read(std::string_view payload) {
   r.digest = in.number();
   r.number = in.number();
   r.name = in.text();
+  if (!in.at_end()) r.value = in.text();
   return r;
 }
 
@@ -125,7 +138,7 @@ answer_record answer_record::read(payload_reader& in) {
   r.at = in.time();
   r.code = static_cast<errc>(in.small());
   r.text = in.text();
-  if (in.at_end()) return r;
+  if (in.at_end() || r.code != errc::terminal) return r;
   auto facts = std::make_shared<terminal_facts>();
   facts->status = static_cast<int>(in.small());
   for (std::uint32_t left = in.small(); left > 0; --left) {

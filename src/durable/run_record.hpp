@@ -31,11 +31,13 @@ enum class record_type : std::uint16_t {
   fired = 8,     // a timer
   resolved = 9,  // an awakeable; flags: command_answer::kind
   signal = 10,
-  deadlock = 11,  // every fiber waited for another one
-  hurried = 12,   // a completion was delivered to a run that did not come to rest
-  fork = 15,      // a run starts with a part of the history of another one
-  restart = 16,   // a run starts in place of another one, with its id
-  skip = 17,      // the command that a run is blocked on fails; flags: command_kind
+  deadlock = 11,      // every fiber waited for another one
+  hurried = 12,       // a completion was delivered to a run that did not come to rest
+  turn = 13,          // an exclusive handler of an object has ended with a value: see turn_record
+  object_state = 14,  // all stored values of one key of an object; belongs to no run
+  fork = 15,          // a run starts with a part of the history of another one
+  restart = 16,       // a run starts in place of another one, with its id
+  skip = 17,          // the command that a run is blocked on fails; flags: command_kind
 };
 
 /// Whether the records of a run begin with it.
@@ -45,12 +47,16 @@ constexpr bool starts_run(std::uint16_t number) noexcept {
          type == record_type::restart;
 }
 
+/// Whether a run ends with it.
+constexpr bool ends_run(std::uint16_t number) noexcept {
+  return number == static_cast<std::uint16_t>(record_type::run_end) ||
+         number == static_cast<std::uint16_t>(record_type::turn);
+}
+
 /// Records of other types were written by a later version; what such a run did is unknown.
 constexpr bool is_record_type(std::uint16_t number) noexcept {
-  return (number >= static_cast<std::uint16_t>(record_type::run_start) &&
-          number <= static_cast<std::uint16_t>(record_type::hurried)) ||
-         (number >= static_cast<std::uint16_t>(record_type::fork) &&
-          number <= static_cast<std::uint16_t>(record_type::skip));
+  return number >= static_cast<std::uint16_t>(record_type::run_start) &&
+         number <= static_cast<std::uint16_t>(record_type::skip);
 }
 
 /// Whether it delivers something to the run; such records are replayed in order.
@@ -170,6 +176,14 @@ class payload_reader {
   std::string_view rest_;
 };
 
+/// What the flags of a start say.
+inline handler_kind kind_of_start(std::uint16_t flags) noexcept {
+  return static_cast<handler_kind>(flags & 0xffU);
+}
+
+/// The idempotency key of a run, together with the key of its object, if it has one.
+std::string scoped_idempotency(std::string_view object_key, std::string_view key);
+
 /// The parts of run_start.
 struct start_record {
   wall_time at{};
@@ -183,10 +197,13 @@ struct start_record {
   std::string_view key;
   std::string_view idempotency;
   std::string_view input;
+  handler_kind kind = handler_kind::plain;  // not in the payload: the flags of run_start
 
+  /// Runs of different keys of an object do not attach to each other.
+  std::string scoped_idempotency() const;
   void write(payload_writer& out) const;
   static start_record read(payload_reader& in);
-  static start_record read(std::string_view payload);
+  static start_record read(std::string_view payload, std::uint16_t flags = 0);
 };
 
 /// What follows the parts of run_start in a fork.
@@ -213,13 +230,14 @@ struct command_record {
   std::string_view name;
   std::uint64_t digest = 0;  // of the input
   std::uint64_t number = 0;  // a timer: when; a send that was refused: the code of its error
+  std::string_view value{};  // of `stored`: what was read; empty: there was no value
 
   void write(payload_writer& out) const;
   static command_record read(std::string_view payload);
 };
 
-/// The parts of answer, resolved and run_end: when, the code of an error, and a value or message;
-/// then the facts of a terminal error, if it has any.
+/// The parts of answer, resolved and run_end, and the first ones of turn: when, the code of an
+/// error, and a value or message; then the facts of a terminal error, if it has any.
 struct answer_record {
   wall_time at{};
   errc code = errc::terminal;
@@ -227,7 +245,7 @@ struct answer_record {
   std::shared_ptr<const terminal_facts> facts{};
 
   void write(payload_writer& out) const;
-  static answer_record read(payload_reader& in);  // to the end
+  static answer_record read(payload_reader& in);
   static answer_record read(std::string_view payload);
 };
 

@@ -27,6 +27,7 @@ class step_job final : public std::enable_shared_from_this<step_job>, public ste
   /// Its coroutine was destroyed: it was cancelled, or the journal has failed.
   void cut_short();
   std::string key() override { return run_.step_key(command_); }
+  std::string_view object_key() const noexcept override { return run_.object_key(); }
 
  private:
   static task<> work(std::shared_ptr<step_job> self);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -17,6 +18,7 @@
 #include <weir/detail/durable/handler.hpp>
 #include <weir/durable/awakeable.hpp>
 #include <weir/durable/call.hpp>
+#include <weir/durable/object.hpp>
 #include <weir/durable/replay_report.hpp>
 #include <weir/durable/serde.hpp>
 #include <weir/durable/step.hpp>
@@ -138,6 +140,14 @@ class engine {
     require_outside(site);
     add_handler(name, detail::make_handler(std::move(handler), site), options.version);
   }
+
+  /// Adds a keyed object: its handlers are called `name/handler`, and runs of them have a key, in
+  /// the options of `start`, `call` and `send` (else errc::invalid_argument). Of the exclusive
+  /// handlers of one key one runs at a time, in the order of their starts; a delayed one joins when
+  /// its delay is over. State: weir::stored.
+  void add_object(std::string_view name, std::initializer_list<object_handler> handlers,
+                  handler_options options = {},
+                  std::source_location site = std::source_location::current());
 
   /// Recovers the journal and resumes unfinished runs. errc::journal_locked if another engine has
   /// it open, errc::journal_corrupt (with file and offset) if it is damaged.

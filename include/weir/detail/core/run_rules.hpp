@@ -111,6 +111,10 @@ extern const char step_mark;
 run_seam* run_outside_step(const char* what);
 /// The same, but errc::not_durable outside of runs.
 run_seam& require_run(const char* what);
+/// The same, but errc::no_object outside the handlers of objects, also outside of runs.
+run_seam& require_object(const char* what);
+/// Throws errc::no_object.
+[[noreturn]] void raise_no_object(const char* what);
 /// The same, but errc::not_journaled in a run other than the one that created the awakeable.
 run_seam& require_run_of_awakeable(const run_seam* creator);
 /// Throws errc::not_durable: `what` is for the bodies of steps.

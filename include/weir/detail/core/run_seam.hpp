@@ -38,8 +38,16 @@ enum class command_kind : std::uint8_t {
   promise,  // settles a promise
   absorb,   // a cancellation became a value
   patch,    // a marker: the run takes the new branch; not numbered
+  stored,   // read a stored value of its object
 };
 std::string_view to_string(command_kind kind) noexcept;
+
+/// What a handler may do with the stored values of its object.
+enum class handler_kind : std::uint8_t {
+  plain,      // it belongs to no object
+  exclusive,  // one at a time per key; may change them
+  shared,     // beside others; reads what was committed last
+};
 
 /// An answer of the journal.
 struct command_answer {
@@ -109,6 +117,13 @@ class run_seam {
   virtual bool patch(std::string_view id, std::source_location site) = 0;
   /// Returns the id of the started run.
   virtual std::string send(run_request request, std::source_location site) = 0;
+  /// The key of the object that the handler belongs to; empty if it belongs to none.
+  virtual std::string_view object_key() const noexcept = 0;
+  /// Changes a stored value of the object with the end of this turn; without a value: clears it.
+  /// errc::read_only in a shared handler. REQUIRES: object_key. (A wait of kind `stored` reads one:
+  /// its answer is the encoded value, or an empty text if there is none.)
+  virtual void set_stored(std::string_view name, std::optional<std::string> value,
+                          std::source_location site) = 0;
   /// A region in which the run's own cancellation becomes a value.
   virtual void enter_absorb(scope& region) = 0;
   /// `consumed`: the region ended because the run was cancelled.

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <weir/detail/core/arms.hpp>
 #include <weir/detail/core/run_rules.hpp>
 #include <weir/detail/core/run_seam.hpp>
 #include <weir/detail/core/wait.hpp>

@@ -26,6 +26,7 @@ class handler_base {
   /// once if the input cannot be decoded.
   virtual task<std::string> invoke(std::string_view input) const = 0;
   std::source_location added;  // where it was added to the engine
+  handler_kind kind = handler_kind::plain;
 };
 
 /// The result and parameters of a callable with one call operator.
@@ -137,7 +138,8 @@ class handler_of final : public handler_base {
 };
 
 template <class F>
-std::shared_ptr<const handler_base> make_handler(F fn, std::source_location site) {
+std::shared_ptr<const handler_base> make_handler(F fn, std::source_location site,
+                                                 handler_kind kind = handler_kind::plain) {
   static_assert(std::is_copy_constructible_v<F>, "a durable handler is copied for each run");
   static_assert(
       std::is_pointer_v<F> || requires { &F::operator(); },
@@ -145,6 +147,7 @@ std::shared_ptr<const handler_base> make_handler(F fn, std::source_location site
   if (is_empty_callable(fn)) raise_empty_job();
   auto made = std::make_shared<handler_of<F>>(std::move(fn));
   made->added = site;
+  made->kind = kind;
   return made;
 }
 

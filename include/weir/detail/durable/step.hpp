@@ -45,6 +45,8 @@ struct step_call {
 class step_source {
  public:
   virtual std::string key() = 0;
+  /// The key of the object whose handler runs the step; empty if there is none.
+  virtual std::string_view object_key() const noexcept { return {}; }
 
  protected:
   step_source() = default;
