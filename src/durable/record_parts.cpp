@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "durable/turn_record.hpp"
+
 namespace weir::detail {
 
 namespace {
@@ -76,14 +78,34 @@ void read_command(const record_head& head, std::string_view payload, record_part
   } else if (r.number != 0) {
     into.number("code", r.number, part_kind::code);
   }
+  if (kind == command_kind::stored) into.text("value", r.value, part_kind::payload);
+}
+
+void read_turn(const record_head& head, std::string_view payload, record_parts& into) {
+  read_answer(head, payload, into);
+  const turn_record r = turn_record::read(payload);
+  into.number("changes", r.changes.size());
+  if (r.starts.empty()) return;
+  into.number("sends", r.starts.size());
+  into.number("first_run", r.first_run);
+}
+
+void read_object_state(const record_head&, std::string_view payload, record_parts& into) {
+  const object_state_record r = object_state_record::read(payload);
+  into.text("object", r.object);
+  into.text("key", r.key);
+  into.number("values", r.values.size());
 }
 
 void read_attempt(const record_head&, std::string_view payload, record_parts& into) {
   into.text("message", payload_reader(payload).text());
 }
 
-void read_fired(const record_head&, std::string_view payload, record_parts& into) {
+void read_fired(const record_head& head, std::string_view payload, record_parts& into) {
   into.time("at", payload_reader(payload).time());
+  const turn_event event = turn_event_of(head.flags);
+  if (event == turn_event::joined) into.text("turn", "joins the inbox");
+  if (event == turn_event::begins) into.text("turn", "begins");
 }
 
 void read_signal(const record_head&, std::string_view payload, record_parts& into) {
@@ -112,6 +134,8 @@ constexpr std::array kinds{
     record_kind{record_type::signal, "signal", record_role::other, read_signal},
     record_kind{record_type::deadlock, "deadlock", record_role::other, read_answer},
     record_kind{record_type::hurried, "hurried", record_role::other, read_hurried},
+    record_kind{record_type::turn, "turn", record_role::ends, read_turn},
+    record_kind{record_type::object_state, "object state", record_role::none, read_object_state},
     record_kind{record_type::fork, "fork", record_role::starts, read_fork},
     record_kind{record_type::restart, "restart", record_role::starts, read_restart},
     record_kind{record_type::skip, "skip", record_role::other, read_skip},
@@ -142,7 +166,10 @@ std::span<const record_kind> record_kinds() noexcept { return kinds; }
 
 void each_started_run(const record_head& head, std::string_view payload,
                       const std::function<void(std::uint64_t, const start_record&)>& call) {
-  if (starts_run(head.type)) call(head.run, start_record::read(payload));
+  if (starts_run(head.type)) return call(head.run, start_record::read(payload, head.flags));
+  if (static_cast<record_type>(head.type) != record_type::turn) return;
+  const turn_record turn = turn_record::read(payload);
+  for (std::size_t i = 0; i < turn.starts.size(); ++i) call(turn.first_run + i, turn.starts[i]);
 }
 
 const record_kind* kind_of_record(std::uint16_t type) noexcept {

@@ -128,6 +128,7 @@ void describe_kind(record_event& e, const record_kind& kind, const record_head& 
     case record_type::command:
       return describe_command(e, head, parts, payloads);
     case record_type::run_end:
+    case record_type::turn:
       e.event = end_word(head.flags);
       return describe_answer(e, head, parts, payloads);
     case record_type::answer:
