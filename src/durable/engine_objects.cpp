@@ -56,7 +56,7 @@ std::string engine_core::key_of(const known_run& run) const {
 // ------------------------------------------------------------------ the inbox
 
 void engine_core::enter_object(durable_run& run, const start_record& from) {
-  durable_object& object = object_of(object_name(from.handler), from.key);
+  durable_object& object = object_of(object_of_handler(from.handler), from.key);
   ++object.runs;
   const bool shared = from.kind == handler_kind::shared;
   run.part = std::make_unique<object_part>(object_part{&object, shared});

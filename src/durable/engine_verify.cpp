@@ -127,7 +127,7 @@ std::string engine_core::look_at(const std::vector<exported_record>& records,
   durable_run run(*this, records.front().head.run);
   describe(run, start);
   durable_object object;  // what was read of it is recorded
-  object.name = object_name(start.handler);
+  object.name = object_of_handler(start.handler);
   object.key = start.key;
   const handler_kind kind = kind_of_start(records.front().head.flags);
   if (kind != handler_kind::plain)

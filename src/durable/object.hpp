@@ -70,6 +70,6 @@ struct turn_work {
 /// "key 'k1' of object 'cart'"
 std::string text_of(const durable_object& object);
 /// The object of a handler: "cart" of "cart/add".
-std::string_view object_name(std::string_view handler) noexcept;
+std::string_view object_of_handler(std::string_view handler) noexcept;
 
 }  // namespace weir::detail

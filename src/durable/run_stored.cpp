@@ -28,7 +28,7 @@ std::string text_of(const durable_object& object) {
   return std::string("key '").append(object.key).append("' of object '").append(object.name) + "'";
 }
 
-std::string_view object_name(std::string_view handler) noexcept {
+std::string_view object_of_handler(std::string_view handler) noexcept {
   return handler.substr(0, handler.rfind('/'));
 }
 
