@@ -260,8 +260,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
                std::uint64_t lsn, record_place place);
   durable_run* seen(std::uint64_t number) noexcept;
   /// What a record, other than start and end, says about its run.
-  static void note_record(durable_run& run, const record_head& head, std::string_view payload,
-                          std::uint64_t lsn, record_place place);
+  void note_record(durable_run& run, const record_head& head, std::string_view payload,
+                   std::uint64_t lsn, record_place place);
   void recovered();
   void prepare_recovery();
   void forget_recovery() noexcept;
