@@ -13,9 +13,25 @@
 #include "durable/payload_keys.hpp"
 #include "durable/run_record.hpp"
 
-using namespace weir::detail;
 using journal_aid::errc_of;
 using weir::errc;
+using weir::detail::blank_secrets;
+using weir::detail::command_answer;
+using weir::detail::command_record;
+using weir::detail::completion;
+using weir::detail::find_secrets;
+using weir::detail::journal_secret;
+using weir::detail::key_bytes;
+using weir::detail::key_ring;
+using weir::detail::payload_cipher;
+using weir::detail::payload_reader;
+using weir::detail::payload_writer;
+using weir::detail::record_head;
+using weir::detail::record_type;
+using weir::detail::sealed_with;
+using weir::detail::secret_part;
+using weir::detail::start_record;
+using weir::detail::wiped_key;
 
 namespace {
 
