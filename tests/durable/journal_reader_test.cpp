@@ -11,6 +11,7 @@
 
 #include "durable/journal_reader.hpp"
 #include "durable/journal_support.hpp"
+#include "fuzz/journal_reader.hpp"
 #include "support/forwarding_disk.hpp"
 
 using namespace journal_aid;
@@ -235,4 +236,25 @@ TEST(journal_reader, a_directory_without_a_journal_is_an_invalid_argument) {
   r.disk.make_directory("j");
   EXPECT_EQ(errc_of([&] { (void)read_beside(r.disk); }), errc::invalid_argument);
   EXPECT_TRUE(r.disk.list("j").empty());
+}
+
+TEST(journal_reader, survives_a_segment_of_arbitrary_bytes) {
+  rig r;
+  {
+    opened o(r.disk);
+    for (std::uint16_t type = 1; type <= 24; ++type)
+      (void)o.j.append({.type = type, .flags = 1, .run = 1, .fiber = 1, .index = type},
+                       std::string(type * 5, '\1'));
+    commit(o.j);
+    append_all(o.j, numbered(20, 40));
+  }
+  const std::string whole = disk_support::get(r.disk, segment(1)).substr(64, 4000);
+  EXPECT_EQ(fuzz::read_journal(std::as_bytes(std::span(whole))), 1u);  // record 1 is too short
+  disk_support::generator random(5);
+  for (int i = 0; i < 500; ++i) {
+    std::string bytes = whole;
+    for (std::uint64_t n = 1 + random.below(6); n > 0; --n)
+      bytes[random.below(bytes.size())] = static_cast<char>(random.next());
+    (void)fuzz::read_journal(std::as_bytes(std::span(bytes)));
+  }
 }
