@@ -44,6 +44,7 @@ class journal_reader {
 
   /// Requires: `read` has returned.
   log_view view() const { return log_->view(); }
+  const journal_secret& secret() const noexcept { return log_->secret(); }
   const journal_files& files() const noexcept { return files_; }
 
  private:

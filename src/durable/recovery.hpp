@@ -85,6 +85,8 @@ class recovery {
   void look(record_reader& reader);
   bool follow(record_reader& reader) { return catch_up(reader); }
   log_view view() const;
+  /// The secret of the journal that was read.
+  const journal_secret& secret() const noexcept { return secret_; }
 
  private:
   struct segment {

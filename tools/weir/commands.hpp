@@ -44,6 +44,8 @@ int compact_journal(const request& r, console& to);
 int export_run(const request& r, console& to);
 int tail_journal(const request& r, console& to);
 
+/// Throws errc::invalid_argument if the path is no directory.
+void require_journal(const request& r);
 /// The journal of a request, not yet read.
 weir::detail::journal_reader open_journal(const request& r);
 /// Throws errc::invalid_argument: the journal has no such run.

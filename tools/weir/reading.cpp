@@ -43,11 +43,17 @@ int finish(const std::optional<weir::error>& damage, console& to) {
   return exit_found;
 }
 
-journal_reader open_journal(const request& r) {
+void require_journal(const request& r) {
   std::error_code ignored;
-  if (std::filesystem::exists(r.path, ignored) && !std::filesystem::is_directory(r.path, ignored))
+  if (!std::filesystem::exists(r.path, ignored))
+    raise(weir::errc::invalid_argument, "there is no journal '" + r.path + "'");
+  if (!std::filesystem::is_directory(r.path, ignored))
     raise(weir::errc::invalid_argument,
           "'" + r.path + "' is a file; give the directory of a journal");
+}
+
+journal_reader open_journal(const request& r) {
+  require_journal(r);
   return journal_reader(weir::real_disk(), r.path);
 }
 
