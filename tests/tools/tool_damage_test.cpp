@@ -68,19 +68,19 @@ std::string start_payload(const std::string& id) {
   r.id = id;
   r.handler = "h";
   r.write(out);
-  return std::string(out.view());
+  return std::string(out.view().bytes);
 }
 
 std::string answer_payload() {
   weir::detail::payload_writer out;
   weir::detail::answer_record{{}, errc::terminal, "1"}.write(out);
-  return std::string(out.view());
+  return std::string(out.view().bytes);
 }
 
 std::string command_payload() {
   weir::detail::payload_writer out;
   weir::detail::command_record{.name = "s"}.write(out);
-  return std::string(out.view());
+  return std::string(out.view().bytes);
 }
 
 constexpr std::uint16_t step_flag = 3;

@@ -126,6 +126,11 @@ std::string plain(std::string_view text) {
   return out;
 }
 
+std::string plain_message(std::string_view text) {
+  if (text.empty() || text.find_first_not_of('*') != text.npos) return plain(text);
+  return "encrypted, " + size_text(text.size());
+}
+
 std::size_t width(std::string_view text) noexcept {
   std::size_t columns = 0;
   for (const char c : text) columns += (static_cast<unsigned char>(c) & 0xc0U) != 0x80;

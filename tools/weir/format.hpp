@@ -27,6 +27,8 @@ std::string counted(std::uint64_t n, std::string_view one);
 /// A text from a journal, fit for a terminal: control characters and what is not UTF-8 are escaped,
 /// so that it cannot change colours, move the cursor or break the line.
 std::string plain(std::string_view text);
+/// The same of a message, which in an encrypted journal without its key is seen as asterisks.
+std::string plain_message(std::string_view text);
 /// How many columns a plain text takes.
 std::size_t width(std::string_view text) noexcept;
 /// At most `columns` of it; what is cut is shown by an ellipsis.

@@ -58,7 +58,7 @@ void print_table(const std::vector<run_entry>& runs, const request& r, console& 
               {date_text(run.started)},
               end_cell(run),
               {std::to_string(run.steps)},
-              {run.has_ended() ? plain(run.message) : waits_for(run), ink::dim}});
+              {run.has_ended() ? plain_message(run.message) : waits_for(run), ink::dim}});
   }
   rows.print(to);
   if (shown == 0) to.line(runs.empty() ? "no runs" : "no runs like that");

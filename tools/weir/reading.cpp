@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "commands.hpp"
+#include "key_files.hpp"
 
 namespace weir_tool {
 
@@ -54,7 +55,7 @@ void require_journal(const request& r) {
 
 journal_reader open_journal(const request& r) {
   require_journal(r);
-  return journal_reader(weir::real_disk(), r.path);
+  return journal_reader(weir::real_disk(), r.path, key_files(r.key_files).ring());
 }
 
 void raise_no_run(const request& r) {

@@ -21,6 +21,11 @@ std::string text_of(const record_parts& parts, std::string_view name) {
   return p == nullptr ? std::string() : plain(p->text);
 }
 
+std::string message_of(const record_parts& parts) {
+  const record_part* p = parts.find("message");
+  return p == nullptr ? std::string() : plain_message(p->text);
+}
+
 std::string code_text(std::uint64_t code) {
   return weir::make_error_code(static_cast<weir::errc>(code)).message();
 }
@@ -89,11 +94,11 @@ void describe_answer(record_event& e, const record_head& head, const record_part
       return;
     case command_answer::kind::cancelled:
       e.with = ink::warn;
-      e.detail = text_of(parts, "message");
+      e.detail = message_of(parts);
       return;
     default:
       e.with = ink::bad;
-      e.detail = text_of(parts, "message");
+      e.detail = message_of(parts);
   }
 }
 
@@ -140,18 +145,18 @@ void describe_kind(record_event& e, const record_kind& kind, const record_head& 
       return describe_answer(e, head, parts, payloads);
     case record_type::cancel:
       e.event = "cancel";
-      e.detail = text_of(parts, "message");
+      e.detail = message_of(parts);
       e.with = ink::warn;
       return;
     case record_type::deadlock:
-      e.detail = text_of(parts, "message");
+      e.detail = message_of(parts);
       e.with = ink::bad;
       return;
     case record_type::attempt:
       e.event = "attempt failed";
       if (command != nullptr && command->attempts > 0)
         e.event = "attempt " + std::to_string(command->attempts) + " failed";
-      e.detail = text_of(parts, "message");
+      e.detail = message_of(parts);
       e.with = ink::warn;
       return;
     case record_type::intent:

@@ -37,7 +37,7 @@ void print_head(const run_entry& run, const history& of, const request& r, conso
   if (run.has_ended()) state += " after " + span_text(run.ended - run.started);
   if (!run.has_ended() && !waits_for(run).empty()) state += ", waits for " + waits_for(run);
   fact("state", state);
-  if (!run.message.empty()) fact("cause", plain(run.message), ink::bad);
+  if (!run.message.empty()) fact("cause", plain_message(run.message), ink::bad);
   fact("started", date_text(run.started) + " UTC");
   if (run.begins > run.started) fact("begins", date_text(run.begins) + " UTC");
   if (run.has_ended()) fact("ended", date_text(run.ended) + " UTC");
