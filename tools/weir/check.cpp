@@ -39,6 +39,7 @@ class structure final : public journal_visitor {
   void restart() override {
     problems.clear();
     runs_.clear();
+    forgotten_ = 0;
     records = runs = 0;
     more = 0;
   }
@@ -56,6 +57,7 @@ class structure final : public journal_visitor {
     } catch (const weir::error&) {
       return found(place, named(*kind) + " is shorter than its kind");
     }
+    if (const record_part* last = parts.find("last_run")) forgotten_ = last->number;
     if (kind->role == record_role::none) return;
     each_started_run(head, payload, [&](std::uint64_t number, const start_record&) {
       if (!runs_.try_emplace(number).second)
@@ -92,6 +94,7 @@ class structure final : public journal_visitor {
   void see_run(const record_kind& kind, const record_head& head, record_place place) {
     const std::string of = " of run " + std::to_string(head.run);
     const auto known = runs_.find(head.run);
+    if (known == runs_.end() && head.run <= forgotten_) return;
     if (known == runs_.end())
       return found(place, named(kind) + of + ", which the journal does not start");
     known_run& run = known->second;
@@ -103,6 +106,7 @@ class structure final : public journal_visitor {
     }
     if (run.ended) return;  // ignored by every reader
     const std::uint64_t key = command_key(head.fiber, head.index);
+    if (is_marker(head)) return;
     if (kind.role == record_role::command) {
       if (!run.commands.insert(key).second)
         found(place, "command " + command_text(head) + of + " is recorded twice");
@@ -112,6 +116,11 @@ class structure final : public journal_visitor {
                        ", which is not recorded before it");
     }
   }
+  /// A patch has the number of the command before it.
+  static bool is_marker(const record_head& head) noexcept {
+    return head.type == static_cast<std::uint16_t>(record_type::command) &&
+           to_string(kind_of_command(head.flags)) == "patch";
+  }
   static std::string command_text(const record_head& head) {
     return std::to_string(head.fiber) + "." + std::to_string(head.index);
   }
@@ -119,6 +128,7 @@ class structure final : public journal_visitor {
   std::string directory_;
   console& to_;
   std::unordered_map<std::uint64_t, known_run> runs_;
+  std::uint64_t forgotten_ = 0;  // runs up to it may be missing: a compaction has dropped them
 };
 
 std::string check_json(const request& r, const structure& s, const std::optional<log_view>& view) {

@@ -1,4 +1,78 @@
 // SPDX-License-Identifier: MIT
+#if __has_include("durable/run_export.hpp")
+// Writes the history of a run to a file that durable::replay takes.
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <weir/durable/json.hpp>
+
+#include "commands.hpp"
+#include "durable/run_export.hpp"
+#include "format.hpp"
+#include "run_history.hpp"
+
+namespace weir_tool {
+
+using namespace weir::detail;
+
+namespace {
+
+/// Under another name first, so that a failure leaves no half of it.
+void write_file(const std::string& name, std::string_view bytes) {
+  weir::disk& disk = weir::real_disk();
+  const std::string unfinished_name = name + std::string(unfinished);
+  const auto file = disk.open(unfinished_name, weir::open_mode::create);
+  try {
+    file->truncate(0);
+    weir::write_all(*file, std::as_bytes(std::span(bytes)), 0);
+    file->sync();
+    disk.rename(unfinished_name, name);
+  } catch (...) {
+    (void)try_to_unlink(disk, unfinished_name);
+    throw;
+  }
+}
+
+}  // namespace
+
+int export_run(const request& r, console& to) {
+  auto from = open_journal(r);
+  run_index index;
+  history of(r.run);
+  const auto damage = of.read(from, index, to);
+  if (damage) throw weir::error(*damage);
+  if (of.number() == 0) raise_no_run(r);
+  if (from.view().key_id != 0 && r.key_files.empty())
+    raise(weir::errc::wrong_key,
+          "journal '" + r.path + "' is encrypted, an export is not; give its key by --key-file");
+  std::vector<exported_record> records;
+  for (const kept_record& k : of.records()) records.push_back({k.head, k.payload});
+  const std::string bytes = write_export(records, from.secret());
+  write_file(r.file, bytes);
+  if (!r.json) {
+    to.line(plain(r.file) + ": run " + plain(index.find(of.number())->id) + ", " +
+            counted(records.size(), "record") + ", " + size_text(bytes.size()));
+    return exit_well;
+  }
+  weir::json_writer out;
+  out.begin_object();
+  out.key("file");
+  out.string(r.file);
+  out.key("run");
+  out.string(index.find(of.number())->id);
+  out.key("records");
+  out.number(records.size());
+  out.key("bytes");
+  out.number(bytes.size());
+  out.end_object();
+  to.line(out.take());
+  return exit_well;
+}
+
+}  // namespace weir_tool
+#else
 #include "commands.hpp"
 #include "run_history.hpp"
 
@@ -16,3 +90,4 @@ int export_run(const request& r, console& to) {
 }
 
 }  // namespace weir_tool
+#endif

@@ -32,6 +32,7 @@ table::cell end_cell(const run_entry& run) {
 }
 
 bool is_asked_for(const run_entry& run, const request& r) {
+  if (run.is_gone()) return false;
   if (!r.state.empty() && to_string(run.state) != r.state) return false;
   return r.handler.empty() || run.handler == r.handler;
 }

@@ -67,6 +67,10 @@ void describe_start(record_event& e, const record_parts& parts, bool payloads) {
   e.name = text_of(parts, "handler");
   e.detail = version == nullptr ? "" : "version " + std::to_string(version->number);
   if (const record_part* key = parts.find("key")) e.detail += ", key " + plain(key->text);
+  if (const record_part* life = parts.find("life"))
+    e.detail += ", life " + std::to_string(life->number);
+  if (const record_part* origin = parts.find("origin"))
+    e.detail += ", from run #" + std::to_string(origin->number);
   if (const record_part* begins = parts.find("begins"))
     e.detail += ", begins " + date_text(as_time(begins->number));
   if (const record_part* input = parts.find("input"); input != nullptr && !input->text.empty())
@@ -127,9 +131,8 @@ std::string_view end_word(std::uint16_t flags) noexcept {
 /// What this kind says in its own words.
 void describe_kind(record_event& e, const record_kind& kind, const record_head& head,
                    const record_parts& parts, const command_entry* command, bool payloads) {
+  if (kind.role == record_role::starts) return describe_start(e, parts, payloads);
   switch (kind.type) {
-    case record_type::run_start:
-      return describe_start(e, parts, payloads);
     case record_type::command:
       return describe_command(e, head, parts, payloads);
     case record_type::run_end:
@@ -170,6 +173,10 @@ void describe_kind(record_event& e, const record_kind& kind, const record_head& 
       return;
     default:
       e.detail = all_parts(parts, payloads);
+      if (parts.find("message") == nullptr) return;
+      e.name = text_of(parts, "name");
+      e.detail = message_of(parts);
+      e.with = ink::warn;
   }
 }
 

@@ -95,8 +95,11 @@ run_entry* run_index::see(const record_head& head, std::string_view payload) {
   if (kind->role == record_role::none) return nullptr;
   each_started_run(head, payload,
                    [&](std::uint64_t number, const start_record& r) { start(number, r); });
+  if (const record_part* earlier = parts_.find("replaced"))
+    if (run_entry* const gone = find(earlier->number)) gone->replaced = true;
   run_entry* const run = find(head.run);
   if (run == nullptr) return nullptr;
+  if (const record_part* copies = parts_.find("copies")) run->copies = copies->number;
   ++run->records;
   if (kind->role == record_role::starts) return run;
   if (run->has_ended()) return run;  // what follows the end is ignored

@@ -41,9 +41,13 @@ struct run_entry {
   std::uint64_t steps = 0;
   std::uint64_t records = 0;
   std::uint64_t parent = 0;
+  std::uint64_t copies = 0;  // records that a fork begins with
+  bool replaced = false;     // by a restart, with the same id
   std::unordered_map<std::uint64_t, command_entry> commands;
 
   bool has_ended() const noexcept { return state != weir::durable::run_state::running; }
+  /// Not for an engine: replaced, or a fork that a crash has cut off.
+  bool is_gone() const noexcept { return replaced || records <= copies; }
 };
 
 class run_index {

@@ -42,6 +42,7 @@ struct census {
 census take_census(const run_index& index) {
   census c;
   for (const run_entry& run : index.runs()) {
+    if (run.is_gone()) continue;
     const std::size_t state = place_of(run.state);
     ++c.runs;
     c.records += run.records;

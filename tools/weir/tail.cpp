@@ -34,7 +34,8 @@ class tail_printer {
     const record_event e = describe(r.head, r.payload, command, request_.payloads);
     std::string time = e.at ? date_text(*e.at) : "";
     time.resize(date_columns, ' ');
-    std::string id = r.run != nullptr ? plain(r.run->id) : "#" + std::to_string(r.head.run);
+    std::string id = r.head.run == 0 ? "-" : "#" + std::to_string(r.head.run);
+    if (r.run != nullptr) id = plain(r.run->id);
     const std::string fields[] = {aligned(std::move(id), id_columns_),
                                   aligned(e.event, event_columns_), aligned(e.name, name_columns_)};
     std::string line = to_.tint(time, ink::dim) + "  " + to_.tint(fields[0], ink::bold) + "  " +
