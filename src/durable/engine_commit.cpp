@@ -56,7 +56,7 @@ journal::appended engine_core::append(durable_run& run, record_type type, std::u
 void engine_core::flush() {
   if (journal_ == nullptr || broken_) return;
   finish_durable_runs();
-  if (committing_ || !flush_wanted_) return;
+  if (committing_ || compact_some() || !flush_wanted_) return;
   if (pump_->queued && flushes_put_off_ < flush_patience) {
     ++flushes_put_off_;
     return flusher_->wake();
@@ -65,7 +65,11 @@ void engine_core::flush() {
   flush_wanted_ = false;
   try {
     std::unique_ptr<journal_batch> batch = journal_->take();
-    if (batch == nullptr) return;
+    slice_was_last_ = false;
+    if (batch == nullptr) {
+      if (compacting_up_to_ != 0) flusher_->wake();
+      return;
+    }
     taken_lsn_ = journal_->last_lsn();
     committing_ = true;
     writer_->write(std::move(batch));
@@ -84,6 +88,7 @@ void engine_core::commit_done(std::unique_ptr<journal_batch> batch,
   committing_ = false;
   if (error) return break_down(std::move(error));
   journal_->committed(std::move(batch));
+  if (compacting_up_to_ != 0 && !journal_->compacting()) compaction_ended();
   wake_durable();
   flusher_->wake();
   room_looked_for();
@@ -112,6 +117,7 @@ void engine_core::break_down(std::exception_ptr error) noexcept {
   host_.emit("journal_failed", setup_.path, 0, 0, failure_);
   wake_durable();
   const in_loop outside(host_);
+  compacted_.set();
   for (const auto& [number, run] : runs_) wake_askers(*run);
 }
 

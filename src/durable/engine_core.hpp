@@ -238,9 +238,11 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void require_running() const;
 
   /// Calls `use` with the state of every key that has stored values, as the payload of an
-  /// object_state record. Such a record, and run_end in place of turn, may replace all turns before
-  /// it.
+  /// object_state record.
   void each_object_state(const std::function<void(const payload_writer&)>& use) const;
+  /// Forgets what is due and replaces everything by a snapshot; throws why it could not.
+  /// REQUIRES: open. For tools: handlers need not be there.
+  task<> compact_all();
 
   /// A step ended without an answer: its run is blocked, the engine ends or the journal has failed.
   void step_lost(durable_run& run) noexcept;
@@ -323,6 +325,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void see_sends(const turn_record& turn, std::string_view payload, std::uint64_t lsn,
                  record_place place);
   void see_object_state(std::string_view payload);
+  /// The end of a snapshot: what it lists was forgotten, and the states of objects follow.
+  void see_compacted(std::string_view payload);
   void see_turn_event(durable_run& run, const record_head& head, std::string_view payload);
   /// What get and list say of a run.
   std::string message_of_run(const durable_run& run) const;
@@ -390,6 +394,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   bool is_due(const ended_run& run, wall_time now) const noexcept;
   void arm_forgetting();
   void note_reused(const start_record& start, std::uint64_t number, record_place place);
+  /// It is not known any more, and its records are garbage.
+  void drop(const ended_run& run);
   void settle_reused_ids();
   void emit(const durable_run& run);
   durable::run_info info_of(const durable_run& run) const;
@@ -403,6 +409,14 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::uint64_t record(durable_run& run, const completion& what);
   void hand_over(durable_run& run, completion what);
   void break_down(std::exception_ptr error) noexcept;
+  // Compaction: engine_compaction.cpp.
+  /// Begins one if most of what it would replace is garbage.
+  void consider_compaction();
+  void begin_compaction(std::uint64_t last_segment);
+  void record_object_states();
+  /// Has a slice done, if one is under way and it is its turn. Returns whether it has.
+  bool compact_some();
+  void compaction_ended();
   void look_for_room() noexcept;
   void room_looked_for() noexcept;
   void arm_alarm();
@@ -487,6 +501,13 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
     turn_record read;
   };
   mutable read_turn turn_read_;
+  /// Bytes of the records of forgotten runs, by the segment in which they ended.
+  std::map<std::uint64_t, std::uint64_t> garbage_;
+  std::uint64_t garbage_in_plan_ = 0;   // of these, what the compaction under way will remove
+  std::uint64_t compact_after_ = 0;     // the next one replaces a segment after this
+  std::uint64_t compacting_up_to_ = 0;  // 0: no compaction is under way
+  bool slice_was_last_ = false;         // of the batches
+  event compacted_;
   /// Caches of the recovery: runs with recent records, by number, and the memory of ended runs.
   std::vector<durable_run*> seen_;
   std::vector<run_map::node_type> spare_runs_;

@@ -259,6 +259,23 @@ void engine_core::see_object_state(std::string_view payload) {
   forget_if_empty(object);
 }
 
+void engine_core::see_compacted(std::string_view payload) {
+  const compacted_record seen = compacted_record::read(payload);
+  last_number_ = std::max(last_number_, seen.last_run);
+  for (const std::uint64_t number : seen.forgotten) {
+    durable_run* const run = find(number);
+    if (run == nullptr) continue;
+    if (const std::unique_ptr<object_part> part = std::move(run->part)) {
+      --part->of->runs;
+      if (part->joined) part->of->inbox.erase(part->place);
+    }
+    seen_[number % seen_.size()] = nullptr;
+    runs_.erase(number);
+  }
+  for (auto& [id, object] : objects_) object.state.clear();
+  std::erase_if(objects_, [](const auto& named) { return named.second.runs == 0; });
+}
+
 void engine_core::each_object_state(const std::function<void(const payload_writer&)>& use) const {
   for (const auto& [id, object] : objects_) {
     if (object.state.empty()) continue;

@@ -122,6 +122,7 @@ task<> engine_core::shut_down() {
   starting_.clear();
   if (journal_ != nullptr) wake_durable();
   writer_.reset();
+  compacted_.set();
   looked_for_room_.set();  // the writer's last result was dropped: wake the callers
   if (journal_ != nullptr) close_journal();
   journal_.reset();

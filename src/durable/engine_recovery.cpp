@@ -27,8 +27,11 @@ void engine_core::see(const record_head& head, std::string_view payload, std::ui
   if (starts_run(head.type)) return see_start(head, payload, lsn, place);
   if (type == record_type::object_state) return see_object_state(payload);
   if (type == record_type::turn) return see_turn(head, payload, lsn, place);
+  if (type == record_type::mark) return;
+  if (type == record_type::compacted) return see_compacted(payload);
   durable_run* const found = seen(head.run);
-  if (found == nullptr && head.run <= last_number_) return;  // it has ended, or was restarted
+  if (found == nullptr && head.run <= last_number_)
+    return;  // it has ended, was restarted, or was forgotten
   if (found == nullptr)
     raise(errc::journal_corrupt, "the journal '" + setup_.path + "' has record " +
                                      std::to_string(lsn) + " of run " + std::to_string(head.run) +
@@ -88,8 +91,8 @@ void engine_core::note_reused(const start_record& start, std::uint64_t number, r
     past_.with_key(hash_of_key(start.handler, start.scoped_idempotency()), found_);
   for (const std::uint64_t older : found_) {
     if (!past_.contains(older)) continue;  // found twice
-    if (is_due(*past_.find(older), open_time_)) {
-      past_.remove(older);
+    if (const auto ended = past_.find(older); is_due(*ended, open_time_)) {
+      drop(*ended);
     } else {
       reused_.push_back({older, number, place});
     }

@@ -15,7 +15,7 @@ namespace weir::detail {
 namespace {
 
 /// How many runs are forgotten in one turn.
-constexpr int forgotten_at_once = 1024;
+constexpr int forgotten_at_once = 10'000;
 /// The wall clock may be set without notice; a run that is due is forgotten at most so much later.
 constexpr duration forget_check = std::chrono::hours(48);
 
@@ -103,6 +103,11 @@ void engine_core::forget(const ended_run& run) {
     past_.unqueue(run.number);
     return;
   }
+  drop(run);
+}
+
+void engine_core::drop(const ended_run& run) {
+  garbage_[segment_of(run.end)] += run.bytes;
   past_.remove(run.number);
 }
 
@@ -124,6 +129,7 @@ void engine_core::forget_due() {
     forget(*first);
   }
   arm_forgetting();
+  consider_compaction();
 }
 
 void engine_core::arm_forgetting() {
@@ -151,7 +157,7 @@ void engine_core::settle_reused_ids() {
     const std::string id(a.id), handler(a.handler), key = a.scoped_idempotency();
     const start_record b = read_start(pair.number, pair.newer, payload);
     const bool same_key = handler == b.handler && !key.empty() && key == b.scoped_idempotency();
-    if (id == b.id || same_key) past_.remove(pair.older);
+    if (id == b.id || same_key) drop(*older);
   }
 }
 

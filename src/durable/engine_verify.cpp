@@ -22,6 +22,8 @@ class run_finder final : public journal_visitor {
   }
   void see(const record_head& head, std::string_view payload, std::uint64_t lsn,
            record_place) override {
+    if (static_cast<record_type>(head.type) == record_type::compacted)
+      for (const std::uint64_t run : compacted_record::read(payload).forgotten) last.erase(run);
     if (starts_run(head.type)) start(head, payload);
     each_sent_start(head, payload, [&](const record_head& sent, std::string_view bytes) {
       start(sent, bytes);

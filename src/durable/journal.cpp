@@ -15,6 +15,7 @@
 
 #include "core/error.hpp"
 #include "core/fork_watch.hpp"
+#include "durable/compaction.hpp"
 #include "durable/journal_error.hpp"
 #include "durable/log_batch.hpp"
 #include "durable/log_writer.hpp"
@@ -101,6 +102,12 @@ class journal::state {
   bool is_here() const noexcept { return process_.is_here(); }
   bool failed() const noexcept { return broken_.load(std::memory_order_acquire); }
   record_head read(record_place place, std::string& payload);
+  replaceable may_be_replaced() const noexcept;
+  void end_segment();
+  void begin_compaction(compaction_plan plan);
+  bool compacting() const noexcept { return compaction_ != nullptr || !orphans_.empty(); }
+  std::unique_ptr<journal_batch> take_to_compact();
+  std::exception_ptr compaction_error() const noexcept { return compaction_error_; }
 
   const journal_secret& secret() const noexcept { return state_.secret; }
   std::uint64_t last_lsn() const noexcept { return layout_ ? layout_->next_lsn() - 1 : 0; }
@@ -116,6 +123,8 @@ class journal::state {
   bool read_from(const log_batch& batch, record_place place, record_head& head,
                  std::string& payload);
   void fail(const std::exception_ptr& cause);
+  void compact(log_batch& batch);
+  void note_compaction(log_batch& batch);
 
   journal_options options_;
   const process_mark process_;
@@ -134,6 +143,12 @@ class journal::state {
   std::uint64_t drafts_ = 0;  // of blobs, made so far
   std::string sealed_;        // the payload that was sealed last
   bool short_of_space_ = false;
+  std::uint64_t first_segment_ = 1;
+  std::uint64_t written_segment_ = 1;  // the last one that was begun on the disk
+  std::shared_ptr<const snapshot_index> snapshot_;
+  std::shared_ptr<log_compaction> compaction_;
+  std::exception_ptr compaction_error_;
+  std::vector<blob_name> orphans_;  // no record needs them; to be removed
 
   std::once_flag failing_;
   std::optional<error> cause_;
@@ -170,6 +185,9 @@ void journal::state::look_at_segments(std::uint64_t first, std::uint64_t last,
 
 void journal::state::start(const recovered& found) {
   state_ = found;
+  first_segment_ = found.known.first_segment;
+  written_segment_ = found.segment;
+  if (found.snapshot != nullptr) reader_.use(snapshot_ = found.snapshot);
   durable_lsn_ = found.next_lsn - 1;
   const std::uint32_t key = options_.keys != nullptr ? options_.keys->present() : 0;
   if (key != 0) cipher_.emplace(options_.keys, found.secret, options_.salt);
@@ -213,8 +231,10 @@ journal::appended journal::state::append(const record_head& head, const payload_
   const std::uint64_t largest = std::min(inline_payload_max, options_.segment_bytes / 4);
   const std::uint64_t lsn = layout_->next_lsn();
   if (payload.size() <= largest) return {lsn, append_inline(kept, payload)};
-  const auto name = encode(write_payload(payload));
+  const blob_name blob = write_payload(payload);
+  const auto name = encode(blob);
   kept.flags |= record_is_blob;
+  ++state_.blobs[blob];
   return {lsn, append_inline(kept, {name.data(), name.size()})};
 }
 
@@ -276,12 +296,85 @@ void journal::state::commit(journal_batch& batch) {
     log_batch& content = *batch.content_;
     content.seal(state_.epoch, layout_->seed());
     writer_->write(content);
+    compact(content);
   } catch (const no_room& e) {
     raise(errc::journal_full, "no space for the journal '" + files_.directory + "': " + e.what() +
                                   "; free some on its disk");
   } catch (...) {
     fail(std::current_exception());
     throw error(*cause_);
+  }
+}
+
+// ------------------------------------------------------------------ compaction
+
+journal::replaceable journal::state::may_be_replaced() const noexcept {
+  const std::uint64_t segments = written_segment_ - first_segment_;
+  return {.segments = segments,
+          .last_segment = written_segment_ - 1,
+          .bytes = segments * options_.segment_bytes +
+                   (snapshot_ != nullptr ? snapshot_->header.bytes : 0)};
+}
+
+void journal::state::end_segment() {
+  require_usable();
+  layout_->end_segment(*pending_);
+}
+
+void journal::state::begin_compaction(compaction_plan plan) {
+  require_usable();
+  compaction_error_ = nullptr;
+  compaction_ = std::make_shared<log_compaction>(files_, std::move(plan), state_.epoch);
+}
+
+// Blobs whose content was appended again meanwhile are needed.
+std::unique_ptr<journal_batch> journal::state::take_to_compact() {
+  require_usable();
+  constexpr std::size_t removed_at_once = 16;
+  std::unique_ptr<journal_batch> batch(new journal_batch(std::make_shared<log_batch>()));
+  out_ = batch->content_;
+  out_->durable_lsn = durable_lsn_;
+  out_->compaction = compaction_;
+  while (!orphans_.empty() && out_->orphans.size() < removed_at_once) {
+    if (!state_.blobs.contains(orphans_.back())) out_->orphans.push_back(orphans_.back());
+    orphans_.pop_back();
+  }
+  return batch;
+}
+
+/// On the writer's thread. Everything but the change of the manifest may fail without consequences.
+void journal::state::compact(log_batch& batch) {
+  for (const blob_name& name : batch.orphans)
+    (void)try_to_unlink(*files_.disk, blob_path(files_, name));
+  if (batch.compaction == nullptr) return;
+  try {
+    batch.compaction->step(*writer_, batch.durable_lsn);
+  } catch (const switch_failed&) {
+    throw;
+  } catch (const std::exception&) {
+    batch.compaction_error = std::current_exception();
+  }
+}
+
+void journal::state::note_compaction(log_batch& batch) {
+  if (batch.compaction == nullptr) return;
+  if (batch.compaction_error) {
+    compaction_error_ = batch.compaction_error;
+    compaction_ = nullptr;
+  } else if (compaction_->done()) {
+    compaction_ = nullptr;
+  } else if (compaction_->switched() && compaction_->snapshot() != snapshot_) {
+    snapshot_ = compaction_->snapshot();
+    reader_.use(snapshot_);
+    first_segment_ = snapshot_->header.number + 1;
+    for (const blob_name& name : compaction_->dropped_blobs()) {
+      const auto counted = state_.blobs.find(name);
+      if (counted == state_.blobs.end() || --counted->second > 0) continue;
+      state_.blobs.erase(counted);
+      orphans_.push_back(name);
+    }
+    compaction_->dropped_blobs() = {};
+    compaction_->adopted();
   }
 }
 
@@ -304,6 +397,12 @@ void journal::state::fail(const std::exception_ptr& cause) {
 
 void journal::state::committed(std::unique_ptr<journal_batch> batch) noexcept {
   if (!out_->empty()) durable_lsn_ = out_->last_lsn;
+  if (!out_->extents.empty()) written_segment_ = out_->extents.back().segment;
+  try {
+    note_compaction(*out_);
+  } catch (...) {  // the snapshot cannot be opened for reading
+    fail(std::current_exception());
+  }
   short_of_space_ = out_->short_of_space;
   out_->clear();
   out_ = nullptr;
@@ -367,6 +466,12 @@ void journal::committed(std::unique_ptr<journal_batch> batch) noexcept {
 record_head journal::read(record_place place, std::string& payload) {
   return state_->read(place, payload);
 }
+journal::replaceable journal::may_be_replaced() const noexcept { return state_->may_be_replaced(); }
+void journal::end_segment() { state_->end_segment(); }
+void journal::begin_compaction(compaction_plan plan) { state_->begin_compaction(std::move(plan)); }
+bool journal::compacting() const noexcept { return state_->compacting(); }
+std::unique_ptr<journal_batch> journal::take_to_compact() { return state_->take_to_compact(); }
+std::exception_ptr journal::compaction_error() const noexcept { return state_->compaction_error(); }
 bool journal::short_of_space() const noexcept { return state_->short_of_space(); }
 
 }  // namespace weir::detail

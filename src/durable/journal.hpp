@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ namespace weir::detail {
 
 class key_ring;
 struct log_batch;
+struct compaction_plan;
 
 struct journal_options {
   std::string path;
@@ -111,6 +113,26 @@ class journal {
   bool failed() const noexcept;
   /// The batch is on the disk (`commit` returned).
   void committed(std::unique_ptr<journal_batch> batch) noexcept;
+
+  /// What a compaction may replace: the snapshot, and the segments after which another one was
+  /// begun.
+  struct replaceable {
+    std::uint64_t segments = 0;      // without the snapshot
+    std::uint64_t last_segment = 0;  // of them
+    std::uint64_t bytes = 0;         // of all of these files
+  };
+  replaceable may_be_replaced() const noexcept;
+  /// The next record begins a segment, so that all before it may be replaced.
+  void end_segment();
+  /// Begins to replace old segments by a snapshot (see durable/compaction.hpp), which is done in
+  /// slices: each batch of `take_to_compact` is one. Places and LSNs stay valid.
+  /// REQUIRES: not `compacting()`.
+  void begin_compaction(compaction_plan plan);
+  bool compacting() const noexcept;
+  /// An empty batch with a slice of the compaction. REQUIRES: no batch is out, and `compacting()`.
+  std::unique_ptr<journal_batch> take_to_compact();
+  /// Why the last compaction ended early; null: it did not.
+  std::exception_ptr compaction_error() const noexcept;
 
   /// The record at a place that `append` or `open` gave, even if it is not on the disk yet. Blocks.
   /// The payload is stored in `payload`.

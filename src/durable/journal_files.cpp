@@ -75,8 +75,13 @@ void write_zeros(disk_file& file, std::uint64_t from, std::uint64_t to) {
   }
 }
 
-segment_maker::segment_maker(const journal_files& files, std::uint64_t number, std::uint64_t bytes)
-    : files_(files), number_(number), bytes_(bytes), path_(files.path(segment_name(number))) {}
+segment_maker::segment_maker(const journal_files& files, std::uint64_t number, std::uint64_t bytes,
+                             std::string from)
+    : files_(files),
+      number_(number),
+      bytes_(bytes),
+      path_(files.path(segment_name(number))),
+      from_(std::move(from)) {}
 
 segment_maker::~segment_maker() = default;
 
@@ -99,6 +104,11 @@ bool segment_maker::step(std::uint64_t at_most) {
 }
 
 void segment_maker::start() {
+  if (!from_.empty()) {
+    files_.disk->rename(from_, path_ + std::string(unfinished));
+    file_ = files_.disk->open(path_ + std::string(unfinished), open_mode::read_write);
+    return;
+  }
   file_ = files_.disk->open(path_ + std::string(unfinished), open_mode::create);
   file_->truncate(0);
   file_->preallocate(bytes_);

@@ -56,7 +56,9 @@ void write_zeros(disk_file& file, std::uint64_t from, std::uint64_t to);
 /// too long.
 class segment_maker {
  public:
-  segment_maker(const journal_files& files, std::uint64_t number, std::uint64_t bytes);
+  /// `from`: a file of this size that becomes the segment; empty: a new file.
+  segment_maker(const journal_files& files, std::uint64_t number, std::uint64_t bytes,
+                std::string from = {});
   segment_maker(const segment_maker&) = delete;
   segment_maker& operator=(const segment_maker&) = delete;
   ~segment_maker();
@@ -77,6 +79,7 @@ class segment_maker {
   std::uint64_t number_;
   std::uint64_t bytes_;
   std::string path_;
+  std::string from_;
   std::span<const std::byte> header_;
   std::unique_ptr<disk_file> file_;
   std::uint64_t written_ = 0;

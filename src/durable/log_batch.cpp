@@ -22,6 +22,9 @@ void log_batch::clear() noexcept {
   last_lsn = 0;
   durable_lsn = 0;
   look_for_room = false;
+  compaction = nullptr;
+  compaction_error = nullptr;
+  orphans.clear();
   short_of_space = false;
 }
 
@@ -97,6 +100,11 @@ void log_layout::close_frame(log_batch& batch) {
   batch.frames.back().head.bytes = static_cast<std::uint32_t>(whole);
   at_.offset += whole;
   frame_bytes_ = 0;
+}
+
+void log_layout::end_segment(log_batch& batch) {
+  close_frame(batch);
+  at_.capacity = at_.offset;
 }
 
 void log_layout::begin_segment(log_batch& batch) {

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +17,8 @@
 #include "durable/record.hpp"
 
 namespace weir::detail {
+
+class log_compaction;
 
 /// Invariants: `bytes` is what will be written, in the order of the log. Each extent is a
 /// contiguous part of it that goes to one segment and ends where the next extent begins; all but
@@ -36,9 +40,12 @@ struct log_batch {
   std::unordered_map<blob_name, std::string, blob_name_hash> blobs;  // with their contents
   std::vector<blob_draft> drafts;                                    // of them
   std::uint64_t last_lsn = 0;
-  std::uint64_t durable_lsn = 0;  // when the batch was taken
-  bool look_for_room = false;     // prepare the next segment unless it is ready
-  bool short_of_space = false;    // set by the writer
+  std::uint64_t durable_lsn = 0;               // when the batch was taken
+  bool look_for_room = false;                  // prepare the next segment unless it is ready
+  bool short_of_space = false;                 // set by the writer
+  std::shared_ptr<log_compaction> compaction;  // has a slice done after the batch; null: none
+  std::exception_ptr compaction_error;         // set by the writer: it has ended
+  std::vector<blob_name> orphans;              // to be removed after the batch
 
   bool empty() const noexcept { return frames.empty(); }
   /// Keeps the memory, unless it is large.
@@ -72,6 +79,8 @@ class log_layout {
   record_place append(log_batch& batch, const record_head& head, std::string_view payload);
   /// Ends the open frame, because the batch is about to be taken.
   void close_frame(log_batch& batch);
+  /// The next record begins a segment.
+  void end_segment(log_batch& batch);
   std::uint64_t next_lsn() const noexcept { return at_.next_lsn; }
   std::uint32_t seed() const noexcept { return seed_; }
 

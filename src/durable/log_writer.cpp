@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "durable/journal_error.hpp"
+#include "durable/snapshot.hpp"
 
 namespace weir::detail {
 
@@ -67,9 +68,43 @@ void log_writer::note_segment(std::uint64_t durable_lsn) {
   }
 }
 
+void log_writer::replace_before(std::uint64_t segment, std::uint64_t first_lsn,
+                                std::uint64_t durable_lsn) {
+  manifest next = at_.known;
+  next.version = snapshot_version;
+  next.first_segment = segment;
+  next.first_lsn = first_lsn;
+  next.durable_lsn = std::max(next.durable_lsn, durable_lsn);
+  next.begun = static_cast<std::uint32_t>(at_.segment - segment + 1);
+  next.closed = false;
+  try {
+    write_manifest(files_, next);
+  } catch (const std::exception& e) {
+    if (is_no_space(e)) throw;
+    throw switch_failed(e.what());
+  }
+  at_.known = next;
+}
+
+bool log_writer::recycle(const std::string& path) {
+  if (at_.next_ready || next_ != nullptr || !spare_.empty()) return false;
+  if (!segment_number(std::string_view(path).substr(path.find_last_of('/') + 1))) return false;
+  try {
+    if (files_.disk->open(path, open_mode::read)->size() != at_.segment_bytes) return false;
+  } catch (const std::exception&) {
+    return false;
+  }
+  spare_ = path;
+  return true;
+}
+
+void log_writer::begin_to_make() {
+  next_ = std::make_unique<segment_maker>(files_, at_.segment + 1, at_.segment_bytes,
+                                          std::exchange(spare_, {}));
+}
+
 void log_writer::next_segment() {
-  if (next_ == nullptr && !at_.next_ready)
-    next_ = std::make_unique<segment_maker>(files_, at_.segment + 1, at_.segment_bytes);
+  if (next_ == nullptr && !at_.next_ready) begin_to_make();
   try {
     if (!at_.next_ready) next_->step(at_.segment_bytes);
   } catch (const std::exception& e) {
@@ -85,8 +120,7 @@ void log_writer::next_segment() {
 }
 
 bool log_writer::prepare(std::uint64_t at_most) {
-  if (next_ == nullptr)
-    next_ = std::make_unique<segment_maker>(files_, at_.segment + 1, at_.segment_bytes);
+  if (next_ == nullptr) begin_to_make();
   try {
     at_.next_ready = next_->step(at_most);
   } catch (const std::exception& e) {

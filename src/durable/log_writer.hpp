@@ -19,6 +19,11 @@ struct no_room : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The manifest could not be written, and which one is on the disk is unknown.
+struct switch_failed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// Invariants: a segment is begun (its header is written) only after all of the previous one was
 /// synced, so a header proves that everything before its first LSN was durable. A record is written
 /// only after its blob is durable. A file that a batch goes to has a durable name. Before a batch
@@ -45,6 +50,15 @@ class log_writer {
   void write(log_batch& batch);
   /// Records what is durable, which segment is the last, and that nothing follows.
   void note_close(std::uint64_t durable_lsn);
+  /// The manifest on the disk.
+  const manifest& known() const noexcept { return at_.known; }
+  /// Makes the manifest name the snapshot before a segment instead of the segments before it.
+  /// Throws `switch_failed`, or that there is no space: then nothing has changed.
+  void replace_before(std::uint64_t segment, std::uint64_t first_lsn, std::uint64_t durable_lsn);
+  /// Keeps a file that is not needed any more, to make the next segment of it; false if that is
+  /// not possible or one is there already. Its old content is overwritten with zeros before it has
+  /// the name of a segment, like that of every new segment, so no old frame can be mistaken.
+  bool recycle(const std::string& path);
 
  private:
   void note(std::uint64_t durable_lsn, bool closed);
@@ -53,10 +67,12 @@ class log_writer {
   void next_segment();
   /// Prepares a part of the next segment. Returns false if there is no space.
   bool prepare(std::uint64_t at_most);
+  void begin_to_make();
 
   const journal_files& files_;
   start at_;
   std::unique_ptr<segment_maker> next_;  // being made
+  std::string spare_;                    // an old segment, to be the next one; empty: none
 };
 
 }  // namespace weir::detail

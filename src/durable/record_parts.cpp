@@ -121,6 +121,12 @@ void read_hurried(const record_head&, std::string_view payload, record_parts& in
   into.number("turns", in.number());
 }
 
+void read_compacted(const record_head&, std::string_view payload, record_parts& into) {
+  const compacted_record r = compacted_record::read(payload);
+  into.number("last_run", r.last_run);
+  into.number("forgotten", r.forgotten.size());
+}
+
 constexpr std::array kinds{
     record_kind{record_type::run_start, "start", record_role::starts, read_start},
     record_kind{record_type::run_end, "end", record_role::ends, read_answer},
@@ -139,6 +145,8 @@ constexpr std::array kinds{
     record_kind{record_type::fork, "fork", record_role::starts, read_fork},
     record_kind{record_type::restart, "restart", record_role::starts, read_restart},
     record_kind{record_type::skip, "skip", record_role::other, read_skip},
+    record_kind{record_type::compacted, "compacted", record_role::none, read_compacted},
+    record_kind{record_type::mark, "mark", record_role::none, read_nothing},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 
 #include "durable/blob.hpp"
 #include "durable/journal_error.hpp"
@@ -15,6 +16,8 @@ namespace {
 
 /// Upper bound on the opens that only a lost manifest recorded.
 constexpr std::uint64_t lost_epochs = std::uint64_t{1} << 16;
+/// Of the name of a blob.
+constexpr std::size_t blob_digits = 64;
 
 /// The number of leading zero bytes, in steps of eight. Most of a journal's last segment is zero,
 /// so eight words are checked together.
@@ -39,7 +42,7 @@ recovery::recovery(const journal_files& files, std::uint64_t segment_bytes,
 
 recovered recovery::run(record_reader& reader) {
   manifest_ = read_manifest(files_);
-  find_segments();
+  find_files();
   if (segments_.empty()) {
     if (files_.disk->exists(files_.path(manifest_name)))
       raise_corrupt(files_.path(manifest_name), 0, "there are no segments beside it");
@@ -52,6 +55,7 @@ recovered recovery::run(record_reader& reader) {
     repair();
   }
   const manifest known = write_new_manifest();
+  remove_orphans();
   const segment& last = segments_[begun_ - 1];
   return {.epoch = epoch_ + 1,
           .secret = secret_,
@@ -61,14 +65,16 @@ recovered recovery::run(record_reader& reader) {
           .capacity = last.header->bytes & ~std::uint64_t{frame_alignment - 1},
           .key_id = last.header->key_id,
           .next_ready = next_ready_,
-          .known = known};
+          .known = known,
+          .snapshot = snapshot_ ? snapshot_->index() : nullptr,
+          .blobs = std::move(blobs_)};
 }
 
 void recovery::look(record_reader& reader) {
   owned_ = false;
   // The manifest first: what it says stays true of segments that are found later.
   manifest_ = read_manifest(files_);
-  find_segments();
+  find_files();
   if (segments_.empty()) {
     if (files_.disk->exists(files_.path(manifest_name)))
       raise_corrupt(files_.path(manifest_name), 0, "there are no segments beside it");
@@ -95,6 +101,7 @@ void recovery::scan(record_reader& reader) {
   check_segments();
   adopt();
   rebuilt_ = !manifest_;
+  if (snapshot_) read_snapshot(reader);
   read_segments(reader);
   check_end(reader);
 }
@@ -112,14 +119,40 @@ log_view recovery::view() const {
              .key_id = segments_[begun_ - 1].header->key_id,
              .secret = secret_};
   for (std::size_t i = 0; i < begun_; ++i) v.bytes += segments_[i].size;
+  if (snapshot_) v.snapshot = snapshot_->header().bytes;
+  v.bytes += v.snapshot;
   return v;
 }
 
 // ------------------------------------------------------------------ finding segments
 
-void recovery::find_segments() {
-  for (const std::string& name : files_.disk->list(files_.directory))
-    if (const auto number = segment_number(name)) segments_.push_back(look_at(*number));
+void recovery::find_files() {
+  const std::vector<std::string> names = files_.disk->list(files_.directory);
+  first_segment_ = manifest_ ? manifest_->first_segment : 1;
+  find_snapshot(names);
+  for (const std::string& name : names) {
+    const auto number = segment_number(name);
+    if (!number) continue;
+    if (*number < first_segment_) {
+      replaced_.push_back(files_.path(name));
+    } else {
+      segments_.push_back(look_at(*number));
+    }
+  }
+}
+
+void recovery::find_snapshot(const std::vector<std::string>& names) {
+  std::uint64_t wanted = 0;
+  if (manifest_ && manifest_->version == snapshot_version) wanted = first_segment_ - 1;
+  for (const std::string& name : names)
+    if (const auto number = snapshot_number(name); number && !manifest_)
+      wanted = std::max(wanted, *number);
+  for (const std::string& name : names)
+    if (const auto number = snapshot_number(name); number && *number != wanted)
+      replaced_.push_back(files_.path(name));
+  if (wanted == 0) return;
+  snapshot_ = std::make_unique<snapshot_reader>(files_, wanted);
+  first_segment_ = wanted + 1;
 }
 
 recovery::segment recovery::look_at(std::uint64_t number) {
@@ -141,8 +174,9 @@ void recovery::check_version(const std::string& path, std::uint32_t version) con
 }
 
 void recovery::check_segments() const {
-  if (manifest_) check_version(files_.path(manifest_name), manifest_->version);
-  const std::uint64_t first = manifest_ ? manifest_->first_segment : 1;
+  if (manifest_ && manifest_->version != snapshot_version)
+    check_version(files_.path(manifest_name), manifest_->version);
+  const std::uint64_t first = first_segment_;
   const std::size_t begun = std::max<std::size_t>(manifest_ ? manifest_->begun : 0, 1);
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     const segment& s = segments_[i];
@@ -202,12 +236,29 @@ void recovery::adopt() {
   secret_ = first.secret;
   seed_ = checksum_seed(secret_);
   if (keys_ != nullptr) cipher_.emplace(keys_, secret_);
-  next_lsn_ = manifest_ ? manifest_->first_lsn : 1;
+  next_lsn_ = manifest_ ? manifest_->first_lsn : snapshot_ ? snapshot_->header().next_lsn : 1;
   proven_ = manifest_ ? manifest_->durable_lsn : 0;
   while (begun_ < segments_.size() && segments_[begun_].header) ++begun_;
 }
 
 // ------------------------------------------------------------------ reading the log
+
+void recovery::read_snapshot(record_reader& reader) {
+  const snapshot_header& header = snapshot_->header();
+  const std::string& path = snapshot_->index()->path;
+  if (header.secret != secret_) raise_corrupt(path, 40, "the snapshot is of another journal");
+  if (header.next_lsn != next_lsn_)
+    raise_corrupt(path, 32,
+                  "the snapshot ends before record " + std::to_string(header.next_lsn) + ", not " +
+                      std::to_string(next_lsn_));
+  std::vector<snapshot_record> records;
+  while (!snapshot_->at_end()) {
+    records.clear();
+    snapshot_->next(records);
+    for (const snapshot_record& r : records)
+      see_record(path, r.offset, {r.head, r.payload}, r.lsn, r.place, reader);
+  }
+}
 
 void recovery::read_segments(record_reader& reader) {
   for (std::size_t i = 0; i < begun_; ++i) {
@@ -279,27 +330,32 @@ void recovery::see_records(const segment& s, std::uint64_t offset, std::span<con
   for (std::uint64_t i = 0; i < head.records; ++i) {
     const std::uint64_t at = offset + cursor.offset();
     if (!cursor.next(record)) raise_corrupt(s.path, at, "the frame does not hold its records");
-    const bool is_blob = (record.head.flags & record_is_blob) != 0;
-    const bool is_sealed = (record.head.flags & record_is_sealed) != 0;
-    record.head.flags &= record_engine_flags;
-    if (is_blob) {
-      const auto name = decode_blob_name(record.payload);
-      if (!name) raise_corrupt(s.path, at, "the record does not name its blob");
-      read_blob(files_, *name, blob_);
-      record.payload = blob_;
-    }
-    if (is_sealed) {
-      if (owned_ || cipher_)
-        open_payload(record.head, record.payload, cipher_ ? &*cipher_ : nullptr, s.path, at,
-                     opened_);
-      else if (!blank_secrets(record.payload, opened_))
-        raise_corrupt(s.path, at, "the record is not sealed as it says");
-      record.payload = opened_;
-    }
-    reader.see(record.head, record.payload, head.first_lsn + i, make_place(s.number, at));
+    see_record(s.path, at, record, head.first_lsn + i, make_place(s.number, at), reader);
   }
   if (!cursor.at_end())
     raise_corrupt(s.path, offset + cursor.offset(), "the frame holds more than its records");
+}
+
+void recovery::see_record(const std::string& path, std::uint64_t at, record_view record,
+                          std::uint64_t lsn, record_place place, record_reader& reader) {
+  const bool is_blob = (record.head.flags & record_is_blob) != 0;
+  const bool is_sealed = (record.head.flags & record_is_sealed) != 0;
+  record.head.flags &= record_engine_flags;
+  if (is_blob) {
+    const auto name = decode_blob_name(record.payload);
+    if (!name) raise_corrupt(path, at, "the record does not name its blob");
+    read_blob(files_, *name, blob_);
+    ++blobs_[*name];
+    record.payload = blob_;
+  }
+  if (is_sealed) {
+    if (owned_ || cipher_)
+      open_payload(record.head, record.payload, cipher_ ? &*cipher_ : nullptr, path, at, opened_);
+    else if (!blank_secrets(record.payload, opened_))
+      raise_corrupt(path, at, "the record is not sealed as it says");
+    record.payload = opened_;
+  }
+  reader.see(record.head, record.payload, lsn, place);
 }
 
 // ------------------------------------------------------------------ the end of the log
@@ -459,10 +515,27 @@ void recovery::remove_unfinished(const std::string& directory) {
     if (name.ends_with(unfinished)) files_.disk->unlink(name.insert(0, directory + "/"));
 }
 
+// What a compaction has left behind. None of it is named by the manifest, or by a record. That
+// manifest must be durable before: the one that was read may be in the page cache only, and the
+// disk may have an older one.
+void recovery::remove_orphans() {
+  for (const std::string& path : replaced_) files_.disk->unlink(path);
+  const std::string directory = files_.path(blob_directory);
+  if (!files_.disk->exists(directory)) return;
+  std::unordered_set<std::string> needed;
+  for (const auto& [name, count] : blobs_) needed.insert(blob_path(files_, name));
+  for (const std::string& name : files_.disk->list(directory)) {
+    const std::string path = directory + "/" + name;
+    if (name.size() == blob_digits && !needed.contains(path)) files_.disk->unlink(path);
+  }
+}
+
 manifest recovery::write_new_manifest() {
   if (manifest_) epoch_ = std::max(epoch_, manifest_->epoch);
+  if (snapshot_) epoch_ = std::max(epoch_, snapshot_->header().epoch);
   if (rebuilt_) epoch_ += lost_epochs;
-  const manifest m{.key_id = keys_ != nullptr ? keys_->present() : 0,
+  const manifest m{.version = snapshot_ ? snapshot_version : journal_version,
+                   .key_id = keys_ != nullptr ? keys_->present() : 0,
                    .epoch = epoch_ + 1,
                    .first_segment = segments_.front().number,
                    .first_lsn = segments_.front().header->first_lsn,

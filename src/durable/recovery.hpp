@@ -13,6 +13,11 @@
 // one exception is the last segment that was begun, if the journal was not closed: its remains are
 // judged by the evidence above. A missing file that the manifest lists as begun is corrupt as well.
 //
+// A snapshot stands for the segments up to its number. It is read first, completely; the manifest
+// names it by its first segment, the one after it. Without a manifest the newest snapshot counts,
+// because a snapshot has its name only when it is complete. Older files are left over from a
+// compaction that a crash has cut short, and are removed.
+//
 // Invariants: nothing is written before the whole log was read and found to be in order. Records
 // that were read but are not proven durable are written again and synced, because after a failed
 // sync the page cache shows data that the disk never got.
@@ -27,17 +32,23 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <weir/sim/disk.hpp>
 
+#include "durable/blob.hpp"
 #include "durable/file_window.hpp"
 #include "durable/journal_files.hpp"
 #include "durable/log_frame.hpp"
 #include "durable/manifest.hpp"
 #include "durable/payload_keys.hpp"
+#include "durable/snapshot.hpp"
 
 namespace weir::detail {
+
+/// How many records refer to a blob.
+using blob_counts = std::unordered_map<blob_name, std::uint64_t, blob_name_hash>;
 
 /// Where an opened journal continues.
 struct recovered {
@@ -47,9 +58,11 @@ struct recovered {
   std::uint64_t segment = 0;
   std::uint64_t offset = 0;
   std::uint64_t capacity = 0;
-  std::uint32_t key_id = 0;  // of that segment
-  bool next_ready = false;   // the next segment exists, made of zeros
-  manifest known;            // the manifest that was written
+  std::uint32_t key_id = 0;                        // of that segment
+  bool next_ready = false;                         // the next segment exists, made of zeros
+  manifest known;                                  // the manifest that was written
+  std::shared_ptr<const snapshot_index> snapshot;  // null: none
+  blob_counts blobs;
 };
 
 /// A log as a reader without the lock has found it.
@@ -59,7 +72,8 @@ struct log_view {
   std::uint64_t next_lsn = 1;
   std::uint64_t first_segment = 0;
   std::uint64_t segments = 0;  // that were begun
-  std::uint64_t bytes = 0;     // of the files of these segments
+  std::uint64_t bytes = 0;     // of the files of these segments, and of the snapshot
+  std::uint64_t snapshot = 0;  // its bytes; 0: there is none
   std::uint64_t offset = 0;    // of the end of the log in the last of them
   std::uint64_t torn = 0;      // bytes after the end that are not zero, up to the last one
   bool has_manifest = false;
@@ -102,7 +116,8 @@ class recovery {
     std::uint64_t used_end = 0;  // everything from here on is zero
   };
 
-  void find_segments();
+  void find_files();
+  void find_snapshot(const std::vector<std::string>& names);
   segment look_at(std::uint64_t number);
   void check_version(const std::string& path, std::uint32_t version) const;
   void check_segments() const;
@@ -112,6 +127,7 @@ class recovery {
   void adopt();
 
   void scan(record_reader& reader);
+  void read_snapshot(record_reader& reader);
   void read_segments(record_reader& reader);
   void begin_segment(std::size_t i);
   void read_frames(const segment& s, record_reader& reader);
@@ -119,6 +135,9 @@ class recovery {
   std::span<const std::byte> next_frame(const segment& s, std::uint64_t offset, frame_head& head);
   void see_records(const segment& s, std::uint64_t offset, std::span<const std::byte> frame,
                    const frame_head& head, record_reader& reader);
+  /// A record as it is stored; its file is `path`.
+  void see_record(const std::string& path, std::uint64_t at, record_view record, std::uint64_t lsn,
+                  record_place place, record_reader& reader);
   void note_proof(std::uint64_t offset, const frame_head& head) noexcept;
 
   void check_end(record_reader& reader);
@@ -134,6 +153,7 @@ class recovery {
   void rewrite(disk_file& file, std::uint64_t from, std::uint64_t to);
   void keep_or_remove_next();
   void remove_unfinished(const std::string& directory);
+  void remove_orphans();
   manifest write_new_manifest();
 
   const journal_files& files_;
@@ -147,6 +167,10 @@ class recovery {
   bool owned_ = true;              // by this process: no other one appends
   std::vector<segment> segments_;  // in order
   std::size_t begun_ = 0;          // how many of them are begun
+  std::uint64_t first_segment_ = 1;
+  std::unique_ptr<snapshot_reader> snapshot_;  // null: none
+  std::vector<std::string> replaced_;          // files that the snapshot, or nothing, is instead of
+  blob_counts blobs_;
 
   file_window window_;
   std::optional<payload_cipher> cipher_;

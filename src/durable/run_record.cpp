@@ -120,6 +120,19 @@ command_record command_record::read(std::string_view payload) {
   return r;
 }
 
+void compacted_record::write(payload_writer& out) const {
+  out.number(last_run).number(forgotten.size());
+  for (const std::uint64_t run : forgotten) out.number(run);
+}
+
+compacted_record compacted_record::read(std::string_view payload) {
+  payload_reader in(payload);
+  compacted_record r;
+  r.last_run = in.number();
+  for (std::uint64_t n = in.number(); n > 0; --n) r.forgotten.push_back(in.number());
+  return r;
+}
+
 void answer_record::write(payload_writer& out) const {
   out.time(at).small(static_cast<std::uint32_t>(code)).secret(text);
   if (facts == nullptr) return;

@@ -38,6 +38,9 @@ enum class record_type : std::uint16_t {
   fork = 15,          // a run starts with a part of the history of another one
   restart = 16,       // a run starts in place of another one, with its id
   skip = 17,          // the command that a run is blocked on fails; flags: command_kind
+  // 18 is the directory of a frame in a snapshot: the log's.
+  compacted = 19,  // at the end of a snapshot: the number of the last run; then states of objects
+  mark = 20,       // nothing; begins a segment
 };
 
 /// Whether the records of a run begin with it.
@@ -55,8 +58,10 @@ constexpr bool ends_run(std::uint16_t number) noexcept {
 
 /// Records of other types were written by a later version; what such a run did is unknown.
 constexpr bool is_record_type(std::uint16_t number) noexcept {
-  return number >= static_cast<std::uint16_t>(record_type::run_start) &&
-         number <= static_cast<std::uint16_t>(record_type::skip);
+  return (number >= static_cast<std::uint16_t>(record_type::run_start) &&
+          number <= static_cast<std::uint16_t>(record_type::skip)) ||
+         number == static_cast<std::uint16_t>(record_type::compacted) ||
+         number == static_cast<std::uint16_t>(record_type::mark);
 }
 
 /// Whether it delivers something to the run; such records are replayed in order.
@@ -234,6 +239,16 @@ struct command_record {
 
   void write(payload_writer& out) const;
   static command_record read(std::string_view payload);
+};
+
+/// The parts of compacted. Runs up to `last_run` that do not start in the journal were forgotten,
+/// and so were those in `forgotten`, which start in records that are needed for other runs.
+struct compacted_record {
+  std::uint64_t last_run = 0;
+  std::vector<std::uint64_t> forgotten;
+
+  void write(payload_writer& out) const;
+  static compacted_record read(std::string_view payload);
 };
 
 /// The parts of answer, resolved and run_end, and the first ones of turn: when, the code of an

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "durable/compaction.hpp"
 #include "durable/journal_support.hpp"
 #include "durable/payload_keys.hpp"
 
@@ -149,7 +150,10 @@ class crash_model {
       journal j(options(disk));
       open(j, disk);
       std::uint64_t commits = random_.below(4) == 0 ? random_.below(8) : UINT64_MAX;
-      while (!disk.power.off() && commits-- > 0) work(j, disk, 1 + random_.below(6));
+      while (!disk.power.off() && commits-- > 0) {
+        work(j, disk, 1 + random_.below(6));
+        if (compacts_) compact(j, disk);
+      }
       if (!disk.power.off()) j.close();  // the power may go in the middle of it, too
     } catch (const weir::error& e) {
       if (!disk.power.off()) accept(e);
@@ -159,7 +163,11 @@ class crash_model {
     if (encrypted_ && life_ % 6 == 0) require_sealed();
   }
 
+  /// From now on runs are forgotten, and their records removed by compactions.
+  void compact() { compacts_ = true; }
+
   std::size_t acknowledged() const noexcept { return acknowledged_; }
+  std::size_t compactions() const noexcept { return compactions_; }
 
  private:
   /// Small frames, so that a batch has several, and any of them may be lost.
@@ -181,6 +189,7 @@ class crash_model {
   struct kept {
     std::string payload;
     record_place place = 0;
+    bool forgotten = false;  // it may be there, and need not
   };
 
   /// Compares what is read with what was appended.
@@ -190,7 +199,8 @@ class crash_model {
 
     void see(const record_head& head, std::string_view payload, std::uint64_t lsn,
              record_place place) override {
-      if (!problem.empty()) return;
+      if (!problem.empty() || head.run == 0) return;
+      while (count + 1 < lsn && count < log_.size() && log_[count].forgotten) ++count;
       if (lsn != count + 1)
         problem = "something was left out before record " + std::to_string(lsn);
       else if (count >= log_.size())
@@ -237,6 +247,8 @@ class crash_model {
     checker seen(log_);
     j.open(seen);
     if (!seen.problem.empty()) throw violation(seen.problem);
+    while (seen.count < j.last_lsn() && seen.count < log_.size() && log_[seen.count].forgotten)
+      ++seen.count;
     if (seen.count < acknowledged_)
       throw violation("lost: " + std::to_string(acknowledged_) + " records were acknowledged, " +
                       std::to_string(seen.count) + " are there");
@@ -288,12 +300,42 @@ class crash_model {
     }
   }
 
+  /// Begins a compaction, or has a slice of it done, or neither.
+  void compact(journal& j, const powered_disk& disk) {
+    const auto old = j.may_be_replaced();
+    if (!j.compacting() && (old.segments == 0 || random_.below(6) != 0)) return;
+    if (!j.compacting()) {
+      weir::detail::compaction_plan plan;
+      plan.last_segment = old.last_segment;
+      for (std::size_t i = 0; i < log_.size(); ++i) {
+        if (random_.below(3) == 0 && log_[i].place < weir::detail::make_place(old.last_segment, 0))
+          log_[i].forgotten = true;
+        if (!log_[i].forgotten) plan.keep.add(i + 1);
+      }
+      plan.closing = [](auto) {
+        return weir::detail::compaction_plan::closing_record{{.type = 19}, "the end"};
+      };
+      plan.needs = j.last_lsn();
+      j.begin_compaction(std::move(plan));
+    }
+    for (std::uint64_t slices = random_.below(8); slices > 0 && j.compacting(); --slices) {
+      auto batch = j.take_to_compact();
+      if (faults_.sync_error > 0 && random_.below(20) == 0) rig_.disk.fail_next_sync();
+      j.commit(*batch);
+      j.committed(std::move(batch));
+      if (j.failed()) return;
+      if (!j.compacting() && !j.compaction_error()) ++compactions_;
+      if (!disk.power.off() && !log_.empty()) read_some(j);
+    }
+  }
+
   void note_acknowledged(const journal& j) {
     acknowledged_ = std::max(acknowledged_, static_cast<std::size_t>(j.durable_lsn()));
   }
 
   void read_some(journal& j) {
     const auto i = static_cast<std::size_t>(random_.below(log_.size()));
+    if (log_[i].forgotten) return;
     std::string payload;
     if (j.read(log_[i].place, payload).run != i + 1 || payload != log_[i].payload)
       throw violation("read gives another record than " + std::to_string(i + 1));
@@ -347,6 +389,8 @@ class crash_model {
   std::vector<kept> log_;  // all that was appended and may still be there
   std::size_t acknowledged_ = 0;
   image before_;
+  bool compacts_ = false;
+  std::size_t compactions_ = 0;
 };
 
 }  // namespace journal_aid

@@ -22,12 +22,15 @@ std::uint64_t crash_states() {
 
 /// So many crashes; `faults` are what happens besides.
 void crash_often(std::uint64_t states, std::uint64_t frame_bytes, std::uint64_t first_seed,
-                 const weir::sim::disk_faults& faults = {}, bool encrypted = false) {
+                 const weir::sim::disk_faults& faults = {}, bool encrypted = false,
+                 bool compacts = false) {
   std::size_t acknowledged = 0;
+  std::size_t compactions = 0;
   for (std::uint64_t done = 0, seed = first_seed; done < states; ++seed) {
     crash_model model(seed, frame_bytes);
     model.set(faults);
     if (encrypted) model.encrypt();
+    if (compacts) model.compact();
     for (std::uint64_t i = 0; i < lives_per_journal; ++i, ++done) {
       try {
         model.live_and_crash();
@@ -36,7 +39,9 @@ void crash_often(std::uint64_t states, std::uint64_t frame_bytes, std::uint64_t 
       }
     }
     acknowledged += model.acknowledged();
+    compactions += model.compactions();
   }
+  EXPECT_EQ(compactions > states / 100, compacts) << compactions;
   EXPECT_GT(acknowledged, states);  // else nothing was at stake
 }
 
@@ -73,4 +78,14 @@ TEST(journal_crash, errors_of_the_disk_stop_it_and_opening_it_again_loses_nothin
 TEST(journal_crash, an_encrypted_one_loses_and_reveals_nothing_while_its_key_changes) {
   crash_often(crash_states() / 40, 1, 6'000'000, {}, true);
   crash_often(crash_states() / 40, 1 << 18, 7'000'000, {.sync_error = 0.02}, true);
+}
+
+TEST(journal_crash, in_compactions_loses_nothing_that_is_needed) {
+  crash_often(crash_states() / 10, 1, 9'000'000, {}, false, true);
+  crash_often(crash_states() / 20, 1 << 18, 10'000'000, {}, false, true);
+}
+
+TEST(journal_crash, in_compactions_on_a_disk_with_errors_loses_nothing_that_is_needed) {
+  const weir::sim::disk_faults faults{.short_write = 0.1, .eio = 0.002, .sync_error = 0.02};
+  crash_often(crash_states() / 10, 2048, 11'000'000, faults, false, true);
 }

@@ -20,6 +20,7 @@ std::uint64_t violations() {
   for (std::uint64_t seed = 1; seed <= journals && found < findings; ++seed) {
     journal_aid::crash_model model(seed, seed % 4 < 2 ? 1 : 4096);
     if (seed % 2 == 0) model.set({.short_write = 0.1, .sync_error = 0.04});
+    if (seed % 8 < 3) model.compact();
     try {
       for (std::uint64_t i = 0; i < lives; ++i) model.live_and_crash();
     } catch (const journal_aid::violation& v) {

@@ -39,9 +39,9 @@ class structure final : public journal_visitor {
   void restart() override {
     problems.clear();
     runs_.clear();
-    forgotten_ = 0;
     records = runs = 0;
     more = 0;
+    forgotten_ = 0;
   }
 
   void see(const record_head& head, std::string_view payload, std::uint64_t,

@@ -92,6 +92,9 @@ run_entry* run_index::see(const record_head& head, std::string_view payload) {
   if (const record_part* at = parts_.find("at"))
     latest_ =
         std::max(latest_, weir::wall_time(weir::duration(static_cast<std::int64_t>(at->number))));
+  if (kind->type == record_type::compacted)
+    for (const std::uint64_t number : compacted_record::read(payload).forgotten)
+      if (run_entry* const gone = find(number)) gone->replaced = true;
   if (kind->role == record_role::none) return nullptr;
   each_started_run(head, payload,
                    [&](std::uint64_t number, const start_record& r) { start(number, r); });
