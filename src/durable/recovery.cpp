@@ -85,8 +85,10 @@ void recovery::look(record_reader& reader) {
 }
 
 void recovery::look_at_segments(std::uint64_t first, std::uint64_t last, record_reader& reader) {
-  find_segments();
+  manifest_ = read_manifest(files_);
+  find_files();
   adopt();
+  if (snapshot_ && first < first_segment_) read_snapshot(reader);
   for (std::size_t i = 0; i < begun_; ++i) {
     const segment& s = segments_[i];
     if (s.number < first || s.number > last) continue;

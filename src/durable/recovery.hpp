@@ -89,7 +89,9 @@ class recovery {
            std::shared_ptr<const key_ring> keys = nullptr);
 
   recovered run(record_reader& reader);
-  /// Reads the segments from `first` to `last` of a journal that is open: what is on the disk.
+  /// Reads the segments from `first` to `last` of a journal that is open: what is on the disk. If
+  /// the first one was replaced by a snapshot, reads that, too. Segments that a compaction removes
+  /// meanwhile are not needed: the loop, which calls this, has adopted its snapshot before.
   void look_at_segments(std::uint64_t first, std::uint64_t last, record_reader& reader);
 
   /// Reads the log without writing, also while its owner appends; afterwards `follow` reads what
