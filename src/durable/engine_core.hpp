@@ -524,7 +524,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::int64_t replaying_ = 0;
   std::int64_t live_ = 0;
   std::size_t to_recover_ = 0;         // runs to be replayed after recovery; timers wait for them
-  std::list<durable_run*> parked_;     // parked longest first
+  durable_run::parked_list parked_;    // parked longest first
   std::deque<durable_run*> starting_;  // their starts are not durable yet
   std::deque<durable_run*> ending_;    // their ends are not durable yet
   std::set<run_timer*, by_time> timers_;

@@ -14,7 +14,7 @@ void engine_core::start_step(durable_run& run, command_wait& w,
                   "step_once '" + w.setup().name + "' of run '" + run.id +
                       "' was under way when the process died; whether it was done is not known");
   const in_loop outside(host_);
-  auto job = std::make_shared<step_job>(*this, run, w, past);
+  auto job = std::allocate_shared<step_job>(frame_allocator<step_job>(), *this, run, w, past);
   run.live->jobs.emplace(w.command, job);
   if (journal_->durable_lsn() >= job->depends()) return job->start(*steps_);
   waiting_steps_.push_back(std::move(job));

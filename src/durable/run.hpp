@@ -24,6 +24,7 @@
 #include <weir/future.hpp>
 #include <weir/scope.hpp>
 
+#include "core/frame_allocator.hpp"
 #include "core/loop.hpp"
 #include "durable/journal.hpp"
 #include "durable/object.hpp"
@@ -142,6 +143,11 @@ struct live_run : frame_allocated {
     answer_check type = nullptr;  // of an awakeable
   };
 
+  /// In order of commands. Entries come and go with every step.
+  template <class T>
+  using by_command =
+      std::map<std::uint64_t, T, std::less<>, frame_allocator<std::pair<const std::uint64_t, T>>>;
+
   run_environment env;
   loop inner;
   std::optional<scope> root_scope;
@@ -150,9 +156,9 @@ struct live_run : frame_allocated {
   fiber_record outside;  // for commands outside of any fiber
   std::unordered_map<const fiber*, fiber_record> fibers;
   std::unordered_set<std::uint32_t> fiber_ids;
-  std::map<std::uint64_t, command_wait*> issued;  // steps and calls
+  by_command<command_wait*> issued;  // steps and calls
   std::uint64_t last_issued = 0;
-  std::map<std::uint64_t, std::shared_ptr<step_job>> jobs;
+  by_command<std::shared_ptr<step_job>> jobs;
   std::unordered_map<std::uint64_t, std::unique_ptr<run_timer>> timers;
   std::map<std::string, signal_box, std::less<>> signals;
   std::unordered_map<std::uint64_t, cell> awakeables;
@@ -283,7 +289,8 @@ class durable_run final : public run_seam {
   bool resuming = false;              // waits for its turn to be replayed, or is being replayed
   bool recovering = false;            // left over from an earlier open
   bool listed = false;                // in the engine's queue of runs that have something to do
-  std::optional<std::list<durable_run*>::iterator> parked_at;
+  using parked_list = std::list<durable_run*, frame_allocator<durable_run*>>;
+  std::optional<parked_list::iterator> parked_at;
 
   std::uint64_t number() const noexcept { return number_; }
   /// Makes another run of it, which keeps only its memory. REQUIRES: it was only read from a

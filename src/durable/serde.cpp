@@ -97,10 +97,48 @@ class builder {
 
 }  // namespace
 
+namespace {
+
+bool is_plain_integer(std::string_view text) noexcept {
+  constexpr std::size_t digits_max = 18;
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  if (digits.empty() || digits.size() > digits_max) return false;
+  if (digits[0] == '0' && text.size() > 1) return false;
+  return std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// In quotes, ASCII, without escapes.
+bool is_plain_string(std::string_view text) noexcept {
+  if (text.size() < 2 || text.front() != '"' || text.back() != '"') return false;
+  const std::string_view inside = text.substr(1, text.size() - 2);
+  return std::all_of(inside.begin(), inside.end(),
+                     [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+}
+
+/// Most values of journals are such scalars; they need no parser.
+bool read_scalar(std::string_view text, std::vector<json_node>& nodes, std::string& kept) {
+  kind as = number;
+  if (text == "null" || text == "true" || text == "false") {
+    as = text == "null" ? null : text == "true" ? yes : no;
+  } else if (is_plain_integer(text)) {
+    kept = text;
+  } else if (is_plain_string(text)) {
+    as = string;
+    kept = text.substr(1, text.size() - 2);
+  } else {
+    return false;
+  }
+  nodes.push_back({0, static_cast<std::uint32_t>(kept.size()) & 0xfffffff, as & 0xf});
+  return true;
+}
+
+}  // namespace
+
 detail::json_document::json_document(std::string_view text) {
   if (text.size() > json_bytes_max)
     raise(errc::too_large, "text too large: " + std::to_string(text.size()) + " of " +
                                std::to_string(json_bytes_max) + " bytes of JSON");
+  if (read_scalar(text, nodes_, text_)) return;
   text_.reserve(text.size());
   boost::json_of_weir::parse_options options;
   options.max_depth = json_depth_max;

@@ -9,6 +9,7 @@
 #include <weir/error.hpp>
 
 #include "core/cancel_tree.hpp"
+#include "core/frame_allocator.hpp"
 #include "core/loop.hpp"
 #include "toolkit/budget_core.hpp"
 #include "toolkit/option.hpp"
@@ -67,24 +68,6 @@ bool reaches_deadline(duration pause) {
   const std::optional<time_point> deadline = this_context().deadline();
   return deadline && saturating_add(loop::here()->now(), pause) >= *deadline;
 }
-
-}  // namespace
-
-namespace {
-
-/// Allocates from the frame cache, for containers with short-lived nodes.
-template <class T>
-struct frame_allocator {
-  using value_type = T;
-  frame_allocator() noexcept = default;
-  template <class U>
-  explicit(false) frame_allocator(const frame_allocator<U>&) noexcept {}
-  T* allocate(std::size_t count) { return static_cast<T*>(allocate_frame(count * sizeof(T))); }
-  void deallocate(T* memory, std::size_t count) noexcept {
-    deallocate_frame(static_cast<void*>(memory), count * sizeof(T));
-  }
-  friend bool operator==(const frame_allocator&, const frame_allocator&) noexcept { return true; }
-};
 
 }  // namespace
 
