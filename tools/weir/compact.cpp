@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#if __has_include("durable/compact_journal.hpp")
 #include <string_view>
 #include <vector>
 
@@ -41,16 +40,3 @@ int compact_journal(const request& r, console& to) {
 }
 
 }  // namespace weir_tool
-#else
-#include "commands.hpp"
-
-namespace weir_tool {
-
-int compact_journal(const request& r, console& to) {
-  require_journal(r);
-  to.complain("compact is not available in this build");
-  return exit_wrong;
-}
-
-}  // namespace weir_tool
-#endif
