@@ -100,7 +100,9 @@ TEST(journal_compaction, keeps_records_with_their_lsns_and_places) {
     for (int i = 0; i < 100 && first.j.compacting(); ++i) {
       slice(first.j);
       for (const appended_run& r : all)  // at every moment
-        if (r.run % 10 == 0) EXPECT_EQ(read(first.j, r.at.place), payload_of_run(r.run));
+        if (r.run % 10 == 0) {
+          EXPECT_EQ(read(first.j, r.at.place), payload_of_run(r.run));
+        }
       const auto more = fill(first.j, runs_at_first + 1 + static_cast<std::uint64_t>(i), 1);
       all.push_back(more.front());
     }

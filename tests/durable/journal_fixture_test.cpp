@@ -82,7 +82,9 @@ task<> finish_fixture(durable::engine& e, bool has_crashed) {
   EXPECT_EQ(co_await fibers.result(), "absorbed 1 7 7 8");
   auto once = co_await e.start<std::string>("fx_dies_once", {.id = "dies_once"}, 0);
   EXPECT_EQ(co_await once.result(), "unknown");
-  if (has_crashed) EXPECT_EQ(co_await text_of_result(e, "fx_dies", "dies"), "7");
+  if (has_crashed) {
+    EXPECT_EQ(co_await text_of_result(e, "fx_dies", "dies"), "7");
+  }
   e.add("fx_gone", fx_steps);
   auto gone = co_await e.start<int>("fx_gone", {.id = {}, .idempotency = "once"}, 0);
   EXPECT_EQ(gone.id(), "gone");

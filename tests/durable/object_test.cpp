@@ -549,6 +549,7 @@ TEST(durable_object, a_turn_may_send_to_its_own_key) {
     (void)co_await run.result();
     co_await weir::sleep(1s);
     auto all = co_await e.start<std::vector<int>>("o/seen", {.key = "k"}, weir::unit{});
-    EXPECT_EQ(co_await all.result(), (std::vector<int>{3, 2, 1, 0}));
+    const std::vector<int> expected{3, 2, 1, 0};
+    EXPECT_EQ(co_await all.result(), expected);
   });
 }
