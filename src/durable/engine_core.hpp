@@ -67,10 +67,10 @@ class end_wait : public simple_wait<end_wait, linked_wait> {
  public:
   struct args {
     engine_core* engine;
-    durable_run* run;
+    std::string_view id;  // outlives the wait
   };
   using result = command_answer;
-  explicit end_wait(args&& a) noexcept : engine_(a.engine), run_(a.run) {}
+  explicit end_wait(args&& a) noexcept : engine_(a.engine), id_(a.id) {}
   bool try_now() const noexcept;
   void arm() noexcept;
   cancel_result withdraw() noexcept override;
@@ -80,8 +80,12 @@ class end_wait : public simple_wait<end_wait, linked_wait> {
 
  private:
   friend class engine_core;
+  /// Null: it has ended and is out of memory.
+  durable_run* unfinished() const noexcept;
+
   engine_core* engine_;
-  durable_run* run_;
+  std::string_view id_;
+  durable_run* run_ = nullptr;  // while it is linked: a run may end before the wait is armed
   std::exception_ptr error_;
   std::optional<command_answer> answer_;
 };
@@ -201,7 +205,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// Throws errc::journal_full if there is no room.
   void require_room() const;
   pending<lsn_wait> durable(std::uint64_t lsn) { return pending<lsn_wait>({this, lsn}); }
-  pending<end_wait> end_of(durable_run& run) { return pending<end_wait>({this, &run}); }
+  pending<end_wait> end_of(std::string_view id) { return pending<end_wait>({this, id}); }
 
   // Called by runs.
   loop& host() noexcept { return host_; }
@@ -392,6 +396,11 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void forget(const ended_run& run);
   void release_held(std::uint64_t holder);
   bool is_due(const ended_run& run, wall_time now) const noexcept;
+  /// It does not exist for users any more, though its entry may still be there: its retention is
+  /// over, and no run may ask for its result.
+  bool is_over(const ended_run& run) const;
+  /// A run starts with the id or the idempotency key of runs that are over.
+  void forget_predecessors(const start_record& start);
   void arm_forgetting();
   void note_reused(const start_record& start, std::uint64_t number, record_place place);
   /// It is not known any more, and its records are garbage.

@@ -37,7 +37,8 @@ std::vector<durable::run_info> engine_core::list(const durable::list_options& op
   auto next_ended = ended.begin();
   const auto add_ended_before = [&](std::uint64_t number) {
     for (; next_ended != ended.end() && *next_ended < number; ++next_ended)
-      if (const auto e = past_.find(*next_ended); wanted(e->state)) add(info_of(*e));
+      if (const auto e = past_.find(*next_ended); wanted(e->state) && !is_over(*e))
+        add(info_of(*e));
   };
   for (const auto& [number, run] : runs_) {
     add_ended_before(number);

@@ -50,6 +50,7 @@ std::optional<engine_core::known_run> engine_core::read_ended(std::uint64_t numb
                                                               std::string_view id) const {
   known_run found;
   found.ended = past_.find(number);
+  if (is_over(*found.ended)) return std::nullopt;
   std::string payload;
   const start_record start = read_start(number, found.ended->start, payload);
   if (start.id != id) return std::nullopt;
@@ -73,6 +74,7 @@ engine_core::known_run engine_core::ended_with_key(std::string_view handler,
   std::string payload;
   for (const std::uint64_t number : numbers) {
     const auto ended = past_.find(number);
+    if (is_over(*ended)) continue;
     const start_record start = read_start(number, ended->start, payload);
     if (start.handler != handler || start.scoped_idempotency() != idempotency) continue;
     return {nullptr, ended, std::string(start.id), std::string(start.handler)};
@@ -84,6 +86,25 @@ engine_core::known_run engine_core::ended_with_key(std::string_view handler,
 
 bool engine_core::is_due(const ended_run& run, wall_time now) const noexcept {
   return run.at <= now && now - run.at >= setup_.retention;
+}
+
+bool engine_core::is_over(const ended_run& run) const {
+  if (to_recover_ > 0 || !is_due(run, host_.env().wall_now())) return false;
+  if (run.parent != 0 && runs_.contains(run.parent)) return false;
+  for (auto it = asked_again_.lower_bound({run.number, 0});
+       it != asked_again_.end() && it->first == run.number; ++it)
+    if (runs_.contains(it->second)) return false;
+  return true;
+}
+
+// Equal hashes suffice: those that are over are forgotten anyway.
+void engine_core::forget_predecessors(const start_record& start) {
+  found_.clear();
+  past_.with_id(hash_of_id(start.id), found_);
+  if (!start.idempotency.empty())
+    past_.with_key(hash_of_key(start.handler, start.scoped_idempotency()), found_);
+  for (const std::uint64_t older : found_)
+    if (const auto ended = past_.find(older); ended && is_over(*ended)) forget(*ended);
 }
 
 std::uint64_t engine_core::holder_of(const ended_run& run) {

@@ -185,6 +185,7 @@ journal::appended engine_core::append_start(const record_head& head,
 
 durable_run& engine_core::add_run(std::uint64_t number, const start_record& start,
                                   journal::appended at, std::uint64_t bytes) {
+  forget_predecessors(start);
   durable_run& run = make_run(number, start);
   add_to_index(run);
   run.start_place = at.place;

@@ -30,23 +30,36 @@ void lsn_wait::take() const {
   raise(errc::not_open, "the durable engine was closed before this was on the disk");
 }
 
-bool end_wait::try_now() const noexcept { return !engine_->running() || run_->final; }
+durable_run* end_wait::unfinished() const noexcept {
+  const auto known = engine_->by_id_.find(id_);
+  return known == engine_->by_id_.end() ? nullptr : known->second;
+}
 
-void end_wait::arm() noexcept { run_->askers.push_back(*this); }
+bool end_wait::try_now() const noexcept {
+  if (!engine_->running()) return true;
+  const durable_run* const run = unfinished();
+  return run == nullptr || run->final;
+}
+
+void end_wait::arm() noexcept {
+  run_ = unfinished();
+  run_->askers.push_back(*this);
+}
 
 cancel_result end_wait::withdraw() noexcept {
   run_->askers.remove(*this);
   return cancel_result::done;
 }
 
-void end_wait::describe(dump_line& line) const { line.add("durable run").add_name(run_->id); }
+void end_wait::describe(dump_line& line) const { line.add("durable run").add_name(id_); }
 
 command_answer end_wait::take() {
   if (error_) std::rethrow_exception(error_);
   if (answer_) return std::move(*answer_);
   if (engine_->broken_) std::rethrow_exception(engine_->failure_);
   if (!engine_->open_) raise(errc::not_open, "the durable engine was closed before the run ended");
-  return engine_->late_result(run_->end_place);
+  const engine_core::known_run known = engine_->require_known(id_);
+  return engine_->late_result(known.ended ? known.ended->end : known.run->end_place);
 }
 
 // Passes on the outcome of the run, if it has one.
@@ -83,13 +96,8 @@ command_answer engine_core::late_result(record_place end) {
 
 task<std::string> run_result(std::shared_ptr<engine_core> engine, std::string id) {
   engine->require_open("result");
-  const engine_core::known_run known = engine->require_known(id);
-  command_answer how;
-  if (known.ended) {
-    how = engine->late_result(known.ended->end);
-  } else {
-    how = co_await engine->end_of(*known.run);
-  }
+  (void)engine->require_known(id);
+  command_answer how = co_await engine->end_of(id);
   if (how.how != command_answer::kind::value) raise_answer(how);
   co_return how.text;
 }

@@ -163,7 +163,7 @@ TEST(durable_room, the_result_of_a_step_waits_for_room_and_its_body_is_not_calle
         [handler](durable::engine& e, sim::world& w) -> task<> {
           fill_disk(w);
           auto run = co_await e.start<int>(handler, {.id = "r"}, 1);
-          co_await weir::sleep(1h);
+          co_await weir::sleep(5min);
           EXPECT_EQ(e.get("r")->state, run_state::running);
           EXPECT_EQ(full_events("r"), 1) << handler;
           co_await expect_alive(e, "meanwhile");
