@@ -59,13 +59,6 @@ task<int> says_child(Call call) {
   co_return clear ? 0 : 1;
 }
 
-/// In virtual time, which is years after the real time in which the journal was written.
-void session_years_later(const stage& on, user use) {
-  durable::engine_options options = options_for(on);
-  options.retention = weir::duration::max();
-  sim::run({.seed = 1, .start_time = day0}, with_open_engine(options, as_h(twice), std::move(use)));
-}
-
 }  // namespace
 
 TEST(durable_fork, a_child_that_uses_the_engine_is_told_so_and_writes_nothing) {
@@ -90,7 +83,7 @@ TEST(durable_fork, a_child_that_uses_the_engine_is_told_so_and_writes_nothing) {
     EXPECT_TRUE(content(on) == before);
     EXPECT_EQ(co_await result_of_run(e, "after"), 42);
   });
-  session_years_later(on, [](durable::engine& e) -> task<> {
+  session(on, as_h(twice), [](durable::engine& e) -> task<> {
     EXPECT_EQ(e.list({}).size(), 2u);
     co_return;
   });
@@ -164,7 +157,7 @@ TEST(durable_fork, a_child_that_outlives_its_parent_does_not_keep_the_lock) {
         }));
       }),
       crashed);
-  session_years_later(on, [](durable::engine& e) -> task<> {
+  session(on, as_h(twice), [](durable::engine& e) -> task<> {
     EXPECT_EQ(e.get("before")->state, run_state::completed);
     EXPECT_EQ(co_await result_of_run(e, "after"), 42);
   });
