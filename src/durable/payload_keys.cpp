@@ -274,6 +274,7 @@ bool payload_cipher::reseal(const record_head& head, std::string_view stored, st
   if (!open(head, stored, payload)) return false;
   const auto v = parse(stored);
   std::vector<secret_part> parts;
+  parts.reserve(v->parts());
   for (std::size_t i = 0; i < v->parts(); ++i) parts.push_back(v->part(i));
   seal(head, {payload, parts}, into);
   return true;
