@@ -104,6 +104,15 @@ answer answer_approval(back_office& office, http::request& r) {
   co_return http::response(200, *first ? "thank you" : "it was answered before, or is finished");
 }
 
+/// Asks the object, beside the turns of the orders.
+answer show_stock(durable::engine& e, http::request& r) {
+  const std::string item(r.param("item"));
+  if (!is_phrase(item)) co_return http::response(400, "item: 1 to 100 characters are expected");
+  auto asked = co_await e.start<int>("stock/level", {.key = item});
+  const int left = co_await asked.result();
+  co_return json(200, weir::to_json(left));
+}
+
 http::event event_of(const news& n) { return http::event("order", weir::to_json(n)); }
 
 /// What is known comes first, so that a client who connects again has missed nothing. One that is
@@ -139,6 +148,7 @@ http::router front(back_office& office, durable::engine& e) {
   routes.get("/orders/{id}", [&](http::request& r) { return show_order(office, e, r); });
   routes.del("/orders/{id}", [&](http::request& r) { return cancel_order(e, r); });
   routes.post("/approvals/{id}", [&](http::request& r) { return answer_approval(office, r); });
+  routes.get("/stock/{item}", [&](http::request& r) { return show_stock(e, r); });
   routes.get("/events", [&](http::request&) { return show_events(office); });
   return routes;
 }

@@ -36,6 +36,7 @@ WEIR_DESCRIBE(order_status, id, state, happened)
 ///   GET    /orders/{id}     its state, and what happened to it
 ///   DELETE /orders/{id}     the customer has changed his mind: ?why=...
 ///   POST   /approvals/{id}  {"approved": true}: a person answers
+///   GET    /stock/{item}    how many are left, as JSON
 ///   GET    /events          what happens, as server-sent events: first what is known, then the
 ///   news
 weir::http::router front(back_office& office, weir::durable::engine& e);

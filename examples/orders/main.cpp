@@ -7,8 +7,8 @@
 //   orders --dir <d>  where the journal and the ledger are
 //   orders --port <n> where --serve listens; otherwise at 8080 or the next free port
 //
-// To read: checkout.cpp is what one order goes through, shop.cpp who works in the shop, front.cpp
-// its HTTP face, world.cpp the customers; report.cpp checks everything.
+// To read: checkout.cpp is what one order goes through, stock.cpp the shelves, shop.cpp who works
+// in the shop, front.cpp its HTTP face, world.cpp the customers; report.cpp checks everything.
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -18,6 +18,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -104,16 +105,24 @@ std::runtime_error unplanned(const char* which, int status) {
                             "wait status " + std::to_string(status));
 }
 
-/// Two processes of the shop, one after the other, and the customers of both; returns how often
-/// these have sent something again. This process owns the listening socket and lends it to the
-/// shop, as systemd does: while there is no shop, new connections wait instead of being refused.
-weir::task<int> two_lives(settings& s, progress& line) {
+/// What the customers have seen.
+struct seen {
+  int sent_again = 0;               // because there was no answer
+  std::map<std::string, int> left;  // of each item, in the end
+};
+
+/// Two processes of the shop, one after the other, and the customers of both. This process owns the
+/// listening socket and lends it to the shop, as systemd does: while there is no shop, new
+/// connections wait instead of being refused.
+weir::task<seen> two_lives(settings& s, progress& line) {
   auto door = co_await weir::io::listen();
   shop::world outside({.port = door.port(),
                        .orders = s.orders,
+                       .early = s.orders / 2,
                        .pace = s.pace,
                        .thinking = 700ms / s.hurry,
                        .hurry = s.hurry});
+  seen all;
   auto lives = [&](weir::scope& both) -> weir::task<> {
     auto report = [&]() -> weir::task<> {
       for (;; line.show(s)) co_await weir::sleep(100ms / s.hurry);
@@ -131,6 +140,7 @@ weir::task<int> two_lives(settings& s, progress& line) {
     s.life = 2;
     s.dies_at_payment = 0;
     shop::process second(s, door.native_handle());
+    outside.late_ones_come();
     // The shop has no reason to end before its customers do.
     // (Two statements: an exception that waits for its co_await is lost when that is cancelled.)
     auto early = [&]() -> weir::task<> {
@@ -138,13 +148,18 @@ weir::task<int> two_lives(settings& s, progress& line) {
       throw unplanned("second", status);
     };
     co_await weir::race(customers, early());
+    for (const char* const item : {"kettle", "teapot"}) {
+      const int left = co_await outside.left_of(item);
+      all.left[item] = left;
+    }
     second.close();
     const int last = co_await second.ended();
     line.end_line();
     if (!WIFEXITED(last) || WEXITSTATUS(last) != 0) throw unplanned("second", last);
   };
   co_await weir::with_timeout(60s, weir::with_scope({.name = "scenario"}, lives));
-  co_return outside.sent_again();
+  all.sent_again = outside.sent_again();
+  co_return all;
 }
 
 int play(settings s, bool fast) {
@@ -152,9 +167,9 @@ int play(settings s, bool fast) {
   std::printf("the shop takes %d orders over HTTP; its process is killed in payment %d\n", s.orders,
               s.dies_at_payment);
   std::fflush(stdout);
-  const int sent_again = weir::run({.name = "world"}, two_lives(s, line));
-  shop::report r = shop::examine(s);
-  r.sent_again = sent_again;
+  const seen all = weir::run({.name = "world"}, two_lives(s, line));
+  shop::report r = shop::examine(s, all.left);
+  r.sent_again = all.sent_again;
   shop::print(r, s, !fast);
   return r.problems.empty() ? 0 : 1;
 }

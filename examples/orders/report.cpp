@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 
+#include "stock.hpp"
 #include "story.hpp"
 
 namespace shop {
@@ -24,7 +25,7 @@ weir::task<std::vector<durable_info>> list_runs(const settings& s) {
   const std::string journal = journal_of(s.dir).string();
   auto body = [](weir::durable::engine& e) -> weir::task<std::vector<durable_info>> {
     co_await e.open();
-    co_return e.list();
+    co_return e.list({.handler = "checkout"});
   };
   co_return co_await weir::durable::with_engine({.path = journal, .segment_bytes = 1 << 20}, body);
 }
@@ -144,6 +145,19 @@ class examined_order {
     const durable_info& run = *std::find_if(runs.begin(), runs.end(), is_this);
     if (run.state != expected_state(story_of(number_)))
       problem("its run is " + std::string(to_string(run.state)) + " " + run.message);
+    check_version(run.version);
+  }
+
+  /// The version that it began with has brought it to its end: only version 2 checks for fraud.
+  void check_version(int version) {
+    ++report_.versions[version];
+    const auto begun = std::find_if(lines_.begin(), lines_.end(),
+                                    [](const entry& e) { return e.what == "submit"; });
+    if (begun == lines_.end()) return;
+    if (version == 1 && begun->life != first_life) problem("a new order was taken by version 1");
+    if (times("check") != (version == 2 ? 1 : 0))
+      problem("version " + std::to_string(version) + " has checked for fraud " +
+              std::to_string(times("check")) + " times");
   }
 
   std::string id_;
@@ -151,6 +165,19 @@ class examined_order {
   report& report_;
   std::vector<entry> lines_;
 };
+
+/// What has left the shelves was shipped.
+void check_stock(const std::vector<entry>& ledger, report& r) {
+  for (const auto& [item, left] : r.left) {
+    const auto leaves = [name = item](const entry& e) {
+      return e.what == "ship" && e.detail == name && !e.again;
+    };
+    const auto shipped = std::count_if(ledger.begin(), ledger.end(), leaves);
+    if (left + shipped != shelf{}.left)
+      r.problems.push_back(std::to_string(left) + " of '" + item + "' are left, but " +
+                           std::to_string(shipped) + " were shipped");
+  }
+}
 
 std::filesystem::path counts_of(const settings& s) { return s.dir / "counts.txt"; }
 
@@ -178,6 +205,13 @@ void print_effects(const report& r) {
   };
   std::printf("stock: %d reserved = %d shipped + %d released\n", count("reserve"), count("ship"),
               count("release"));
+  std::printf("shelves:");
+  const char* comma = " ";
+  for (const auto& [item, left] : r.left) {
+    std::printf("%s%d of %d %ss left", comma, left, shelf{}.left, item.c_str());
+    comma = ", ";
+  }
+  std::puts("");
   std::printf("money: %d captured = %d shipped + %d refunded\n", count("capture"), count("ship"),
               count("refund"));
 }
@@ -197,15 +231,15 @@ void print_times(const report& r, const settings& s) {
 
 }  // namespace
 
-report examine(const settings& s) {
+report examine(const settings& s, const std::map<std::string, int>& left) {
   report r;
   r.orders = s.orders;
+  r.left = left;
   const std::vector<entry> ledger = read_ledger(ledger_of(s.dir));
   const std::vector<durable_info> runs = weir::run(list_runs(s));
   r.restarts = count_restarts(ledger);
   for (int number = 1; number <= s.orders; ++number) examined_order(number, ledger, r).check(runs);
-  if (runs.size() != static_cast<std::size_t>(s.orders))
-    r.problems.push_back("the journal has " + std::to_string(runs.size()) + " runs");
+  check_stock(ledger, r);
   std::sort(r.latencies_ms.begin(), r.latencies_ms.end());
   return r;
 }
@@ -216,6 +250,11 @@ void print(const report& r, const settings& s, bool times) {
   // How many steps were in flight when the process died depends on the machine.
   if (times) {
     std::printf("steps repeated because of the crash: %d, with one effect each\n", r.repeated);
+    std::printf(
+        "versions of checkout: %d orders were begun by the first and ended by it, %d by the "
+        "second\n",
+        r.versions.contains(1) ? r.versions.at(1) : 0,
+        r.versions.contains(2) ? r.versions.at(2) : 0);
     std::printf("requests sent again because of it: %d\n", r.sent_again);
     std::printf("workers started again by their supervisor: %d\n", r.restarts);
     print_times(r, s);
@@ -223,6 +262,8 @@ void print(const report& r, const settings& s, bool times) {
   } else if (r.repeated > 0) {
     std::puts("the payment that the crash interrupted was repeated, with one effect");
   }
+  if (!times && r.versions.contains(1) && r.versions.contains(2))
+    std::puts("orders begun by version 1 of the program were ended by it, new ones by version 2");
   for (const std::string& problem : r.problems) std::printf("PROBLEM: %s\n", problem.c_str());
   std::puts(r.problems.empty() ? "every order finished exactly once"
                                : "NOT every order finished exactly once");

@@ -17,6 +17,8 @@ struct report {
   std::map<std::string, int> failures;     ///< by message
   std::map<std::string, int> reasons;      ///< of cancelled orders
   std::map<std::string, int> effects;      ///< reserve, capture, ...: really done
+  std::map<std::string, int> left;         ///< on the shelves, by item
+  std::map<int, int> versions;             ///< orders by version of checkout
   int repeated = 0;                        ///< effects that were asked for again after the crash
   int restarts = 0;                        ///< of workers, by their supervisor
   int sent_again = 0;                      ///< requests without an answer, by those who sent them
@@ -24,8 +26,9 @@ struct report {
   std::vector<std::string> problems;       ///< why "exactly once" does not hold; empty: it does
 };
 
-/// Reads the ledger, and the journal by opening it once more.
-report examine(const settings& s);
+/// Reads the ledger, and the journal by opening it once more. `left`: what the shop said of its
+/// shelves.
+report examine(const settings& s, const std::map<std::string, int>& left);
 
 /// `times`: with what depends on the speed of the machine.
 void print(const report& r, const settings& s, bool times);

@@ -15,6 +15,7 @@
 
 #include "desk.hpp"
 #include "front.hpp"
+#include "stock.hpp"
 #include "world.hpp"
 
 namespace shop {
@@ -53,7 +54,7 @@ weir::task<std::optional<bool>> approval_desk::answer(std::string order, bool ye
 }
 
 void back_office::ask_for_approval(const order& o, const std::string& awakeable) {
-  did("ask", o, awakeable);
+  did("ask", o.id, awakeable);
   desk->cast(&approval_desk::ask, o.id, awakeable);
 }
 
@@ -61,7 +62,7 @@ void back_office::ask_for_approval(const order& o, const std::string& awakeable)
 
 weir::task<> back_office::take(durable::engine& e, order o) {
   o.packing = milliseconds(300ms) / with.hurry;
-  did("submit", o, o.item);
+  did("submit", o.id, o.item);
   // A run has the id of its order: to start it twice is to attach to it.
   (void)co_await e.start<receipt>("checkout", {.id = o.id}, o);
 }
@@ -159,7 +160,11 @@ weir::task<> work(back_office& office, durable::engine& e) {
 weir::task<> keep_shop(back_office& office) {
   const std::string journal = journal_of(office.with.dir).string();
   auto body = [&](durable::engine& e) -> weir::task<> {
-    e.add("checkout", [&office](order o) { return checkout(office, std::move(o)); });
+    add_stock(e, office);
+    e.add("checkout", [&office](order o) { return checkout(office, std::move(o), 1); });
+    if (office.with.life != first_life)
+      e.add("checkout", [&office](order o) { return checkout(office, std::move(o), 2); },
+            {.version = 2});
     co_await work(office, e);
   };
   co_await durable::with_engine({.path = journal, .segment_bytes = 1 << 20}, body);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The shop: what one order goes through (checkout.cpp), who works there (shop.cpp), and
-// how it is reached from outside (front.cpp).
+// The shop: what one order goes through (checkout.cpp), what is on its shelves (stock.cpp), who
+// works there (shop.cpp), and how it is reached from outside (front.cpp).
 #pragma once
 
 #include <filesystem>
@@ -60,21 +60,23 @@ struct back_office {
     (void)events.try_emit({order, std::string(what), std::string(detail)});
   }
 
-  void reserve(const order& o);
-  void release(const order& o);
+  void check_for_fraud(const order& o);
   void capture(const order& o, const authorization& a);
   void refund(const order& o);
   void ask_for_approval(const order& o, const std::string& awakeable);
   void ship(const order& o);
   void close(const order& o, const std::string& how);
-
- private:
-  void did(std::string_view what, const order& o, std::string_view detail = {});
+  /// Something was done for an order: it is written to the ledger, once, and told.
+  void did(std::string_view what, const std::string& order, std::string_view detail = {});
 };
 
+/// The first process of the scenario runs last month's program, which has only version 1 of
+/// checkout; the second one runs today's, which has both.
+constexpr int first_life = 1;
+
 /// One order, from the reservation to the parcel. The durable handler: it goes on where it was,
-/// whatever happens to the process.
-weir::task<receipt> checkout(back_office& office, order o);
+/// whatever happens to the process, and with the version that it began with.
+weir::task<receipt> checkout(back_office& office, order o, int version);
 
 /// One process of the shop: opens the journal, goes on with every order that was not finished, and
 /// takes new ones over HTTP until it is cancelled.

@@ -40,6 +40,7 @@ weir::task<> world::play() {
   auto everyone = [&](weir::scope& s) -> weir::task<> {
     s.background(watch_approvals(), {.name = "person"});
     for (int i = 0; with_.orders == 0 || i < with_.orders; ++i) {
+      if (with_.early > 0 && i == with_.early) co_await late_.wait();
       co_await weir::sleep(with_.pace);
       s.spawn(customer(with_.first + i), {.name = "customer"});
     }
@@ -59,6 +60,11 @@ weir::task<http::response> world::send(std::string method, std::string path, std
       weir::op(attempt) | weir::retry({.attempts = weir::unbounded, .base = 50ms, .ceiling = 500ms})
                               .when(worth_another_attempt);
   co_return co_await patient();
+}
+
+weir::task<int> world::left_of(std::string item) {
+  const http::response answer = co_await send("GET", "/stock/" + item, "");
+  co_return weir::from_json<int>(answer.body());
 }
 
 weir::task<> world::customer(int number) {

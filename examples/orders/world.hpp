@@ -18,6 +18,7 @@ struct world_options {
   int port = 0;
   int first = 1;            ///< the number of the first order
   int orders = 0;           ///< how many; 0: without end
+  int early = 0;            ///< so many are sent before `late_ones_come`; 0: all of them
   milliseconds pace{};      ///< between two orders
   milliseconds thinking{};  ///< how long the person takes for an answer
   int hurry = 1;            ///< everything takes so many times less time
@@ -29,6 +30,10 @@ class world {
 
   /// Ends when every customer has seen the end of his order.
   weir::task<> play();
+  /// The rest of the customers may come.
+  void late_ones_come() { late_.set(); }
+  /// How many of an item the shop has left.
+  weir::task<int> left_of(std::string item);
   /// How often something was sent again, because the answer did not come.
   int sent_again() const noexcept { return sent_again_; }
 
@@ -44,6 +49,7 @@ class world {
   std::string url_;
   weir::http::client client_;
   std::set<std::string> asked_;  // orders that the person is thinking about
+  weir::event late_;
   int sent_again_ = 0;
 };
 

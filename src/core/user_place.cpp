@@ -33,17 +33,30 @@ bool is_library_file(std::string_view file) noexcept {
 
 // Skips policies and combinators, which are coroutines in library files, to find the user's code.
 // If all frames are the library's, the place is where the user spawned the fiber.
-std::string place_in(const strand& s) {
+std::source_location user_place(const strand& s) noexcept {
   const frame* user = s.leaf;
   while (user != nullptr && is_library_file(user->function.file_name())) user = user->parent;
-  if (user != nullptr) return text_of(user->awaiting.line() == 0 ? user->function : user->awaiting);
+  if (user != nullptr) return user->awaiting.line() == 0 ? user->function : user->awaiting;
   const fiber* f = s.top == nullptr ? nullptr : cancel_tree::fiber_of(*s.top);
-  if (f != nullptr && f->site.line() != 0 && !is_library_file(f->site.file_name()))
-    return text_of(f->site);
-  if (s.leaf == nullptr) return "an unknown place";
-  return text_of(s.leaf->awaiting.line() == 0 ? s.leaf->function : s.leaf->awaiting);
+  if (f != nullptr && f->site.line() != 0 && !is_library_file(f->site.file_name())) return f->site;
+  if (s.leaf == nullptr) return {};
+  return s.leaf->awaiting.line() == 0 ? s.leaf->function : s.leaf->awaiting;
 }
 
-std::string running_place() { return current == nullptr ? "an unknown place" : place_in(*current); }
+std::source_location running_user_place() noexcept {
+  return current == nullptr ? std::source_location() : user_place(*current);
+}
+
+namespace {
+
+std::string place_text(std::source_location at) {
+  return at.line() == 0 ? "an unknown place" : text_of(at);
+}
+
+}  // namespace
+
+std::string place_in(const strand& s) { return place_text(user_place(s)); }
+
+std::string running_place() { return place_text(running_user_place()); }
 
 }  // namespace weir::detail

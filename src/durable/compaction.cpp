@@ -169,7 +169,8 @@ void log_compaction::take(std::span<const std::byte> record, const record_head& 
 }
 
 bool log_compaction::is_needed(const record_head& head, std::string_view payload) {
-  const bool needed = head.run != 0 && plan_.keep.contains(head.run);
+  const bool needed =
+      head.run == 0 ? head.type == plan_.lasting_type : plan_.keep.contains(head.run);
   if (head.type != plan_.sending_type) return needed;
   if ((head.flags & record_is_blob) != 0) {
     const auto name = decode_blob_name(payload);

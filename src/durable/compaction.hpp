@@ -54,6 +54,8 @@ struct compaction_plan {
   /// them is. Those of them that are not needed are listed in `closing`.
   std::uint16_t sending_type = 0;  // 0: none
   sent_runs (*sent)(std::string_view payload) = nullptr;
+  /// Records of this type that are no run's are needed, too.
+  std::uint16_t lasting_type = 0;  // 0: none
   /// Makes the record at the end of the snapshot, which is no run's and replaces all such records,
   /// from the runs that are not needed though a record that starts them is.
   std::function<closing_record(std::span<const std::uint64_t> forgotten)> closing;

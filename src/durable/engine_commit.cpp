@@ -51,6 +51,23 @@ journal::appended engine_core::append(durable_run& run, record_type type, std::u
   }
 }
 
+// It is written with the command that is issued there, and rides along as that does.
+std::uint32_t engine_core::site_of(std::source_location at) {
+  if (!running()) return 0;
+  const site_table::numbered site = sites_.number_of(at);
+  if (!site.is_new) return site.number;
+  record_head head;
+  head.type = static_cast<std::uint16_t>(record_type::site);
+  payload_writer payload;
+  detail::site_of(site.number, at).write(payload);
+  try {
+    journal_->append(head, payload.view());
+  } catch (...) {
+    break_down(std::current_exception());
+  }
+  return site.number;
+}
+
 // Reports ends after the fibers that were just woken have run: a fiber that starts a run and asks
 // for its result at once is then already waiting, however short the run was.
 void engine_core::flush() {

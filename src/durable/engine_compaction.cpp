@@ -48,6 +48,7 @@ void engine_core::begin_compaction(std::uint64_t last_segment) {
   for (const auto& [number, run] : runs_) plan.keep.add(number);
   past_.for_each([&](const ended_run& run) { plan.keep.add(run.number); });
   plan.sending_type = static_cast<std::uint16_t>(record_type::turn);
+  plan.lasting_type = static_cast<std::uint16_t>(record_type::site);
   plan.sent = [](std::string_view payload) {
     const turn_record turn = turn_record::read(payload);
     return compaction_plan::sent_runs{turn.first_run, turn.starts.size()};

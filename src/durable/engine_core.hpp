@@ -26,6 +26,7 @@
 #include "durable/run.hpp"
 #include "durable/run_export.hpp"
 #include "durable/run_record.hpp"
+#include "durable/site_table.hpp"
 #include "durable/turn_record.hpp"
 
 namespace weir::detail {
@@ -212,6 +213,11 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   wall_time wall_now() { return host_.env().wall_now(); }
   journal::appended append(durable_run& run, record_type type, std::uint16_t flags,
                            std::uint64_t command, const payload_view& payload);
+  /// The number of a source line, which the journal is told when it is first used; 0: unknown.
+  std::uint32_t site_of(std::source_location at);
+  std::string_view site_text(std::uint32_t number) const noexcept { return sites_.text(number); }
+  /// The run was recorded as blocked and continues.
+  void note_unblocked(durable_run& run);
   /// Appends a completion and delivers it to the run. Throws payload_error if it cannot be written;
   /// then nothing has happened, and `what` is unchanged.
   std::uint64_t deliver_to(durable_run& run, completion&& what);
@@ -353,7 +359,11 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   journal::appended record_shortened_end(durable_run& run);
   void block_run(durable_run& run, std::string why);
   void stop_blocked(durable_run& run);
-  void emit_blocked(const durable_run& run);
+  void emit_blocked(durable_run& run);
+  /// For readers of the journal; an engine finds out by itself.
+  void note_blocked(durable_run& run);
+  /// What the journal says of a run that may be blocked; empty: it does not say that it is.
+  std::string recorded_block(const durable_run& run);
   /// Ends a cancelled blocked run without its cleanup. REQUIRES: not in memory.
   void end_blocked(durable_run& run);
   /// Its end was recorded. Returns false if it was not, because the journal has failed.
@@ -494,6 +504,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::unordered_map<std::string_view, durable_run*> by_id_;
   std::unordered_map<std::string, durable_run*> by_idempotency_;
   std::uint64_t last_number_ = 0;
+  site_table sites_;
   ended_runs past_;
   /// Ended runs whose retention is over, by an unended run that may still ask for their results.
   std::multimap<std::uint64_t, std::uint64_t> held_;

@@ -144,7 +144,45 @@ void engine_core::block_run(durable_run& run, std::string why) {
   emit_blocked(run);
 }
 
-void engine_core::emit_blocked(const durable_run& run) {
+// The newest record that is not from outside decides: a blocked run issues no commands.
+std::string engine_core::recorded_block(const durable_run& run) {
+  std::string payload;
+  for (auto place = run.places.rbegin(); place != run.places.rend(); ++place) {
+    const record_head head = journal_->read(*place, payload);
+    const auto type = static_cast<record_type>(head.type);
+    if (type == record_type::blocked)
+      return blocked_record::is_block(head.flags) ? std::string(blocked_record::read(payload).why)
+                                                  : std::string();
+    if (type == record_type::command) break;
+  }
+  return {};
+}
+
+// An engine without handlers does not run the program, so it says nothing about it. A run that is
+// blocked for the same reason at every open is recorded once.
+void engine_core::note_blocked(durable_run& run) {
+  if (!running() || handlers_.empty()) return;
+  const std::string why = shortened(run.message);
+  std::string known;
+  try {
+    known = recorded_block(run);
+  } catch (const error&) {
+    known.clear();  // its records cannot be read, which may be why it is blocked
+  }
+  if (known == why) return;
+  payload_writer payload;
+  blocked_record{wall_now(), why}.write(payload);
+  append(run, record_type::blocked, blocked_record::blocks, 0, payload.view());
+}
+
+void engine_core::note_unblocked(durable_run& run) {
+  payload_writer payload;
+  blocked_record{wall_now(), {}}.write(payload);
+  append(run, record_type::blocked, blocked_record::ends, 0, payload.view());
+}
+
+void engine_core::emit_blocked(durable_run& run) {
+  note_blocked(run);
   emit(run);
   host_.emit("run_blocked", run.id);
   if (!setup_.report_blocked) return;

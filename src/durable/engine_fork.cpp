@@ -81,8 +81,9 @@ engine_core::begun engine_core::fork(const std::string& id, std::int64_t at_step
   require_open("fork");
   std::vector<exported_record> records = records_of(require_known(id));
   std::erase_if(records, [](const exported_record& r) {  // it waits for its own turn
-    return r.head.type == static_cast<std::uint16_t>(record_type::fired) &&
-           turn_event_of(r.head.flags) != turn_event::none;
+    const auto type = static_cast<record_type>(r.head.type);
+    return type == record_type::blocked ||
+           (type == record_type::fired && turn_event_of(r.head.flags) != turn_event::none);
   });
   if (records.empty())
     raise(errc::journal_corrupt,

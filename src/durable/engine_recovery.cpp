@@ -28,6 +28,7 @@ void engine_core::see(const record_head& head, std::string_view payload, std::ui
   if (type == record_type::object_state) return see_object_state(payload);
   if (type == record_type::turn) return see_turn(head, payload, lsn, place);
   if (type == record_type::mark) return;
+  if (type == record_type::site) return sites_.see(site_record::read(payload));
   if (type == record_type::compacted) return see_compacted(payload);
   durable_run* const found = seen(head.run);
   if (found == nullptr && head.run <= last_number_)
@@ -48,7 +49,8 @@ void engine_core::note_record(durable_run& run, const record_head& head, std::st
   run.places.push_back(place);
   run.bytes += bytes_in_log(payload);
   if (steers(type, head.flags)) run.depends = lsn;
-  if (type != record_type::cancel && type != record_type::signal) run.begun = true;
+  if (type != record_type::cancel && type != record_type::signal && type != record_type::blocked)
+    run.begun = true;
   if (type == record_type::fired && turn_event_of(head.flags) != turn_event::none)
     see_turn_event(run, head, payload);
   if (type == record_type::cancel) {

@@ -16,14 +16,18 @@ namespace {
 /// The first reading: which runs there are, and where the records of each end.
 class run_finder final : public journal_visitor {
  public:
+  explicit run_finder(site_table& sites) noexcept : sites_(sites) {}
   void restart() override {
     last.clear();
     newest.clear();
+    sites_.clear();
   }
   void see(const record_head& head, std::string_view payload, std::uint64_t lsn,
            record_place) override {
     if (static_cast<record_type>(head.type) == record_type::compacted)
       for (const std::uint64_t run : compacted_record::read(payload).forgotten) last.erase(run);
+    if (static_cast<record_type>(head.type) == record_type::site)
+      sites_.see(site_record::read(payload));
     if (starts_run(head.type)) start(head, payload);
     each_sent_start(head, payload, [&](const record_head& sent, std::string_view bytes) {
       start(sent, bytes);
@@ -55,6 +59,8 @@ class run_finder final : public journal_visitor {
     last.emplace(head.run, made);
     newest.insert_or_assign(std::string(s.id), head.run);
   }
+
+  site_table& sites_;
 };
 
 /// The second reading: collects the records of a run and passes them on with the last one that the
@@ -172,7 +178,7 @@ durable::replay_report engine_core::look_at_runs(const char* what, const std::st
   journal_reader from(setup_.disk != nullptr ? *setup_.disk : real_disk(), setup_.path,
                       setup_.keys);
   durable::replay_report report;
-  run_finder all;
+  run_finder all(sites_);
   from.read(all);
   if (from.view().key_id != 0 && setup_.keys == nullptr)
     raise(errc::wrong_key,
@@ -198,6 +204,7 @@ durable::replay_report engine_core::look_at_runs(const char* what, const std::st
 }
 
 durable::replay_report engine_core::look_at_export(const exported_run& from) {
+  for (const std::string& site : from.sites) sites_.see(site_record::read(site));
   durable::replay_report report;
   durable::replay_difference found;
   found.message = look_at(from.records, &from, found);

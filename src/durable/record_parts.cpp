@@ -79,6 +79,7 @@ void read_command(const record_head& head, std::string_view payload, record_part
     into.number("code", r.number, part_kind::code);
   }
   if (kind == command_kind::stored) into.text("value", r.value, part_kind::payload);
+  if (r.site != 0) into.number("site", r.site, part_kind::site);
 }
 
 void read_turn(const record_head& head, std::string_view payload, record_parts& into) {
@@ -121,6 +122,19 @@ void read_hurried(const record_head&, std::string_view payload, record_parts& in
   into.number("turns", in.number());
 }
 
+void read_site(const record_head&, std::string_view payload, record_parts& into) {
+  const site_record r = site_record::read(payload);
+  into.number("site", r.number);
+  into.text("file", r.file);
+  into.number("line", r.line);
+}
+
+void read_blocked(const record_head& head, std::string_view payload, record_parts& into) {
+  const blocked_record r = blocked_record::read(payload);
+  into.time("at", r.at);
+  if (blocked_record::is_block(head.flags)) into.text("message", r.why);
+}
+
 void read_compacted(const record_head&, std::string_view payload, record_parts& into) {
   const compacted_record r = compacted_record::read(payload);
   into.number("last_run", r.last_run);
@@ -147,6 +161,8 @@ constexpr std::array kinds{
     record_kind{record_type::skip, "skip", record_role::other, read_skip},
     record_kind{record_type::compacted, "compacted", record_role::none, read_compacted},
     record_kind{record_type::mark, "mark", record_role::none, read_nothing},
+    record_kind{record_type::site, "site", record_role::none, read_site},
+    record_kind{record_type::blocked, "blocked", record_role::other, read_blocked},
 };
 
 }  // namespace

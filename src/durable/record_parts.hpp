@@ -18,6 +18,7 @@ enum class part_kind : std::uint8_t {
   number,   // e.g. a version
   command,  // fiber and index as one number
   code,     // of an error, weir::errc
+  site,     // the number of a source line
   text,     // a name, an id, a message
   payload,  // a value of the program, as JSON
 };

@@ -70,6 +70,7 @@ struct run_history {
     record_place place;
     std::optional<std::string> failure{};  // of a send that was skipped
     std::string value{};                   // of `stored`
+    std::uint32_t site = 0;                // where it was issued
   };
   struct step_past {
     std::int64_t failed = 0;  // attempts
@@ -79,6 +80,7 @@ struct run_history {
   std::unordered_map<std::uint64_t, step_past> steps;
   circular_buffer<completion> completions;  // not delivered yet
   wall_time begins{};                       // of a turn that had to wait, or joined late
+  bool blocked = false;                     // as it says last
   /// By the number of a completion: the number of turns after which the run got it although it had
   /// not come to rest.
   std::map<std::uint64_t, std::uint64_t> hurried;
@@ -384,6 +386,8 @@ class durable_run final : public run_seam {
   /// Whether its end is another one than the journal has.
   std::string other_end(const command_answer& end);
   std::string where_it_is(std::uint32_t fiber_id) const;
+  /// Where a command was issued that the journal has: a part of a sentence, or nothing.
+  std::string recorded_place(std::uint32_t site) const;
   std::string how_it_ended() const;
   /// Gives a wait its answer. If that cannot be decoded, blocks the run and returns false.
   bool give(command_wait& w, const command_answer& answer);

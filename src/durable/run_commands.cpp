@@ -3,6 +3,7 @@
 #include "durable/run.hpp"
 
 #include "core/error_notes.hpp"
+#include "core/user_place.hpp"
 #include "durable/engine_core.hpp"
 #include "durable/visits.hpp"
 
@@ -25,6 +26,7 @@ durable_run::issued_command durable_run::issue(command_kind kind, std::string_vi
     live->history.commands.erase(was);
     return known;
   }
+  if (site.line() == 0) site = running_user_place();
   live_run::fresh_command made{key,  kind, std::string(name), digest, number, std::move(sends),
                                site, value};
   if (!live->replaying) return {key, number, record(made), {}, std::move(value)};
@@ -37,7 +39,7 @@ durable_run::issued_command durable_run::issue(command_kind kind, std::string_vi
 // lose it; if it was started before, it is found by its id.
 record_place durable_run::record(const live_run::fresh_command& c) {
   payload_writer payload;
-  command_record{c.name, c.digest, c.number, c.value}.write(payload);
+  command_record{c.name, c.digest, c.number, c.value, engine_.site_of(c.site)}.write(payload);
   const journal::appended at = engine_.append(
       *this, record_type::command, static_cast<std::uint16_t>(c.kind), c.key, payload.view());
   // Read again, it could be another value; in a turn it is the same.

@@ -112,6 +112,8 @@ exported_run read_export(std::string_view bytes, std::string_view file) {
     at += whole;
     if (r.head.type == export_awakeable) {
       run.awakeables[command_key(r.head.fiber, r.head.index)] = std::move(r.payload);
+    } else if (r.head.type == static_cast<std::uint16_t>(record_type::site)) {
+      run.sites.push_back(std::move(r.payload));
     } else {
       run.records.push_back(std::move(r));
     }

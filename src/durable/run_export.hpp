@@ -27,9 +27,11 @@ struct exported_record {
 struct exported_run {
   std::vector<exported_record> records;  // in journal order; the first one starts the run
   std::map<std::uint64_t, std::string> awakeables;  // their ids, by command key
+  std::vector<std::string> sites;                   // payloads of the records of its lines
 };
 
-/// `records` are those of one run, in journal order, from its start on.
+/// `records` are those of one run, in journal order, from its start on; after that may stand the
+/// sites that its commands refer to.
 std::string write_export(std::span<const exported_record> records, const journal_secret& secret);
 
 /// Throws errc::bad_data, naming `file` and the offset, unless these are the bytes of an export.

@@ -15,9 +15,14 @@ void run_history::add(const record_head& head, std::string_view payload, record_
       patches.insert_or_assign(std::string(c.name), true);
       return;
     }
-    commands.insert_or_assign(
-        key,
-        command{kind, std::string(c.name), c.digest, c.number, place, {}, std::string(c.value)});
+    commands.insert_or_assign(key, command{kind,
+                                           std::string(c.name),
+                                           c.digest,
+                                           c.number,
+                                           place,
+                                           {},
+                                           std::string(c.value),
+                                           c.site});
   } else if (type == record_type::attempt) {
     step_past& step = steps[key];
     ++step.failed;
@@ -32,6 +37,8 @@ void run_history::add(const record_head& head, std::string_view payload, record_
     add_skip(head, payload, place);
   } else if (type == record_type::fired && turn_event_of(head.flags) != turn_event::none) {
     begins = payload_reader(payload).time();
+  } else if (type == record_type::blocked) {
+    blocked = blocked_record::is_block(head.flags);
   } else if (is_completion(type)) {
     completions.push_back(completion::read(head, payload));
   }

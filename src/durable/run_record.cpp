@@ -108,15 +108,44 @@ skip_record skip_record::read(std::string_view payload) {
 void command_record::write(payload_writer& out) const {
   out.secret_number(digest).number(number).name(name);
   if (!value.empty()) out.secret(value);
+  if (site != 0) out.small(site);
 }
 
+// A text with something in it has more bytes than a number, so the two cannot be mistaken.
 command_record command_record::read(std::string_view payload) {
   payload_reader in(payload);
   command_record r;
   r.digest = in.number();
   r.number = in.number();
   r.name = in.text();
-  if (!in.at_end()) r.value = in.text();
+  constexpr std::size_t site_bytes = 4;
+  if (in.left() > site_bytes) r.value = in.text();
+  if (!in.at_end()) r.site = in.small();
+  return r;
+}
+
+std::string site_record::text() const {
+  return std::string(file).append(":").append(std::to_string(line));
+}
+
+void site_record::write(payload_writer& out) const { out.small(number).small(line).name(file); }
+
+site_record site_record::read(std::string_view payload) {
+  payload_reader in(payload);
+  site_record r;
+  r.number = in.small();
+  r.line = in.small();
+  r.file = in.text();
+  return r;
+}
+
+void blocked_record::write(payload_writer& out) const { out.time(at).secret(why); }
+
+blocked_record blocked_record::read(std::string_view payload) {
+  payload_reader in(payload);
+  blocked_record r;
+  r.at = in.time();
+  r.why = in.text();
   return r;
 }
 
@@ -213,6 +242,8 @@ std::string_view secret_in(record_type type, std::string_view payload) {
       return command_record::read(payload).digest != 0 ? payload.substr(0, 8) : std::string_view{};
     case record_type::attempt:
       return payload_reader(payload).text();
+    case record_type::blocked:
+      return blocked_record::read(payload).why;
     case record_type::signal: {
       payload_reader in(payload);
       (void)in.time();
@@ -228,6 +259,7 @@ std::string_view secret_in(record_type type, std::string_view payload) {
     case record_type::intent:
     case record_type::fired:
     case record_type::hurried:
+    case record_type::site:
       return {};
     default:
       return payload;

@@ -41,6 +41,8 @@ enum class record_type : std::uint16_t {
   // 18 is the directory of a frame in a snapshot: the log's.
   compacted = 19,  // at the end of a snapshot: the number of the last run; then states of objects
   mark = 20,       // nothing; begins a segment
+  site = 21,       // a number for a source line, which commands refer to; belongs to no run
+  blocked = 22,    // the run cannot continue; flags 1: it can again
 };
 
 /// Whether the records of a run begin with it.
@@ -60,8 +62,8 @@ constexpr bool ends_run(std::uint16_t number) noexcept {
 constexpr bool is_record_type(std::uint16_t number) noexcept {
   return (number >= static_cast<std::uint16_t>(record_type::run_start) &&
           number <= static_cast<std::uint16_t>(record_type::skip)) ||
-         number == static_cast<std::uint16_t>(record_type::compacted) ||
-         number == static_cast<std::uint16_t>(record_type::mark);
+         (number >= static_cast<std::uint16_t>(record_type::compacted) &&
+          number <= static_cast<std::uint16_t>(record_type::blocked));
 }
 
 /// Whether it delivers something to the run; such records are replayed in order.
@@ -174,6 +176,7 @@ class payload_reader {
   std::uint32_t small();
   wall_time time();
   std::string_view text();
+  std::size_t left() const noexcept { return rest_.size(); }
   bool at_end() const noexcept { return rest_.empty(); }
 
  private:
@@ -236,9 +239,34 @@ struct command_record {
   std::uint64_t digest = 0;  // of the input
   std::uint64_t number = 0;  // a timer: when; a send that was refused: the code of its error
   std::string_view value{};  // of `stored`: what was read; empty: there was no value
+  std::uint32_t site = 0;    // where it was issued; 0: unknown, as in older journals
 
   void write(payload_writer& out) const;
   static command_record read(std::string_view payload);
+};
+
+/// The parts of site.
+struct site_record {
+  std::uint32_t number = 0;
+  std::uint32_t line = 0;
+  std::string_view file;  // without its directories
+
+  std::string text() const;
+  void write(payload_writer& out) const;
+  static site_record read(std::string_view payload);
+};
+
+/// The parts of blocked.
+struct blocked_record {
+  static constexpr std::uint16_t blocks = 0;  // the flags
+  static constexpr std::uint16_t ends = 1;    // the run continues
+  static constexpr bool is_block(std::uint16_t flags) noexcept { return (flags & 0xffU) == blocks; }
+
+  wall_time at{};
+  std::string_view why;  // empty if it continues
+
+  void write(payload_writer& out) const;
+  static blocked_record read(std::string_view payload);
 };
 
 /// The parts of compacted. Runs up to `last_run` that do not start in the journal were forgotten,

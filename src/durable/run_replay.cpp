@@ -46,6 +46,7 @@ bool durable_run::go_live() {
   }
   if (engine_.only_looks()) return true;
   live->replaying = false;
+  if (live->history.blocked) engine_.note_unblocked(*this);
   for (const live_run::fresh_command& c : live->fresh) {
     std::string problem;
     if (c.sends && engine_.start_sent(*c.sends, problem) != errc{}) {
@@ -153,11 +154,17 @@ std::string durable_run::where_it_is(std::uint32_t fiber_id) const {
   return text.append(" is at ").append(place_in(*at));
 }
 
+std::string durable_run::recorded_place(std::uint32_t site) const {
+  const std::string_view at = engine_.site_text(site);
+  return at.empty() ? std::string() : std::string(", recorded at ").append(at);
+}
+
 void durable_run::block_missing(std::uint64_t key, const run_history::command& left) {
   std::string text("the code does not match the journal: the journal has ");
   text.append(command_text(left.kind, left.name));
   text.append(" as command ").append(std::to_string(index_of_key(key)));
   text.append(fiber_of_key(key) == root_fiber ? " of the handler" : " of a child");
+  text.append(recorded_place(left.site));
   text.append(", which the code does not do any more: ").append(where_it_is(fiber_of_key(key)));
   block(text.append(old_code));
 }
@@ -170,7 +177,7 @@ bool durable_run::matches(const run_history::command& was, command_kind kind, st
   text.append(fiber_of_key(key) == root_fiber ? " of the handler was " : " of a child was ");
   text.append(command_text(was.kind, was.name)).append(" and is ").append(command_text(kind, name));
   if (was.kind == kind && was.name == name) text.append(" with another input");
-  text.append(" now, at ").append(command_place(site));
+  text.append(" now, at ").append(command_place(site)).append(recorded_place(was.site));
   block(text.append(old_code));
   blocked_on = blocked_command{key, kind, std::string(name), digest, {}};
   return false;

@@ -94,10 +94,11 @@ TEST(tool, json_lists_runs_with_stable_names) {
                "r.get('waits_for'))") +
           "o-3 4 checkout 1 cancelled 2030-01-02T02:00:00.000000000Z "
           "2030-01-02T02:10:00.000000000Z 2 ordered twice None\n"
-          "o-4 5 checkout 1 running 2030-01-02T02:10:00.000000000Z None 2 None awakeable "
+          "o-4 5 checkout 1 waiting 2030-01-02T02:10:00.000000000Z None 2 None awakeable "
           "approval\n");
-  EXPECT_EQ(json(on, {"ls", on.journal(), "--state", "running"}, "print([r['id'] for r in rows])"),
-            "['o-4']\n");
+  for (const std::string state : {"waiting", "unfinished"})
+    EXPECT_EQ(json(on, {"ls", on.journal(), "--state", state}, "print([r['id'] for r in rows])"),
+              "['o-4']\n");
 }
 
 TEST(tool, json_shows_a_run_and_hides_its_payloads_unless_asked) {
@@ -108,10 +109,13 @@ TEST(tool, json_shows_a_run_and_hides_its_payloads_unless_asked) {
                  "print(rows[0]['id'], [r['type'] for r in rows[1:5]])\n"
                  "print(rows[1]['input_type'], rows[1]['input_bytes'], 'input' in rows[1])\n"
                  "print([(r['command'],r['command_kind'],r['name']) for r in rows[1:] if "
-                 "r['type']=='command'][:2])"),
+                 "r['type']=='command'][:2])\n"
+                 "print(all(r['line'].startswith('orders.hpp:') for r in rows[1:] if "
+                 "r['type']=='command'))"),
             "o-1 ['start', 'command', 'attempt', 'answer']\n"
             "object 24 False\n"
-            "[('1.1', 'step', 'charge'), ('1.2', 'awakeable', 'approval')]\n");
+            "[('1.1', 'step', 'charge'), ('1.2', 'awakeable', 'approval')]\n"
+            "True\n");
   std::vector<std::string> open = words;
   open.push_back("--payloads");
   EXPECT_EQ(
@@ -128,7 +132,8 @@ TEST(tool, json_of_a_summary_a_check_and_a_tail) {
       json(on, {"show", on.journal()},
            "r=rows[0]\nprint(r['format'], r['key_id'], r['segments'], r['closed'], r['runs'])\n"
            "print([(h['handler'],h['completed']) for h in r['handlers']])"),
-      "1 0 1 True {'running': 1, 'completed': 2, 'failed': 1, 'cancelled': 1}\n"
+      "1 0 1 True {'running': 0, 'waiting': 1, 'blocked': 0, 'completed': 2, 'failed': 1, "
+      "'cancelled': 1}\n"
       "[('checkout', 1), ('invoice', 1)]\n");
   EXPECT_EQ(json(on, {"check", on.journal()},
                  "r=rows[0]\nprint(r['well'], r['runs'], r['segments'], r['torn_bytes'], "
@@ -156,8 +161,9 @@ TEST(tool, wrong_use_and_what_is_not_there_exit_with_2_and_say_what_to_do) {
       {{"list", j}, "there is no command 'journal list'; there are: ls, show"},
       {{"ls"}, "PATH is required"},
       {{"ls", j, "--frob"}, "--frob"},
-      {{"ls", j, "--state", "blocked"}, "does not record which unfinished runs are blocked"},
-      {{"ls", j, "--state", "odd"}, "running, completed, failed or cancelled"},
+      {{"ls", j, "--state", "suspended"}, "does not record which runs are in memory"},
+      {{"ls", j, "--state", "odd"},
+       "running, waiting, blocked, unfinished, completed, failed or cancelled"},
       {{"ls", missing}, "there is no journal '" + missing + "'"},
       {{"check", missing}, "there is no journal '" + missing + "'"},
       {{"ls", file}, "is a file"},

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <weir/duration.hpp>
@@ -34,6 +35,9 @@ inline constexpr int exit_well = 0;
 inline constexpr int exit_found = 1;   // damage, or a difference
 inline constexpr int exit_wrong = 2;   // wrong use, unknown run or path
 inline constexpr int exit_in_use = 3;  // compact only
+
+/// What `ls --state` takes besides the states: all runs that have not ended.
+inline constexpr std::string_view unfinished_state = "unfinished";
 
 /// Each returns an exit code. Errors: weir::error, as of journal_reader.
 int list_runs(const request& r, console& to);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Writes the history of a run to a file that durable::replay takes.
 #include <cstddef>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,24 @@ namespace weir_tool {
 using namespace weir::detail;
 
 namespace {
+
+/// The source lines that the commands of a run refer to, as records.
+std::vector<exported_record> sites_of(const history& of, const site_table& sites) {
+  std::vector<exported_record> found;
+  std::set<std::uint32_t> known;
+  for (const kept_record& k : of.records()) {
+    if (k.head.type != static_cast<std::uint16_t>(record_type::command)) continue;
+    const std::uint32_t number = command_record::read(k.payload).site;
+    const site_record site = sites.record_of(number);
+    if (site.number == 0 || !known.insert(number).second) continue;
+    payload_writer payload;
+    site.write(payload);
+    record_head head;
+    head.type = static_cast<std::uint16_t>(record_type::site);
+    found.push_back({head, std::string(payload.view().bytes)});
+  }
+  return found;
+}
 
 /// Under another name first, so that a failure leaves no half of it.
 void write_file(const std::string& name, std::string_view bytes) {
@@ -48,11 +67,14 @@ int export_run(const request& r, console& to) {
           "journal '" + r.path + "' is encrypted, an export is not; give its key by --key-file");
   std::vector<exported_record> records;
   for (const kept_record& k : of.records()) records.push_back({k.head, k.payload});
+  const std::uint64_t count = records.size();
+  const std::vector<exported_record> sites = sites_of(of, index.sites());
+  records.insert(records.begin() + 1, sites.begin(), sites.end());
   const std::string bytes = write_export(records, from.secret());
   write_file(r.file, bytes);
   if (!r.json) {
     to.line(plain(r.file) + ": run " + plain(index.find(of.number())->id) + ", " +
-            counted(records.size(), "record") + ", " + size_text(bytes.size()));
+            counted(count, "record") + ", " + size_text(bytes.size()));
     return exit_well;
   }
   weir::json_writer out;
@@ -62,7 +84,7 @@ int export_run(const request& r, console& to) {
   out.key("run");
   out.string(index.find(of.number())->id);
   out.key("records");
-  out.number(records.size());
+  out.number(count);
   out.key("bytes");
   out.number(bytes.size());
   out.end_object();

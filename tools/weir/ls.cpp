@@ -5,25 +5,30 @@
 #include "format.hpp"
 #include "reading.hpp"
 #include "run_json.hpp"
+#include "run_waits.hpp"
 #include "table.hpp"
 
 namespace weir_tool {
 
-using weir::durable::run_state;
-
 namespace {
 
-table::cell state_cell(run_state state) {
-  switch (state) {
-    case run_state::completed:
+table::cell state_cell(standing s) {
+  switch (s) {
+    case standing::completed:
       return {"completed", ink::good};
-    case run_state::failed:
+    case standing::failed:
       return {"failed", ink::bad};
-    case run_state::cancelled:
+    case standing::blocked:
+      return {"blocked", ink::bad};
+    case standing::cancelled:
       return {"cancelled", ink::warn};
     default:
-      return {std::string(to_string(state)), ink::bold};
+      return {std::string(to_string(s)), ink::bold};
   }
+}
+
+std::string message_cell(const run_entry& run, const run_index& index) {
+  return run.has_ended() || run.blocked ? plain_message(run.message) : wait_of(run, index).text();
 }
 
 table::cell end_cell(const run_entry& run) {
@@ -31,13 +36,17 @@ table::cell end_cell(const run_entry& run) {
   return {"+" + span_text(run.ended - run.started)};
 }
 
-bool is_asked_for(const run_entry& run, const request& r) {
-  if (run.is_gone()) return false;
-  if (!r.state.empty() && to_string(run.state) != r.state) return false;
+bool is_in_state(const run_entry& run, const run_index& index, const std::string& state) {
+  if (state.empty()) return true;
+  return state == unfinished_state ? !run.has_ended() : to_string(standing_of(run, index)) == state;
+}
+
+bool is_asked_for(const run_entry& run, const run_index& index, const request& r) {
+  if (run.is_gone() || !is_in_state(run, index, r.state)) return false;
   return r.handler.empty() || run.handler == r.handler;
 }
 
-void print_table(const std::vector<run_entry>& runs, const request& r, console& to) {
+void print_table(const run_index& index, const request& r, console& to) {
   table rows({{"ID"},
               {"HANDLER"},
               {"VER", true},
@@ -47,22 +56,22 @@ void print_table(const std::vector<run_entry>& runs, const request& r, console& 
               {"STEPS", true},
               {"MESSAGE"}});
   std::size_t shown = 0;
-  for (const run_entry& run : runs) {
-    if (!is_asked_for(run, r)) continue;
+  for (const run_entry& run : index.runs()) {
+    if (!is_asked_for(run, index, r)) continue;
     ++shown;
     std::string handler = plain(run.handler);
     if (!run.key.empty()) handler += "[" + plain(run.key) + "]";
     rows.row({{plain(run.id), ink::bold},
               {handler},
               {std::to_string(run.version)},
-              state_cell(run.state),
+              state_cell(standing_of(run, index)),
               {date_text(run.started)},
               end_cell(run),
               {std::to_string(run.steps)},
-              {run.has_ended() ? plain_message(run.message) : waits_for(run), ink::dim}});
+              {message_cell(run, index), ink::dim}});
   }
   rows.print(to);
-  if (shown == 0) to.line(runs.empty() ? "no runs" : "no runs like that");
+  if (shown == 0) to.line(index.runs().empty() ? "no runs" : "no runs like that");
 }
 
 }  // namespace
@@ -74,9 +83,9 @@ int list_runs(const request& r, console& to) {
   const auto damage = read_until_damage(from, into);
   if (r.json) {
     for (const run_entry& run : index.runs())
-      if (is_asked_for(run, r)) to.line(run_json(run));
+      if (is_asked_for(run, index, r)) to.line(run_json(run, index));
   } else {
-    print_table(index.runs(), r, to);
+    print_table(index, r, to);
   }
   return finish(damage, to);
 }

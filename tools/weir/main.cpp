@@ -12,6 +12,7 @@
 
 #include "commands.hpp"
 #include "format.hpp"
+#include "run_waits.hpp"
 
 namespace weir_tool {
 
@@ -50,18 +51,20 @@ std::string check_duration(const std::string& text) {
 }
 
 std::string check_state(const std::string& text) {
-  if (text == "running" || text == "completed" || text == "failed" || text == "cancelled")
-    return {};
-  if (text == "blocked" || text == "suspended")
-    return "a journal does not record which unfinished runs are " + text +
-           "; use running, which includes them";
-  return "give running, completed, failed or cancelled";
+  if (text == unfinished_state) return {};
+  for (const standing s : standings)
+    if (text == to_string(s)) return {};
+  if (text == "suspended")
+    return "a journal does not record which runs are in memory; use waiting, which is what their "
+           "code does";
+  return "give running, waiting, blocked, unfinished, completed, failed or cancelled";
 }
 
 void add_commands(CLI::App& journal, request& r, std::string& retention, command& chosen) {
   CLI::App* const ls = add(journal, r, "ls", "list the runs");
   ls->add_option("--state", r.state,
-                 "only runs in this state: running, completed, failed, cancelled")
+                 "only runs in this state: running, waiting, blocked; unfinished, which is all of "
+                 "these; completed, failed, cancelled")
       ->check(check_state)
       ->type_name("STATE");
   ls->add_option("--handler", r.handler, "only runs of this handler")->type_name("NAME");

@@ -4,9 +4,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include <filesystem>
-#include <system_error>
-
 #include "commands.hpp"
 #include "key_files.hpp"
 
@@ -31,8 +28,10 @@ void indexing_visitor::see(const record_head& head, std::string_view payload, st
 std::optional<weir::error> read_until_damage(journal_reader& from, indexing_visitor& into) {
   try {
     from.read(into);
+    into.settle();
   } catch (const weir::error& e) {
     if (e.code() != weir::errc::journal_corrupt) throw;
+    into.settle();
     return e;
   }
   return std::nullopt;

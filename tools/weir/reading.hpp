@@ -32,6 +32,8 @@ class indexing_visitor final : public weir::detail::journal_visitor {
   /// Called when the journal is read again from its beginning.
   void on_restart(std::function<void()> call) { restarted_ = std::move(call); }
 
+  void settle() { index_.settle(); }
+
   void restart() override;
   void see(const weir::detail::record_head& head, std::string_view payload, std::uint64_t lsn,
            weir::detail::record_place place) override;

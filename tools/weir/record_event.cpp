@@ -39,6 +39,7 @@ std::string part_text(const record_part& p, bool payloads) {
     case part_kind::time:
       return date_text(as_time(p.number));
     case part_kind::number:
+    case part_kind::site:
       return std::to_string(p.number);
     case part_kind::command:
       return command_text(p.number);
@@ -88,6 +89,14 @@ void describe_command(record_event& e, const record_head& head, const record_par
   if (const record_part* value = parts.find("value")) e.detail = value_text(value->text, payloads);
 }
 
+void add_line(record_event& e, const record_parts& parts, const site_table& sites) {
+  const record_part* const site = parts.find("site");
+  const std::string_view line = site == nullptr || site->kind != part_kind::site
+                                    ? std::string_view()
+                                    : sites.text(static_cast<std::uint32_t>(site->number));
+  if (!line.empty()) e.detail += (e.detail.empty() ? "at " : ", at ") + plain(line);
+}
+
 void describe_answer(record_event& e, const record_head& head, const record_parts& parts,
                      bool payloads) {
   switch (answer_kind(head.flags)) {
@@ -104,6 +113,14 @@ void describe_answer(record_event& e, const record_head& head, const record_part
       e.with = ink::bad;
       e.detail = message_of(parts);
   }
+}
+
+/// What the end of a turn has committed.
+void add_effects(record_event& e, const record_parts& parts) {
+  if (const record_part* const changes = parts.find("changes"))
+    e.detail += ", " + counted(changes->number, "value") + " stored";
+  if (const record_part* const sends = parts.find("sends"))
+    e.detail += ", " + counted(sends->number, "run") + " sent";
 }
 
 std::string_view answer_word(std::uint16_t flags) noexcept {
@@ -138,7 +155,8 @@ void describe_kind(record_event& e, const record_kind& kind, const record_head& 
     case record_type::run_end:
     case record_type::turn:
       e.event = end_word(head.flags);
-      return describe_answer(e, head, parts, payloads);
+      describe_answer(e, head, parts, payloads);
+      return add_effects(e, parts);
     case record_type::answer:
       e.event = answer_word(head.flags);
       return describe_answer(e, head, parts, payloads);
@@ -165,6 +183,14 @@ void describe_kind(record_event& e, const record_kind& kind, const record_head& 
     case record_type::intent:
       e.event = "begins";
       return;
+    case record_type::blocked:
+      if (!blocked_record::is_block(head.flags)) {
+        e.event = "continues";
+        return;
+      }
+      e.detail = message_of(parts);
+      e.with = ink::bad;
+      return;
     case record_type::signal:
       e.name = text_of(parts, "name");
       if (const record_part* value = parts.find("value"))
@@ -180,7 +206,14 @@ void describe_kind(record_event& e, const record_kind& kind, const record_head& 
   }
 }
 
-void write_part(weir::json_writer& out, const record_part& p, bool payloads) {
+void write_part(weir::json_writer& out, const record_part& p, const site_table& sites,
+                bool payloads) {
+  if (p.kind == part_kind::site) {
+    const std::string_view line = sites.text(static_cast<std::uint32_t>(p.number));
+    if (line.empty()) return;
+    out.key("line");
+    return out.string(line);
+  }
   if (p.kind == part_kind::payload) {
     out.key(std::string(p.name) + "_type");
     out.string(json_type(p.text));
@@ -213,7 +246,7 @@ std::string value_text(std::string_view json, bool shown) {
 }
 
 record_event describe(const record_head& head, std::string_view payload,
-                      const command_entry* command, bool payloads) {
+                      const command_entry* command, const site_table& sites, bool payloads) {
   record_event e;
   const record_kind* kind = kind_of_record(head.type);
   if (kind == nullptr) {
@@ -230,11 +263,12 @@ record_event describe(const record_head& head, std::string_view payload,
     if (e.name.empty()) e.name = to_string(command->kind);
   }
   describe_kind(e, *kind, head, parts, command, payloads);
+  add_line(e, parts, sites);
   return e;
 }
 
 std::string record_json(const record_head& head, std::string_view payload, std::uint64_t lsn,
-                        const run_entry* run, bool payloads) {
+                        const run_entry* run, const site_table& sites, bool payloads) {
   weir::json_writer out;
   out.begin_object();
   out.key("lsn");
@@ -264,7 +298,7 @@ std::string record_json(const record_head& head, std::string_view payload, std::
         out.string(answer_word(head.flags));
       }
     }
-    for (const record_part& p : parts.all()) write_part(out, p, payloads);
+    for (const record_part& p : parts.all()) write_part(out, p, sites, payloads);
   }
   out.end_object();
   return out.take();

@@ -25,13 +25,15 @@ struct record_event {
 /// `command`: what the record belongs to, null if that is unknown. `payloads`: values are shown,
 /// not only their types and sizes.
 record_event describe(const weir::detail::record_head& head, std::string_view payload,
-                      const command_entry* command, bool payloads);
+                      const command_entry* command, const weir::detail::site_table& sites,
+                      bool payloads);
 
 /// "object, 25 B", or the value itself.
 std::string value_text(std::string_view json, bool shown);
 
 /// One JSON object, without a line feed. `run`: null if unknown.
 std::string record_json(const weir::detail::record_head& head, std::string_view payload,
-                        std::uint64_t lsn, const run_entry* run, bool payloads);
+                        std::uint64_t lsn, const run_entry* run,
+                        const weir::detail::site_table& sites, bool payloads);
 
 }  // namespace weir_tool

@@ -11,24 +11,16 @@
 #include "commands.hpp"
 #include "format.hpp"
 #include "reading.hpp"
+#include "run_waits.hpp"
 #include "table.hpp"
 
 namespace weir_tool {
 
 using namespace weir::detail;
-using weir::durable::run_state;
 
 namespace {
 
-constexpr std::array states{run_state::running, run_state::completed, run_state::failed,
-                            run_state::cancelled};
-using by_state = std::array<std::uint64_t, states.size()>;
-
-std::size_t place_of(run_state state) {
-  for (std::size_t i = 0; i < states.size(); ++i)
-    if (states[i] == state) return i;
-  return 0;
-}
+using by_state = std::array<std::uint64_t, standings.size()>;
 
 /// What is counted of a journal.
 struct census {
@@ -43,7 +35,7 @@ census take_census(const run_index& index) {
   census c;
   for (const run_entry& run : index.runs()) {
     if (run.is_gone()) continue;
-    const std::size_t state = place_of(run.state);
+    const auto state = static_cast<std::size_t>(standing_of(run, index));
     ++c.runs;
     c.records += run.records;
     ++c.all[state];
@@ -70,10 +62,10 @@ void print_summary(const request& r, const journal_reader& from, bool readable, 
     fact("closed", v.closed ? "yes" : "no: in use, or its process has ended without closing it");
   }
   std::string text = count_text(c.runs);
-  for (std::size_t i = 0; i < states.size(); ++i)
+  for (std::size_t i = 0; i < standings.size(); ++i)
     if (c.all[i] != 0)
       text += (text.find(':') == std::string::npos ? ": " : ", ") + count_text(c.all[i]) + " " +
-              std::string(to_string(states[i]));
+              std::string(to_string(standings[i]));
   fact("runs", text);
   if (!c.first) return;
   fact("first", date_text(*c.first) + " UTC");
@@ -82,6 +74,8 @@ void print_summary(const request& r, const journal_reader& from, bool readable, 
   table rows({{"HANDLER"},
               {"VERSION", true},
               {"RUNNING", true},
+              {"WAITING", true},
+              {"BLOCKED", true},
               {"COMPLETED", true},
               {"FAILED", true},
               {"CANCELLED", true}});
@@ -95,8 +89,8 @@ void print_summary(const request& r, const journal_reader& from, bool readable, 
 }
 
 void write_counts(weir::json_writer& out, const by_state& count) {
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    out.key(to_string(states[i]));
+  for (std::size_t i = 0; i < standings.size(); ++i) {
+    out.key(to_string(standings[i]));
     out.number(count[i]);
   }
 }

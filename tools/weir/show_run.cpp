@@ -11,6 +11,7 @@
 #include "record_event.hpp"
 #include "run_history.hpp"
 #include "run_json.hpp"
+#include "run_waits.hpp"
 #include "table.hpp"
 
 namespace weir_tool {
@@ -23,7 +24,8 @@ namespace {
 /// A time without records that is longer than this is one line of a timeline.
 constexpr weir::duration idle_gap = 1min;
 
-void print_head(const run_entry& run, const history& of, const request& r, console& to) {
+void print_head(const run_entry& run, const run_index& index, const history& of, const request& r,
+                console& to) {
   const auto fact = [&](std::string_view name, const std::string& text, ink with = ink::plain) {
     std::string title(name);
     title.resize(10, ' ');
@@ -33,9 +35,11 @@ void print_head(const run_entry& run, const history& of, const request& r, conso
   std::string handler = plain(run.handler) + ", version " + std::to_string(run.version);
   if (!run.key.empty()) handler += ", key " + plain(run.key);
   fact("handler", handler);
-  std::string state(to_string(run.state));
+  std::string state(to_string(standing_of(run, index)));
   if (run.has_ended()) state += " after " + span_text(run.ended - run.started);
-  if (!run.has_ended() && !waits_for(run).empty()) state += ", waits for " + waits_for(run);
+  const run_wait wait = wait_of(run, index);
+  if (!wait.kind.empty()) state += ": " + wait.text();
+  if (!wait.line.empty()) state += ", at " + plain(wait.line);
   fact("state", state);
   if (!run.message.empty()) fact("cause", plain_message(run.message), ink::bad);
   fact("started", date_text(run.started) + " UTC");
@@ -51,11 +55,12 @@ void print_head(const run_entry& run, const history& of, const request& r, conso
 /// Prints events in order, with the time since the start, and folds what is idle.
 class timeline {
  public:
-  timeline(const run_entry& run, console& to) : run_(run), to_(to) {}
+  timeline(const run_entry& run, const site_table& sites, console& to)
+      : run_(run), sites_(sites), to_(to) {}
 
   void add(const kept_record& r, const history& of, bool payloads) {
     const command_entry* command = note_command(r);
-    const record_event e = describe(r.head, r.payload, command, payloads);
+    const record_event e = describe(r.head, r.payload, command, sites_, payloads);
     if (e.at) fold(*e.at);
     std::string detail = e.detail;
     if (r.head.type == static_cast<std::uint16_t>(record_type::command)) {
@@ -77,7 +82,7 @@ class timeline {
     if (r.head.index == 0) return nullptr;
     if (r.head.type == static_cast<std::uint16_t>(record_type::command)) {
       const command_record c = command_record::read(r.payload);
-      commands_[key] = {kind_of_command(r.head.flags), std::string(c.name), c.number, 0, false};
+      commands_[key] = {kind_of_command(r.head.flags), std::string(c.name), c.number, c.site};
     }
     const auto found = commands_.find(key);
     if (found == commands_.end()) return nullptr;
@@ -98,6 +103,7 @@ class timeline {
   }
 
   const run_entry& run_;
+  const site_table& sites_;
   console& to_;
   table rows_{{{"TIME", true}, {"COMMAND"}, {"EVENT"}, {"NAME"}, {"DETAIL"}}};
   std::unordered_map<std::uint64_t, command_entry> commands_;
@@ -118,14 +124,14 @@ int show_run(const request& r, console& to) {
     raise_no_run(r);
   }
   if (r.json) {
-    to.line(run_json(*run));
+    to.line(run_json(*run, index));
     for (const kept_record& k : of.records())
-      to.line(record_json(k.head, k.payload, k.lsn, run, r.payloads));
+      to.line(record_json(k.head, k.payload, k.lsn, run, index.sites(), r.payloads));
     return finish(damage, to);
   }
-  print_head(*run, of, r, to);
+  print_head(*run, index, of, r, to);
   to.line();
-  timeline times(*run, to);
+  timeline times(*run, index.sites(), to);
   for (const kept_record& k : of.records()) times.add(k, of, r.payloads);
   times.print();
   return finish(damage, to);

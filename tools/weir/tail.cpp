@@ -22,16 +22,23 @@ constexpr int between_looks_ms = 50;
 
 class tail_printer {
  public:
-  tail_printer(const request& r, console& to) : request_(r), to_(to) {}
+  tail_printer(const request& r, const run_index& index, console& to)
+      : request_(r), index_(index), to_(to) {}
+
+  /// Lines of source files are shown with the commands that are there.
+  bool shows(const seen_record& r) const noexcept {
+    return request_.json || r.head.type != static_cast<std::uint16_t>(record_type::site);
+  }
 
   std::string text(const seen_record& r) {
-    if (request_.json) return record_json(r.head, r.payload, r.lsn, r.run, request_.payloads);
+    if (request_.json)
+      return record_json(r.head, r.payload, r.lsn, r.run, index_.sites(), request_.payloads);
     const command_entry* command = nullptr;
     if (r.run != nullptr && r.head.index != 0) {
       const auto found = r.run->commands.find(command_key(r.head.fiber, r.head.index));
       if (found != r.run->commands.end()) command = &found->second;
     }
-    const record_event e = describe(r.head, r.payload, command, request_.payloads);
+    const record_event e = describe(r.head, r.payload, command, index_.sites(), request_.payloads);
     std::string time = e.at ? date_text(*e.at) : "";
     time.resize(date_columns, ' ');
     std::string id = r.head.run == 0 ? "-" : "#" + std::to_string(r.head.run);
@@ -60,6 +67,7 @@ class tail_printer {
   }
 
   const request& request_;
+  const run_index& index_;
   console& to_;
   std::size_t id_columns_ = 0;
   std::size_t event_columns_ = 9;
@@ -71,12 +79,12 @@ class tail_printer {
 int tail_journal(const request& r, console& to) {
   auto from = open_journal(r);
   run_index index;
-  tail_printer printer(r, to);
+  tail_printer printer(r, index, to);
   std::deque<std::string> last;
   indexing_visitor into(to, index);
   into.on_restart([&] { last.clear(); });
   into.on_record([&](const seen_record& record) {
-    if (r.last == 0) return;
+    if (r.last == 0 || !printer.shows(record)) return;
     if (last.size() == r.last) last.pop_front();
     last.push_back(printer.text(record));
   });
@@ -84,7 +92,9 @@ int tail_journal(const request& r, console& to) {
   for (const std::string& line : last) to.line(line);
   if (damage || !r.follow) return finish(damage, to);
   to.flush();
-  into.on_record([&](const seen_record& record) { to.line(printer.text(record)); });
+  into.on_record([&](const seen_record& record) {
+    if (printer.shows(record)) to.line(printer.text(record));
+  });
   for (;;) {
     (void)from.follow(into);
     to.flush();
