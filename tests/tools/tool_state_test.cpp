@@ -25,16 +25,21 @@ task<int> hears_after_a_limit(int) {
   try {
     (void)co_await weir::with_timeout(1min, weir::signal<int>("never").wait());
   } catch (const weir::timeout_error&) {
-    co_await weir::step("late", [] {});
+    note("late");
   }
   co_return co_await weir::signal<int>("go").wait();
 }
 
 task<int> calls_a_sleeper(int) { co_return co_await weir::call<int>("sleeper", 1); }
 
+task<int> sends_a_sleeper(int) {
+  co_await weir::send("sleeper", 1, {.delay = 24h, .id = "delayed"});
+  co_return 1;
+}
+
 task<int> fails_at_first(int) {
   weir::step_options patient;
-  patient.retry = {.attempts = 3, .base = 10min, .jitter = weir::jitter::none};
+  patient.retry = {.attempts = 3, .base = 10min, .ceiling = 1h, .jitter = weir::jitter::none};
   co_await weir::step("try", [] { throw std::runtime_error("not yet"); }, patient);
   co_return 1;
 }
@@ -50,6 +55,7 @@ void add_waiting(durable::engine& e) {
   e.add("limited", hears_after_a_limit);
   e.add("caller", calls_a_sleeper);
   e.add("trier", fails_at_first);
+  e.add("sender", sends_a_sleeper);
   e.add_object("till", {{"pay", turn_of_an_hour}});
 }
 
@@ -59,14 +65,14 @@ task<> start_all(durable::engine& e) {
   (void)co_await e.start<int>("till/pay", {.id = "first", .key = "east"}, 1);
   (void)co_await e.start<int>("till/pay", {.id = "second", .key = "east"}, 1);
   (void)co_await e.start<int>("till/pay", {.id = "elsewhere", .key = "west"}, 1);
-  (void)co_await e.start<int>("sleeper", {.id = "delayed", .delay = 24h}, 1);
+  (void)co_await e.start<int>("sender", {.id = "a sender"}, 1);
   EXPECT_TRUE(co_await e.signal("a hearer", "go", 1));
   co_await weir::sleep(5min);
 }
 
 /// The lines of `ls`, each from the state on, without the times of the start.
 std::string states_of(const stage& on) {
-  const tool_end end = weir_journal(on, {"ls", on.journal(), "--json"});
+  const tool_end end = weir_journal(on, {"ls", on.journal(), "--state", "unfinished", "--json"});
   EXPECT_EQ(end.code, 0) << end.err;
   const std::string file = on.root() + "/runs";
   std::ofstream(file) << end.out;
@@ -99,9 +105,8 @@ TEST(tool_state, says_that_a_run_is_blocked_and_why_until_it_continues) {
   const stage on;
   session(on, add_waiting, start_all);
   auto without_sleeper = [](durable::engine& e) { e.add("hearer", hears_twice); };
-  session(
-      on, without_sleeper, [](durable::engine&) { return weir::with_timeout(1s, weir::sleep(1s)); },
-      10min);
+  auto look = [](durable::engine&) -> task<> { co_await weir::sleep(1s); };
+  session(on, without_sleeper, look, 10min);
   const tool_end blocked = weir_journal(on, {"ls", on.journal(), "--state", "blocked"}, "160");
   EXPECT_TRUE(test_support::contains(blocked.out, "no handler 'sleeper' of version 1 was added"))
       << blocked.out;
@@ -112,7 +117,7 @@ TEST(tool_state, says_that_a_run_is_blocked_and_why_until_it_continues) {
        {"state     blocked: sleep until 2030-01-01 01:00:00, at tool_state_test.cpp:",
         "cause     no handler 'sleeper' of version 1 was added", "blocked"})
     EXPECT_TRUE(test_support::contains(shown.out, part)) << part << " in:\n" << shown.out;
-  session(on, add_waiting, [](durable::engine&) -> task<> { co_await weir::sleep(1s); }, 11min);
+  session(on, add_waiting, look, 11min);
   const tool_end again = weir_journal(on, {"ls", on.journal(), "--state", "blocked"}, "160");
   EXPECT_EQ(again.out.find("sleeper"), std::string::npos) << again.out;
 }

@@ -106,6 +106,11 @@ std::string counted(std::uint64_t n, std::string_view one) {
   return count_text(n) + " " + std::string(one) + (n == 1 ? "" : "s");
 }
 
+void add_words(std::string& to, std::string_view words) {
+  if (!to.empty()) to += ", ";
+  to += words;
+}
+
 std::string plain(std::string_view text) {
   std::string out;
   out.reserve(text.size());

@@ -24,6 +24,9 @@ std::string count_text(std::uint64_t n);
 /// "1 run", "2 runs".
 std::string counted(std::uint64_t n, std::string_view one);
 
+/// Adds to a list that is separated by commas.
+void add_words(std::string& to, std::string_view words);
+
 /// A text from a journal, fit for a terminal: control characters and what is not UTF-8 are escaped,
 /// so that it cannot change colours, move the cursor or break the line.
 std::string plain(std::string_view text);

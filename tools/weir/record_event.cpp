@@ -82,19 +82,16 @@ void describe_command(record_event& e, const record_head& head, const record_par
                       bool payloads) {
   e.event = to_string(kind_of_command(head.flags));
   e.name = text_of(parts, "name");
-  if (const record_part* due = parts.find("due"))
-    e.detail = "until " + date_text(as_time(due->number));
+  if (const record_part* due = parts.find("due")) e.due = as_time(due->number);
   if (const record_part* code = parts.find("code"))
     e.detail = "refused: " + code_text(code->number);
   if (const record_part* value = parts.find("value")) e.detail = value_text(value->text, payloads);
 }
 
-void add_line(record_event& e, const record_parts& parts, const site_table& sites) {
+std::string line_of(const record_parts& parts, const site_table& sites) {
   const record_part* const site = parts.find("site");
-  const std::string_view line = site == nullptr || site->kind != part_kind::site
-                                    ? std::string_view()
-                                    : sites.text(static_cast<std::uint32_t>(site->number));
-  if (!line.empty()) e.detail += (e.detail.empty() ? "at " : ", at ") + plain(line);
+  if (site == nullptr || site->kind != part_kind::site) return {};
+  return plain(sites.text(static_cast<std::uint32_t>(site->number)));
 }
 
 void describe_answer(record_event& e, const record_head& head, const record_parts& parts,
@@ -263,7 +260,7 @@ record_event describe(const record_head& head, std::string_view payload,
     if (e.name.empty()) e.name = to_string(command->kind);
   }
   describe_kind(e, *kind, head, parts, command, payloads);
-  add_line(e, parts, sites);
+  e.line = line_of(parts, sites);
   return e;
 }
 

@@ -19,6 +19,8 @@ struct record_event {
   std::string event;                  // "step", "value", "attempt 2 failed"
   std::string name;                   // of its command
   std::string detail;
+  std::optional<weir::wall_time> due;  // of a timer
+  std::string line;                    // of a command: "orders.cpp:41"; empty: unknown
   ink with = ink::plain;
 };
 

@@ -65,8 +65,10 @@ class timeline {
     std::string detail = e.detail;
     if (r.head.type == static_cast<std::uint16_t>(record_type::command)) {
       const std::string child = of.child(command_key(r.head.fiber, r.head.index));
-      if (!child.empty()) detail += (detail.empty() ? "run " : ", run ") + plain(child);
+      if (!child.empty()) add_words(detail, "run " + plain(child));
     }
+    if (e.due) add_words(detail, "until +" + span_text(*e.due - run_.started));
+    if (!e.line.empty()) add_words(detail, "at " + e.line);
     rows_.row({{e.at ? "+" + span_text(*e.at - run_.started) : "", ink::dim},
                {command_label(r.head), ink::dim},
                {e.event, e.with},

@@ -49,8 +49,11 @@ class tail_printer {
                        to_.tint(fields[1], e.with) + "  " + fields[2];
     std::size_t used = date_columns + 4;
     for (const std::string& f : fields) used += width(f) + 2;
-    if (!e.detail.empty())
-      line += "  " + cut(e.detail, std::max(to_.columns(), used + narrowest) - used);
+    std::string detail = e.detail;
+    if (e.due) add_words(detail, "until " + date_text(*e.due));
+    if (!e.line.empty()) add_words(detail, "at " + e.line);
+    if (!detail.empty())
+      line += "  " + cut(detail, std::max(to_.columns(), used + narrowest) - used);
     line.erase(line.find_last_not_of(' ') + 1);
     return line;
   }
