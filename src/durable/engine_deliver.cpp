@@ -21,7 +21,7 @@ void engine_core::hand_over(durable_run& run, completion what) {
     const auto waiting = run.live->issued.find(what.command);
     if (waiting != run.live->issued.end()) waiting->second->answered = true;
   }
-  run.live->inbox.push_back(std::move(what));
+  run.live->need_inbox().push_back(std::move(what));
   make_ready(run);
 }
 

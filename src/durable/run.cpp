@@ -72,7 +72,7 @@ durable_run::progress durable_run::drive() {
     if (live->replaying && live->replay->past.completions.empty()) {
       if (!go_live()) return progress::blocked;
       if (engine_.only_looks()) return progress::parked;
-    } else if (live->replaying || !live->inbox.empty()) {
+    } else if (live->replaying || (live->inbox != nullptr && !live->inbox->empty())) {
       if (!deliver_next()) return progress::blocked;
     } else if (waits_for_journal()) {
       return progress::parked;

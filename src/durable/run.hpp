@@ -189,6 +189,14 @@ struct live_run : frame_allocated {
     std::vector<fresh_command> fresh;  // issued during the replay, not in the journal
     std::unordered_map<std::string, std::string> fresh_sends;  // ids in it, and their handlers
   };
+  using completion_list = circular_buffer<completion>;
+
+  /// What is delivered next.
+  completion_list* source() noexcept { return replaying ? &replay->past.completions : inbox.get(); }
+  completion_list& need_inbox() {
+    if (inbox == nullptr) inbox = std::make_unique<completion_list>();
+    return *inbox;
+  }
   wait_tables& need_tables() {
     if (tables == nullptr) tables = std::make_unique<wait_tables>();
     return *tables;
@@ -212,14 +220,14 @@ struct live_run : frame_allocated {
   by_command<std::shared_ptr<step_job>> jobs;
   by_command<run_timer> timers;
   reason_ref cancelling;
-  std::size_t journaled_waits = 0;  // for awakeables and signals
-  circular_buffer<completion> inbox;
-  std::uint64_t delivered = 0;        // completions
-  std::uint64_t rested_at = 0;        // turns of the inner loop at the last delivery
-  std::source_location handler{};     // its coroutine
-  std::source_location last_site{};   // of a command
-  std::unique_ptr<turn_work> work;    // of an exclusive handler of an object
-  live_run* parked_before = nullptr;  // in the engine's list of runs that may be suspended
+  std::size_t journaled_waits = 0;         // for awakeables and signals
+  std::unique_ptr<completion_list> inbox;  // null: nothing came yet
+  std::uint64_t delivered = 0;             // completions
+  std::uint64_t rested_at = 0;             // turns of the inner loop at the last delivery
+  std::source_location handler{};          // its coroutine
+  std::source_location last_site{};        // of a command
+  std::unique_ptr<turn_work> work;         // of an exclusive handler of an object
+  live_run* parked_before = nullptr;       // in the engine's list of runs that may be suspended
   live_run* parked_after = nullptr;
   bool parked = false;
   bool absorbed = false;

@@ -10,8 +10,7 @@
 namespace weir::detail {
 
 bool durable_run::deliver_next() {
-  circular_buffer<completion>& from =
-      live->replaying ? live->replay->past.completions : live->inbox;
+  live_run::completion_list& from = *live->source();
   completion next = std::move(from.front());
   from.pop_front();
   ++live->delivered;

@@ -31,7 +31,8 @@ bool durable_run::hurry() {
     if (past.completions.empty() && !go_live()) return false;
   }
   if (turns < restless_turns_max) return false;
-  if ((live->replaying ? live->replay->past.completions : live->inbox).empty()) return false;
+  const live_run::completion_list* const from = live->source();
+  if (from == nullptr || from->empty()) return false;
   payload_writer payload;
   payload.number(live->delivered).number(turns);
   engine_.append(*this, record_type::hurried, 0, 0, payload.view());
