@@ -23,12 +23,10 @@ bool durable_run::deliver(completion next) {
   live->inner.clock_moved();
   // An awakeable may be resolved before the replay makes it again: its id was known before.
   const bool answers = next.type == record_type::answer || next.type == record_type::fired;
-  if (live->replaying && answers) {
-    const auto& left = live->replay->past.commands;
-    if (const auto found = left.find(next.command); found != left.end()) {
-      block_missing(next.command, found->second);
-      return false;
-    }
+  const auto* const left = live->replaying && answers ? &live->replay->past.commands : nullptr;
+  if (left != nullptr && left->contains(next.command)) {
+    block_missing(next.command, left->at(next.command));
+    return false;
   }
   switch (next.type) {
     case record_type::cancel:
