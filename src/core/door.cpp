@@ -40,7 +40,8 @@ namespace {
 struct open_doors {
   std::mutex mutex;
   std::vector<door_ref> doors;
-  std::unordered_map<std::uint32_t, door_ref> inner;  // the hosts of inner loops
+  /// The serial numbers of inner loops and of their hosts. There may be a million: no references.
+  std::unordered_map<std::uint32_t, std::uint32_t> inner;
   std::uint32_t next_serial = 0;
 
   // 0 and the largest number are not valid loops: see permit.
@@ -88,17 +89,18 @@ door_ref door_table::find(std::uint32_t index, std::uint32_t serial) noexcept {
 door_ref door_table::find_serial(std::uint32_t serial) noexcept {
   open_doors& t = all_doors();
   const std::lock_guard lock(t.mutex);
-  for (const door_ref& d : t.doors)
-    if (d != nullptr && d->serial() == serial) return d;
   const auto host = t.inner.find(serial);
-  return host == t.inner.end() ? nullptr : host->second;
+  const std::uint32_t wanted = host == t.inner.end() ? serial : host->second;
+  for (const door_ref& d : t.doors)
+    if (d != nullptr && d->serial() == wanted) return d;
+  return nullptr;
 }
 
 std::uint32_t door_table::add_inner(const door_ref& host) {
   open_doors& t = all_doors();
   const std::lock_guard lock(t.mutex);
   const std::uint32_t serial = t.new_serial();
-  t.inner.emplace(serial, host);
+  t.inner.emplace(serial, host->serial());
   return serial;
 }
 

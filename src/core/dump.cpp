@@ -312,6 +312,7 @@ std::string about_simulated(const door& d, bool in_loop) {
 
 // Only dump requests may be answered in the middle of a step; other messages keep their order.
 void loop::answer_dumps() noexcept {
+  if (host_ != nullptr) return host_->answer_dumps();  // the owner of the inbox
   message* next = door_->messages.take();
   while (next != nullptr) {
     message* m = next;
@@ -319,9 +320,9 @@ void loop::answer_dumps() noexcept {
     if (auto* asked = dynamic_cast<dump_message*>(m)) {
       asked->deliver(*this);
     } else {
-      *put_off_end_ = m;
+      *outer_->put_off_end = m;
       m->next = nullptr;
-      put_off_end_ = &m->next;
+      outer_->put_off_end = &m->next;
     }
   }
 }

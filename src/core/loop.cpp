@@ -26,9 +26,8 @@ loop::loop(environment& env, std::string name)
       full_budget_(budget_),
       depth_first_(!env.simulated()),
       turn_limit_(env.turn_limit()),
-      own_events_(std::make_unique<event_recorder>()),
-      events_(own_events_.get()),
-      wheels_(std::make_unique<wheels>()) {
+      outer_(std::make_unique<outer_part>()),
+      events_(&outer_->events) {
   door_ = door_table::add(std::move(name), env.simulated(), env.clock(), index_);
   serial_ = door_->serial();
 }
@@ -44,9 +43,10 @@ loop::loop(environment& env, loop& host, run_seam& seam)
       seam_(&seam),
       host_(&host) {
   serial_ = door_table::add_inner(door_);
-  previous_inner_ = host.last_inner_;
-  (host.last_inner_ == nullptr ? host.first_inner_ : host.last_inner_->next_inner_) = this;
-  host.last_inner_ = this;
+  previous_inner_ = host.outer_->last_inner;
+  (host.outer_->last_inner == nullptr ? host.outer_->first_inner
+                                      : host.outer_->last_inner->next_inner_) = this;
+  host.outer_->last_inner = this;
 }
 
 // Order matters: the door leaves the table, then it closes, then late messages are refused. So a
@@ -54,13 +54,15 @@ loop::loop(environment& env, loop& host, run_seam& seam)
 void loop::close() noexcept {
   if (std::exchange(closed_, true)) return;
   if (host_ != nullptr) {
-    (previous_inner_ == nullptr ? host_->first_inner_ : previous_inner_->next_inner_) = next_inner_;
-    (next_inner_ == nullptr ? host_->last_inner_ : next_inner_->previous_inner_) = previous_inner_;
+    (previous_inner_ == nullptr ? host_->outer_->first_inner : previous_inner_->next_inner_) =
+        next_inner_;
+    (next_inner_ == nullptr ? host_->outer_->last_inner : next_inner_->previous_inner_) =
+        previous_inner_;
     return door_table::remove_inner(serial_);
   }
   door_table::remove(index_);
-  *put_off_end_ = door_->messages.close();
-  for (message* refused = put_off_; refused != nullptr;) {
+  *outer_->put_off_end = door_->messages.close();
+  for (message* refused = outer_->put_off; refused != nullptr;) {
     message* following = refused->next;
     refused->refuse();
     refused = following;
@@ -80,7 +82,7 @@ void loop::run() {
     run_ready();
     if (finished()) break;
     take_inbox();
-    if (parker_ != nullptr && steps_ - steps_at_io_ >= io_interval) [[unlikely]]
+    if (outer_->parker != nullptr && steps_ - outer_->steps_at_io >= io_interval) [[unlikely]]
       look_at_io();
     request_stops();
     look_around(nothing_ready());
@@ -92,14 +94,14 @@ void loop::run() {
 }
 
 void loop::sleep(std::int64_t nanoseconds) noexcept {
-  door_->sleep(nanoseconds, parker_.get());
-  if (parker_ != nullptr) look_at_io();
+  door_->sleep(nanoseconds, outer_->parker.get());
+  if (outer_->parker != nullptr) look_at_io();
 }
 
 bool loop::look_at_io() noexcept {
-  if (parker_ == nullptr) return false;
-  steps_at_io_ = steps_;
-  return parker_->deliver();
+  if (outer_->parker == nullptr) return false;
+  outer_->steps_at_io = steps_;
+  return outer_->parker->deliver();
 }
 
 void loop::look_around(bool idle) {
@@ -109,24 +111,24 @@ void loop::look_around(bool idle) {
 }
 
 void loop::collect_messages() noexcept {
-  *put_off_end_ = door_->messages.take();
-  while (*put_off_end_ != nullptr) put_off_end_ = &(*put_off_end_)->next;
+  *outer_->put_off_end = door_->messages.take();
+  while (*outer_->put_off_end != nullptr) outer_->put_off_end = &(*outer_->put_off_end)->next;
 }
 
 bool loop::deliver_one() noexcept {
   collect_messages();
-  message* oldest = put_off_;
+  message* oldest = outer_->put_off;
   if (oldest == nullptr) return false;
-  put_off_ = oldest->next;
-  if (put_off_ == nullptr) put_off_end_ = &put_off_;
+  outer_->put_off = oldest->next;
+  if (outer_->put_off == nullptr) outer_->put_off_end = &outer_->put_off;
   oldest->deliver(*this);
   return true;
 }
 
 void loop::take_inbox() noexcept {
-  *put_off_end_ = door_->messages.take();
-  message* next = std::exchange(put_off_, nullptr);
-  put_off_end_ = &put_off_;
+  *outer_->put_off_end = door_->messages.take();
+  message* next = std::exchange(outer_->put_off, nullptr);
+  outer_->put_off_end = &outer_->put_off;
   if (next != nullptr) had_messages_ = true;
   while (next != nullptr) {
     message* m = next;
@@ -137,30 +139,30 @@ void loop::take_inbox() noexcept {
 
 bool loop::spin_for_messages() noexcept {
   if (!had_messages_) return false;
-  had_messages_ = spinner_.spin([this] { return door_->messages.has_messages(); });
+  had_messages_ = outer_->spins.spin([this] { return door_->messages.has_messages(); });
   return had_messages_;
 }
 
 bool loop::fire_timers(chooser* order) noexcept {
-  if (wheels_->timers.size() + wheels_->deadlines.size() == 0) return false;
+  if (outer_->timers.size() + outer_->deadlines.size() == 0) return false;
   bool fired = false;
   const time_point pass = now();
-  while (timer_node* due = wheels_->timers.pop_due(ticks(pass), order)) {
+  while (timer_node* due = outer_->timers.pop_due(ticks(pass), order)) {
     door_->timers.add(-1);
     fired = true;
     fire_sleep(*due);
   }
   // A deadline fires after everything else of its instant has run: when the ready queue is empty at
   // that time, or (on a clock that moves by itself) in the next pass.
-  if (nothing_ready() || pass > last_pass_) {
-    while (timer_node* due = wheels_->deadlines.pop_due(ticks(last_pass_))) {
+  if (nothing_ready() || pass > outer_->last_pass) {
+    while (timer_node* due = outer_->deadlines.pop_due(ticks(outer_->last_pass))) {
       auto& deadline = *static_cast<deadline_node*>(due);
       if (deadline.counted) door_->timers.add(-1);
       fired = true;
       deadline.expired();
     }
   }
-  last_pass_ = pass;
+  outer_->last_pass = pass;
   // A deadline may cancel a fiber that goes on waiting, perhaps for what only a stop callback can
   // end: nothing is ready then, and the loop would park before its next turn.
   if (!stops_.empty()) request_stops();
@@ -177,30 +179,30 @@ void loop::request_stops() noexcept {
 
 void loop::arm_timer(timer_node& node, std::uint64_t when) noexcept {
   if (seam_ != nullptr) return seam_->arm_timer(node, when, false);
-  wheels_->timers.arm(node, when);
+  outer_->timers.arm(node, when);
   door_->timers.add(1);
 }
 void loop::cancel_timer(timer_node& node) noexcept {
   if (seam_ != nullptr) return seam_->cancel_timer(node);
-  wheels_->timers.cancel(node);
+  outer_->timers.cancel(node);
   door_->timers.add(-1);
 }
 void loop::arm_deadline(deadline_node& node, time_point when, std::uint32_t order) noexcept {
   node.order = order;
   if (seam_ != nullptr) return seam_->arm_timer(node, ticks(when), true);
-  wheels_->deadlines.arm(node, ticks(when));
+  outer_->deadlines.arm(node, ticks(when));
   door_->timers.add(1);
 }
 void loop::cancel_deadline(deadline_node& node) noexcept {
   if (seam_ != nullptr) return seam_->cancel_timer(node);
-  wheels_->deadlines.cancel(node);
+  outer_->deadlines.cancel(node);
   if (node.counted) door_->timers.add(-1);
 }
 void loop::arm_watch(deadline_node& node, time_point when) noexcept {
   if (seam_ != nullptr) return;  // it only reports, and would be a command of the run
   node.counted = false;
   node.order = next_order();
-  wheels_->deadlines.arm(node, ticks(when));
+  outer_->deadlines.arm(node, ticks(when));
 }
 
 bool loop::can_wake() const noexcept {
@@ -209,20 +211,20 @@ bool loop::can_wake() const noexcept {
 }
 
 time_point loop::next_timer() const noexcept {
-  const std::uint64_t next = std::min(wheels_->timers.next_look(), wheels_->deadlines.next_look());
+  const std::uint64_t next = std::min(outer_->timers.next_look(), outer_->deadlines.next_look());
   if (next >= ticks(time_point::max())) return time_point::max();
   return time_point(duration(static_cast<std::int64_t>(next)));
 }
 
 void loop::look_at_late_answers() noexcept {
   const std::uint64_t late = door_->late.load(std::memory_order_relaxed);
-  if (late == late_seen_) return;
-  emit("late", "suspend", late - late_seen_);
-  late_seen_ = late;
+  if (late == outer_->late_seen) return;
+  emit("late", "suspend", late - outer_->late_seen);
+  outer_->late_seen = late;
 }
 
 void loop::park() {
-  if (wheels_->timers.size() + wheels_->deadlines.size() == 0 && !root_overdue_at_) {
+  if (outer_->timers.size() + outer_->deadlines.size() == 0 && !outer_->root_overdue_at) {
     if (!can_wake() && !has_messages()) return give_up();
     env_.park(*this, std::nullopt);
   } else {
@@ -233,12 +235,12 @@ void loop::park() {
 
 // Nothing can wake this loop: a deadlock.
 void loop::give_up() {
-  if (!deadlock_.empty()) {
+  if (!outer_->deadlock.empty()) {
     if (suspends_.abandon_all()) return;
     fatal("deadlock while everything was being cancelled: a wait refuses to end");
   }
   loop* const stuck[] = {this};
-  deadlock_ = deadlock_text(stuck);
+  outer_->deadlock = deadlock_text(stuck);
   cancel_everything("deadlock", true);
 }
 
@@ -259,15 +261,16 @@ void loop::cancel_root(cancel_reason why, bool force) {
 }
 
 void loop::look_at_signals(bool idle) {
-  if (root_overdue_at_ && now() >= *root_overdue_at_) root_overdue(idle);
+  if (outer_->root_overdue_at && now() >= *outer_->root_overdue_at) root_overdue(idle);
   if (!handles_signals_) return;
   const int interrupts = door_->interrupts.load(std::memory_order_acquire);
   if (signal_watch::take_dump_request()) std::fputs(dump_all().c_str(), stderr);
-  if (interrupts != interrupts_seen_) {
-    const bool first = interrupts_seen_ == 0;
-    interrupts_seen_ = interrupts;
+  if (interrupts != outer_->interrupts_seen) {
+    const bool first = outer_->interrupts_seen == 0;
+    outer_->interrupts_seen = interrupts;
     cancel_root({cancel_kind::signal, "interrupted by a signal"}, !first || interrupts > 1);
-    root_overdue_at_ = !first || interrupts > 1 ? now() : saturating_add(now(), root_grace_);
+    outer_->root_overdue_at =
+        !first || interrupts > 1 ? now() : saturating_add(now(), outer_->root_grace);
   }
 }
 
@@ -284,7 +287,7 @@ void loop::root_overdue(bool idle) {
   std::fputs((handles_signals_ ? dump_all() : dump_of(*this)).c_str(), stderr);
   std::fflush(stderr);
   if (handles_signals_) std::_Exit(124);
-  root_overdue_at_ = std::nullopt;  // reported once; keeps waiting
+  outer_->root_overdue_at = std::nullopt;  // reported once; keeps waiting
 }
 
 }  // namespace weir::detail

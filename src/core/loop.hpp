@@ -117,8 +117,10 @@ class loop {
   /// Delivers what I/O is ready now; false if there is none.
   bool look_at_io() noexcept;
   /// Where it sleeps once it does I/O; null before.
-  detail::parker* parker() const noexcept { return parker_.get(); }
-  void set_parker(std::unique_ptr<detail::parker> made) noexcept { parker_ = std::move(made); }
+  detail::parker* parker() const noexcept { return outer_->parker.get(); }
+  void set_parker(std::unique_ptr<detail::parker> made) noexcept {
+    outer_->parker = std::move(made);
+  }
   /// Makes it a service loop: being idle is not a deadlock.
   void serve() noexcept { serves_ = true; }
   /// Whether operations of other loops may run here.
@@ -190,7 +192,7 @@ class loop {
   /// Delivers the oldest message; false if there is none.
   bool deliver_one() noexcept;
   bool has_messages() const noexcept {
-    return put_off_ != nullptr || door_->messages.has_messages();
+    return outer_->put_off != nullptr || door_->messages.has_messages();
   }
   /// Checks for signals, late answers and an overdue root; `idle`: nothing is ready anywhere.
   void look_around(bool idle);
@@ -201,7 +203,7 @@ class loop {
   /// When to wake up if nothing else happens; time_point::max(): never.
   time_point next_look() const noexcept {
     const time_point timer = next_timer();
-    return root_overdue_at_ ? std::min(timer, *root_overdue_at_) : timer;
+    return outer_->root_overdue_at ? std::min(timer, *outer_->root_overdue_at) : timer;
   }
   /// Cancels everything; `force`: at once, without grace.
   void cancel_everything(const char* message, bool force);
@@ -213,7 +215,7 @@ class loop {
   run_seam* seam() const noexcept { return seam_; }
   loop* host() const noexcept { return host_; }
   /// The inner loops of this one, in order of creation.
-  loop* first_inner() const noexcept { return first_inner_; }
+  loop* first_inner() const noexcept { return outer_ ? outer_->first_inner : nullptr; }
   loop* next_inner() const noexcept { return next_inner_; }
 
   time_point now() {
@@ -283,20 +285,37 @@ class loop {
   /// The same for strands of the ready queue.
   std::uint64_t turns() const noexcept { return steps_ - deep_steps_; }
   /// The report of a deadlock; empty if there was none.
-  const std::string& deadlock() const noexcept { return deadlock_; }
+  const std::string& deadlock() const noexcept { return outer_->deadlock; }
 
   /// The grace for the root's cleanup is over: forces the rest to end, then prints what is left.
-  void root_grace_over() { root_overdue_at_ = now(); }
+  void root_grace_over() {
+    if (outer_ != nullptr) outer_->root_overdue_at = now();
+  }
   bool is_root(const fiber& f) const noexcept { return root_ == &f; }
   void set_handles_signals(bool yes, duration grace) noexcept {
     handles_signals_ = yes;
-    root_grace_ = grace;
+    outer_->root_grace = grace;
   }
 
  private:
-  struct wheels {
+  /// What an inner loop does not have: there is one for each durable run in memory.
+  struct outer_part {
     timer_wheel timers{false};
     timer_wheel deadlines{true};
+    time_point last_pass = time_point::min();
+    std::unique_ptr<detail::parker> parker;
+    std::uint64_t steps_at_io = 0;  // when I/O was last looked at
+    std::uint64_t late_seen = 0;
+    spinner spins;
+    int interrupts_seen = 0;
+    duration root_grace{};
+    std::optional<time_point> root_overdue_at;
+    std::string deadlock;
+    message* put_off = nullptr;  // taken by answer_dumps, to be delivered before the inbox
+    message** put_off_end = &put_off;
+    event_recorder events;
+    loop* first_inner = nullptr;
+    loop* last_inner = nullptr;
   };
 
   struct put_off_list;
@@ -335,50 +354,36 @@ class loop {
   bool depth_first_ = false;
   bool deep_run_ = false;  // the running strand was taken from the list
   int turn_limit_;
+  int answers_due_ = 0;
   bool now_read_ = false;
   bool handles_signals_ = false;
   bool root_is_overdue_ = false;
   bool dead_ = false;
   bool serves_ = false;
   bool ending_ = false;
-  int answers_due_ = 0;
   bool closed_ = false;
   bool had_messages_ = false;
   time_point now_{};
-  time_point last_pass_ = time_point::min();
   std::uint32_t last_order_ = 0;
   std::uint32_t index_ = 0;
   std::uint32_t serial_ = 0;
   scope_id last_scope_id_ = 0;
-  int interrupts_seen_ = 0;
-  spinner spinner_;
-  duration root_grace_{};
-  std::optional<time_point> root_overdue_at_;
   scope* root_scope_ = nullptr;
   fiber* root_ = nullptr;
   door_ref door_;
   static constexpr std::size_t doors_kept = 8;
   std::unique_ptr<std::array<door_ref, doors_kept>> known_doors_;  // by index; none at first
   door_ref kept_door_;
-  message* put_off_ = nullptr;  // taken by answer_dumps, to be delivered before the inbox
-  message** put_off_end_ = &put_off_;
   std::vector<std::stop_source> stops_;
-  std::string deadlock_;
   token_list tokens_;
   suspend_list suspends_;
   special_strand* strays_ = nullptr;
-  std::uint64_t late_seen_ = 0;
   std::uint64_t steps_ = 0;
   std::uint64_t deep_steps_ = 0;
-  std::unique_ptr<event_recorder> own_events_;
+  std::unique_ptr<outer_part> outer_;  // null: it is an inner loop
   event_recorder* events_;
-  std::unique_ptr<wheels> wheels_;  // an inner loop has none
-  std::unique_ptr<detail::parker> parker_;
-  std::uint64_t steps_at_io_ = 0;  // when I/O was last looked at
   run_seam* seam_ = nullptr;
   loop* host_ = nullptr;
-  loop* first_inner_ = nullptr;
-  loop* last_inner_ = nullptr;
   loop* previous_inner_ = nullptr;
   loop* next_inner_ = nullptr;
 };

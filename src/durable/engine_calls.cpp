@@ -53,15 +53,16 @@ void engine_core::start_call(durable_run& run, command_wait& w) {
   durable_run* callee = there.run;
   std::string circle;
   if (callee == &run) {
-    return refuse(run, w, errc::would_deadlock,
-                  "run '" + run.id + "' calls itself by its own id, and would wait for itself");
+    return refuse(
+        run, w, errc::would_deadlock,
+        "run '" + run.id.str() + "' calls itself by its own id, and would wait for itself");
   }
   if (callee != nullptr ? closes_circle(run, *callee, circle)
                         : closes_circle(run, request, circle)) {
-    const std::string& called = callee != nullptr ? callee->id : request.id;
-    return refuse(
-        run, w, errc::would_deadlock,
-        "run '" + run.id + "' calls run '" + called + "' and would wait for itself: " + circle);
+    const std::string called = callee != nullptr ? callee->id.str() : request.id;
+    return refuse(run, w, errc::would_deadlock,
+                  "run '" + run.id.str() + "' calls run '" + called +
+                      "' and would wait for itself: " + circle);
   }
   try {
     if (callee == nullptr) callee = start_run(request, run.number(), w.command);
@@ -70,8 +71,9 @@ void engine_core::start_call(durable_run& run, command_wait& w) {
   }
   if (callee == nullptr) return;
   if (!callee->ended()) return note_caller(*callee, run, w.command);
-  const auto end = callee->outcome;
-  answer_with(run, w, callee->id, [&] { return end ? *end : late_result(callee->end_place); });
+  const std::optional<command_answer> how = callee->end_part->outcome;
+  answer_with(run, w, callee->id.str(),
+              [&] { return how ? *how : late_result(callee->end_part->place); });
 }
 
 void engine_core::answer_call(durable_run& run, std::uint64_t command, const command_answer& how) {
@@ -218,7 +220,7 @@ bool engine_core::closes_circle(const durable_run& run, const run_request& reque
   const durable_object* object = find_object(object_of_handler(request.handler), request.key);
   if (object == nullptr || object->inbox.empty()) return false;
   const durable_run& first = *object->inbox.begin()->second;
-  std::string rest = "'" + run.id + "'";
+  std::string rest = "'" + run.id.str() + "'";
   if (&first != &run) {
     rest.clear();
     if (!closes_circle(run, first, rest)) return false;

@@ -135,7 +135,7 @@ void engine_core::break_down(std::exception_ptr error) noexcept {
   wake_durable();
   const in_loop outside(host_);
   compacted_.set();
-  for (const auto& [number, run] : runs_) wake_askers(*run);
+  for (auto& [number, run] : runs_) wake_askers(run);
 }
 
 }  // namespace weir::detail

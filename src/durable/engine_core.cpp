@@ -50,7 +50,7 @@ engine_core::~engine_core() {
   if (alarm_.armed()) host_.cancel_deadline(alarm_);
   if (room_clock_.armed()) host_.cancel_deadline(room_clock_);
   if (forget_clock_.armed()) host_.cancel_deadline(forget_clock_);
-  forget_timers();
+  timers_.clear();
   runs_.clear();
   replaced_.clear();
   writer_.reset();
@@ -110,7 +110,7 @@ void engine_core::require_running() const {
 
 durable_run* engine_core::find(std::uint64_t number) noexcept {
   const auto found = runs_.find(number);
-  return found == runs_.end() ? nullptr : found->second.get();
+  return found == runs_.end() ? nullptr : &found->second;
 }
 
 }  // namespace weir::detail

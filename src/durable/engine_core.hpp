@@ -4,7 +4,6 @@
 
 #include <deque>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <set>
@@ -25,6 +24,7 @@
 #include "durable/object.hpp"
 #include "durable/run.hpp"
 #include "durable/run_export.hpp"
+#include "durable/run_index.hpp"
 #include "durable/run_record.hpp"
 #include "durable/site_table.hpp"
 #include "durable/turn_record.hpp"
@@ -127,6 +127,14 @@ class work_strand final : public special_strand {
   loop& host_;
 };
 
+/// The runs in memory that wait and have no step under way, parked longest first.
+struct parked_list {
+  live_run* first = nullptr;
+  live_run* last = nullptr;
+  void push_back(live_run& run) noexcept;
+  void remove(live_run& run) noexcept;
+};
+
 /// Invariants:
 /// 1. Everything is on the host's loop; another thread only writes batches (commit_writer).
 /// 2. A run is in `ready_` at most once (`listed`), if it has something to do and the engine runs.
@@ -164,7 +172,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// The LSN of the end of a run, 0 if it has not ended. Throws if there is no such run.
   std::uint64_t end_of_known(const std::string& id) {
     const known_run known = require_known(id);
-    return known.run == nullptr ? 0 : known.run->end_lsn;
+    return known.run == nullptr ? 0 : known.run->end_lsn();
   }
   bool is_durable(std::uint64_t lsn) const noexcept {
     return !running() || journal_->durable_lsn() >= lsn;
@@ -224,8 +232,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// As `deliver_to`, but an answer that cannot be written is replaced by the error.
   void answer_run(durable_run& run, completion what);
   void deliver_cancel(durable_run& run, completion what);
-  void start_timer(run_timer& t);
-  void stop_timer(run_timer& t) noexcept;
+  void start_timer(queued_timer& t);
+  void stop_timer(queued_timer& t) noexcept;
   void start_step(durable_run& run, command_wait& w, const run_history::step_past& past);
   /// The run no longer waits for the step or call: ends it and records the end.
   void give_up(durable_run& run, command_wait& w);
@@ -243,6 +251,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// It replays runs and changes nothing: they stop where their journal ends.
   bool only_looks() const noexcept { return !opened_; }
   void make_ready(durable_run& run);
+  /// It leaves the list of runs that may be suspended.
+  void unpark(durable_run& run) noexcept;
   bool running() const noexcept { return open_ && !broken_; }
   /// Throws the error of a journal that has failed.
   void require_running() const;
@@ -263,6 +273,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
  private:
   friend class lsn_wait;
   friend class end_wait;
+  using run_map = std::map<std::uint64_t, durable_run>;
 
   void see(const record_head& head, std::string_view payload, std::uint64_t lsn,
            record_place place) override;
@@ -278,7 +289,9 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void prepare_recovery();
   void forget_recovery() noexcept;
   durable_run& make_run(std::uint64_t number, const start_record& from);
-  static void describe(durable_run& run, const start_record& from);
+  /// Not yet in `runs_`.
+  run_map::node_type new_run(std::uint64_t number);
+  void describe(durable_run& run, const start_record& from);
   void add_to_index(durable_run& run);
   void remove_from_index(durable_run& run);
   known_run find_known(std::string_view id) const;
@@ -386,7 +399,6 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   template <class F>
   void answer_with(durable_run& run, const command_wait& w, const std::string& callee, F result);
   void park(durable_run& run);
-  void unpark(durable_run& run) noexcept;
   void suspend_some();
   void finish_durable_runs();
 
@@ -394,7 +406,11 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// Its end is durable and reported: from now on only the index knows it. Frees `run`, at the
   /// latest when the queue of ready runs gets to it.
   void retire(durable_run& run);
-  static ended_run entry_of(const durable_run& run) noexcept;
+  static ended_run entry_of(const durable_run& run, record_place end, wall_time at) noexcept;
+  /// REQUIRES: it has ended.
+  static ended_run entry_of(const durable_run& run) noexcept {
+    return entry_of(run, run.end_part->place, run.end_part->at);
+  }
   /// Reads what the index does not have; nullopt if the run has another id.
   std::optional<known_run> read_ended(std::uint64_t number, std::string_view id) const;
   known_run ended_with_id(std::string_view id) const;
@@ -439,15 +455,11 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void look_for_room() noexcept;
   void room_looked_for() noexcept;
   void arm_alarm();
-  void forget_timers() noexcept;
   void fire_due();
   task<> shut_down();
   void close_journal() noexcept;
   std::string new_id();
 
-  struct by_time {
-    bool operator()(const run_timer* a, const run_timer* b) const noexcept;
-  };
   struct alarm_clock final : deadline_node, wall_watch {
     explicit alarm_clock(engine_core& e) noexcept : of(e) {}
     void expired() noexcept override { of.fire_due(); }
@@ -488,7 +500,6 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
       handlers_;
   std::unique_ptr<journal> journal_;
   std::array<unsigned char, 16> secret_{};
-  std::vector<std::unique_ptr<durable_run>> replaced_;  // by their next life; freed in a while
   std::unique_ptr<commit_writer> writer_;
   bool committing_ = false;
   std::unique_ptr<journal_batch> stalled_;  // the batch that waits for room
@@ -499,10 +510,11 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   bool flush_wanted_ = false;
   int flushes_put_off_ = 0;
   std::uint64_t taken_lsn_ = 0;  // the last LSN that is, or is about to be, on the disk
-  using run_map = std::map<std::uint64_t, std::unique_ptr<durable_run>>;
-  run_map runs_;  // without those that have ended for good
-  std::unordered_map<std::string_view, durable_run*> by_id_;
+  run_map runs_;                 // without those that have ended for good
+  std::vector<run_map::node_type> replaced_;  // by their next life; freed in a while
+  run_index by_id_;
   std::unordered_map<std::string, durable_run*> by_idempotency_;
+  std::set<std::string, std::less<>> handler_names_;  // of all runs, also of unknown handlers
   std::uint64_t last_number_ = 0;
   site_table sites_;
   ended_runs past_;
@@ -544,10 +556,10 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::int64_t replaying_ = 0;
   std::int64_t live_ = 0;
   std::size_t to_recover_ = 0;         // runs to be replayed after recovery; timers wait for them
-  durable_run::parked_list parked_;    // parked longest first
+  parked_list parked_;                 // parked longest first
   std::deque<durable_run*> starting_;  // their starts are not durable yet
   std::deque<durable_run*> ending_;    // their ends are not durable yet
-  std::set<run_timer*, by_time> timers_;
+  timer_queue timers_;
   alarm_clock alarm_{*this};
   wait_list lsn_waiters_;
   std::deque<std::shared_ptr<step_job>> waiting_steps_;  // until `depends` is durable

@@ -21,7 +21,7 @@ void engine_core::hand_over(durable_run& run, completion what) {
     const auto waiting = run.live->issued.find(what.command);
     if (waiting != run.live->issued.end()) waiting->second->answered = true;
   }
-  run.live->inbox.push_back(std::move(what));
+  run.live->need_inbox().push_back(std::move(what));
   make_ready(run);
 }
 
@@ -50,7 +50,7 @@ engine_core::delivered engine_core::resolve(std::string_view id, bool ok, std::s
     raise(errc::unknown_awakeable, "'" + std::string(id.substr(0, 64)) +
                                        "' is no awakeable of the journal '" + setup_.path + "'");
   durable_run* run = find(of->run);
-  if (run == nullptr || run->ended() || run->resolved.contains(of->command))
+  if (run == nullptr || run->ended() || run->rare().resolved.contains(of->command))
     return {false, journal_->last_lsn()};
   if (stalled_) require_room();
   if (ok) run->require_fits_awakeable(of->command, text);
@@ -58,33 +58,33 @@ engine_core::delivered engine_core::resolve(std::string_view id, bool ok, std::s
   what.answer.how = ok ? command_answer::kind::value : command_answer::kind::error;
   what.answer.text = std::move(text);
   const std::uint64_t lsn = deliver_to(*run, std::move(what));
-  run->resolved.insert(of->command);
+  run->need_rare().resolved.insert(of->command);
   return {true, lsn};
 }
 
 engine_core::delivered engine_core::signal(std::string_view run_id, std::string_view name,
                                            std::string value) {
   require_open("signal");
-  const auto found = by_id_.find(run_id);
-  if (found == by_id_.end() || found->second->ended()) return {false, journal_->last_lsn()};
+  durable_run* const found = by_id_.find(run_id);
+  if (found == nullptr || found->ended()) return {false, journal_->last_lsn()};
   if (stalled_) require_room();
-  durable_run& run = *found->second;
+  durable_run& run = *found;
   run.require_fits_signal(name, value);
   completion what{record_type::signal, 0, wall_now(), std::string(name), {}};
   what.answer.how = command_answer::kind::value;
   what.answer.text = std::move(value);
   const std::uint64_t lsn = deliver_to(run, std::move(what));
-  if (run.live != nullptr) ++run.live->signals[std::string(name)].on_their_way;
+  if (run.live != nullptr) ++run.live->need_tables().signals[std::string(name)].on_their_way;
   return {true, lsn};
 }
 
 bool engine_core::cancel(std::string_view id, std::string_view why) {
   require_open("cancel");
-  const auto found = by_id_.find(id);
-  if (found == by_id_.end() || found->second->ended()) return false;
-  durable_run& run = *found->second;
+  durable_run* const found = by_id_.find(id);
+  if (found == nullptr || found->ended()) return false;
+  durable_run& run = *found;
   const bool blocked = run.state == durable::run_state::blocked;
-  if (blocked && run.cancelled_blocked) return true;
+  if (blocked && run.rare().cancelled_blocked) return true;
   if (!blocked || run.resuming) {
     completion what{record_type::cancel, 0, wall_now(), {}, {}};
     what.answer.how = command_answer::kind::cancelled;
@@ -92,7 +92,7 @@ bool engine_core::cancel(std::string_view id, std::string_view why) {
     deliver_cancel(run, std::move(what));
   }
   // A run that is about to be replayed runs its cleanup, unless it is blocked again.
-  if (blocked) run.cancelled_blocked = why;
+  if (blocked) run.set_cancelled_blocked(std::string(why));
   if (blocked && run.live == nullptr && !run.resuming) end_blocked(run);
   require_running();
   return true;

@@ -51,7 +51,7 @@ void engine_core::drive(durable_run& run) {
   }
   const bool blocked = how == durable_run::progress::blocked;
   if (run.resuming && (!run.live->replaying || blocked)) replayed(run);
-  if (!blocked && !run.resuming) run.cancelled_blocked.reset();
+  if (!blocked && !run.resuming) run.set_cancelled_blocked({});
   switch (how) {
     case durable_run::progress::more:
       if (run.recovering && ++run.restless_turns == recovery_patience) has_recovered(run);
@@ -67,32 +67,43 @@ void engine_core::drive(durable_run& run) {
 
 // ------------------------------------------------------------------ parked and suspended runs
 
+void parked_list::push_back(live_run& run) noexcept {
+  run.parked = true;
+  run.parked_before = last;
+  run.parked_after = nullptr;
+  (last == nullptr ? first : last->parked_after) = &run;
+  last = &run;
+}
+
+void parked_list::remove(live_run& run) noexcept {
+  run.parked = false;
+  (run.parked_before == nullptr ? first : run.parked_before->parked_after) = run.parked_after;
+  (run.parked_after == nullptr ? last : run.parked_after->parked_before) = run.parked_before;
+}
+
 // A run that got a completion while it ran is already ready; a run with steps under way is made
 // ready by their answers. Neither is suspended.
 void engine_core::park(durable_run& run) {
   unpark(run);
   if (run.listed || !run.may_be_evicted()) return;
-  run.parked_at = parked_.insert(parked_.end(), &run);
+  parked_.push_back(*run.live);
   if (live_ > setup_.max_live) suspend_some();
 }
 
 void engine_core::unpark(durable_run& run) noexcept {
-  if (!run.parked_at) return;
-  parked_.erase(*run.parked_at);
-  run.parked_at.reset();
+  if (run.live != nullptr && run.live->parked) parked_.remove(*run.live);
 }
 
 // Suspends the runs that have been parked longest; their next timer or completion resumes them.
 void engine_core::suspend_some() {
-  for (auto at = parked_.begin(); at != parked_.end() && live_ > setup_.max_live;) {
-    durable_run& run = **at;
-    ++at;
+  while (parked_.first != nullptr && live_ > setup_.max_live) {
+    durable_run& run = parked_.first->of();
     ++list_visits;
-    const run_timer* first = nullptr;
+    const queued_timer* first = nullptr;
     for (const auto& [key, t] : run.live->timers)
-      if (first == nullptr || by_time()(t.get(), first)) first = t.get();
+      if (first == nullptr || timer_queue::before(t, *first)) first = &t;
     const bool sleeps = first != nullptr;
-    const std::uint64_t when = sleeps ? first->when : 0;
+    const std::uint64_t when = sleeps ? first->due : 0;
     const std::uint64_t order = sleeps ? first->order : 0;
     unpark(run);
     // A run whose timer is due would be resumed at once: its timer makes it ready.

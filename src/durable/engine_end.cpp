@@ -26,18 +26,18 @@ std::string shortened(std::string text) {
 
 journal::appended engine_core::record_end(durable_run& run) {
   payload_writer payload;
-  run.ended_at = wall_now();
-  answer_record{run.ended_at, run.outcome->code, run.outcome->text, run.outcome->facts}.write(
-      payload);
-  return append(run, record_type::run_end, static_cast<std::uint16_t>(run.outcome->how), 0,
-                payload.view());
+  run.end_part->at = wall_now();
+  const command_answer& how = *run.end_part->outcome;
+  answer_record{run.end_part->at, how.code, how.text, how.facts}.write(payload);
+  return append(run, record_type::run_end, static_cast<std::uint16_t>(how.how), 0, payload.view());
 }
 
 journal::appended engine_core::record_shortened_end(durable_run& run) {
   try {
     return record_end(run);
   } catch (const payload_error&) {
-    run.outcome->text = shortened(std::move(run.outcome->text));
+    std::string& text = run.end_part->outcome->text;
+    text = shortened(std::move(text));
     return record_end(run);
   }
 }
@@ -52,17 +52,19 @@ void engine_core::end_run(durable_run& run) {
     }
   }
   const std::unique_ptr<turn_work> work = std::move(run.live->work);
-  run.outcome = run.take_result();
+  command_answer result = run.take_result();
+  run_end& end = run.need_end();
+  end.outcome = std::move(result);
   --live_;
   journal::appended at{};
   try {
-    const bool commits = work && run.outcome->how == command_answer::kind::value;
+    const bool commits = work && end.outcome->how == command_answer::kind::value;
     at = commits ? record_turn(run, *work) : record_end(run);
   } catch (const error& e) {  // of the disk, or of a send
-    const std::string text = shortened("the result of run '" + run.id + "': " + e.what());
+    const std::string text = shortened("the result of run '" + run.id.str() + "': " + e.what());
     const errc code = errc_of(e);
-    run.error = make_error(code, text);
-    run.outcome = command_answer{command_answer::kind::error, code, text, {}};
+    end.error = make_error(code, text);
+    end.outcome = command_answer{command_answer::kind::error, code, text, {}};
     at = record_end(run);
   }
   (void)note_end(run, at);
@@ -71,26 +73,26 @@ void engine_core::end_run(durable_run& run) {
 // The runs that it called are cancelled, but not waited for.
 void engine_core::end_blocked(durable_run& run) {
   std::string text("cancelled while it was blocked, so its cleanup did not run");
-  if (!run.cancelled_blocked->empty()) text.append(" (").append(*run.cancelled_blocked).append(")");
-  text.append("; it was blocked because ").append(run.message);
-  run.outcome.emplace();
-  run.outcome->how = command_answer::kind::cancelled;
-  run.outcome->text = std::move(text);
-  if (run.alarm != nullptr) stop_timer(*run.alarm);
-  run.alarm.reset();
+  const std::string& why = *run.rare().cancelled_blocked;
+  if (!why.empty()) text.append(" (").append(why).append(")");
+  text.append("; it was blocked because ").append(run.message());
+  command_answer& how = run.need_end().outcome.emplace();
+  how.how = command_answer::kind::cancelled;
+  how.text = std::move(text);
+  stop_timer(run.alarm);
   if (!note_end(run, record_shortened_end(run))) return;
   std::vector<durable_run*> called;
-  for (const auto& [number, other] : runs_)
-    if (other->parent == run.number() && !other->ended()) called.push_back(other.get());
+  for (auto& [number, other] : runs_)
+    if (other.parent == run.number() && !other.ended()) called.push_back(&other);
   for (durable_run* other : called) cancel_called(*other, 1);
 }
 
 bool engine_core::note_end(durable_run& run, journal::appended at) {
   if (at.lsn == never_durable) return false;
-  run.end_lsn = at.lsn;
-  run.end_place = at.place;
-  run.places = {};
-  run.resolved = {};
+  run.end_part->lsn = at.lsn;
+  run.end_part->place = at.place;
+  run.places.clear();
+  if (!run.rare().resolved.empty()) run.need_rare().resolved = {};
   ending_.push_back(&run);
   if (run.part != nullptr) leave_object(run);
   run.callees.reset();
@@ -105,30 +107,30 @@ bool engine_core::note_end(durable_run& run, journal::appended at) {
     if (waiting->live == nullptr) {
       resume(*waiting);
     } else if (waiting->live->issued.contains(c.command) && !waiting->live->replaying) {
-      answer_call(*waiting, c.command, *run.outcome);
+      answer_call(*waiting, c.command, *run.end_part->outcome);
     }
   }
   return true;
 }
 
 void engine_core::finish_durable_runs() {
-  std::erase_if(replaced_, [](const auto& run) { return run->live == nullptr; });
+  std::erase_if(replaced_, [](const auto& run) { return run.mapped().live == nullptr; });
   const std::uint64_t durable_now = journal_->durable_lsn();
   while (!starting_.empty() && starting_.front()->start_lsn <= durable_now) {
     const durable_run& run = *starting_.front();
     starting_.pop_front();
     emit(run);
   }
-  while (!ending_.empty() && ending_.front()->end_lsn <= durable_now) {
+  while (!ending_.empty() && ending_.front()->end_lsn() <= durable_now) {
     durable_run& run = *ending_.front();
     ending_.pop_front();
     run.final = true;
-    run.state = state_after(run.outcome->how);
-    if (run.state != durable::run_state::completed) run.message = run.outcome->text;
+    run.state = state_after(run.end_part->outcome->how);
+    if (run.state != durable::run_state::completed) run.set_message(run.end_part->outcome->text);
     const in_loop outside(host_);
     wake_askers(run);
-    run.outcome.reset();
-    run.error = nullptr;
+    run.end_part->outcome.reset();
+    run.end_part->error = nullptr;
     emit(run);
     retire(run);
   }
@@ -138,9 +140,9 @@ void engine_core::finish_durable_runs() {
 
 void engine_core::block_run(durable_run& run, std::string why) {
   run.state = durable::run_state::blocked;
-  run.message = std::move(why);
+  run.set_message(why);
   if (run.resuming) replayed(run);
-  if (run.cancelled_blocked) return end_blocked(run);
+  if (run.rare().cancelled_blocked) return end_blocked(run);
   emit_blocked(run);
 }
 
@@ -186,23 +188,24 @@ void engine_core::emit_blocked(durable_run& run) {
   emit(run);
   host_.emit("run_blocked", run.id);
   if (!setup_.report_blocked) return;
-  const std::string line = "weir: durable run '" + run.id + "' of handler '" + run.handler +
-                           "' is blocked: " + run.message + "\n";
+  const std::string line = "weir: durable run '" + run.id.str() + "' of handler '" + run.handler() +
+                           "' is blocked: " + std::string(run.message()) + "\n";
   std::fputs(line.c_str(), stderr);
 }
 
 // Steps refer to the run's frames, so they end first.
 void engine_core::stop_blocked(durable_run& run) {
   if (!run.live->jobs.empty()) {
-    const auto jobs = run.live->jobs;
-    for (const auto& [key, job] : jobs) job->cancel();
+    std::vector<std::shared_ptr<step_job>> jobs;
+    for (const auto& [key, job] : run.live->jobs) jobs.push_back(job);
+    for (const auto& job : jobs) job->cancel();
     return;
   }
   run.evict("the run is blocked");
   --live_;
-  if (run.successor != nullptr) return leave_to_successor(run);
+  if (run.rare().successor != nullptr) return leave_to_successor(run);
   if (std::exchange(run.skipped, false)) return resume(run);
-  if (run.cancelled_blocked) return end_blocked(run);
+  if (run.rare().cancelled_blocked) return end_blocked(run);
   emit_blocked(run);
 }
 

@@ -72,7 +72,7 @@ std::vector<exported_record> engine_core::records_of(const known_run& known) {
     });
   };
   add(run.start_place);
-  for (const record_place place : run.places) add(place);
+  run.places.for_each(add);
   return all;
 }
 
@@ -117,27 +117,28 @@ engine_core::begun engine_core::fork(const std::string& id, std::int64_t at_step
       .write(payload);
   journal::appended at = append_start(head, payload);
   require_running();
-  auto made = std::make_unique<durable_run>(*this, head.run);
-  describe(*made, start);
-  made->start_place = at.place;
-  made->depends = at.lsn;
-  made->bytes = bytes_in_log(payload.view().bytes);
+  run_map::node_type node = new_run(head.run);
+  durable_run& run = node.mapped();
+  describe(run, start);
+  run.start_place = at.place;
+  run.depends = at.lsn;
+  run.bytes = bytes_in_log(payload.view().bytes);
   for (auto r = records.begin() + 1; r != records.end(); ++r) {
     payload_writer copy;
     copy_payload(r->head, r->payload, copy);
     r->head.run = head.run;
     at = append_start(r->head, copy);
     require_running();
-    note_record(*made, r->head, copy.view().bytes, at.lsn, at.place);
+    note_record(run, r->head, copy.view().bytes, at.lsn, at.place);
   }
-  made->start_lsn = made->depends = at.lsn;  // before that, it was never started
-  durable_run& run = *runs_.emplace_hint(runs_.end(), head.run, std::move(made))->second;
+  run.start_lsn = run.depends = at.lsn;  // before that, it was never started
+  runs_.insert(runs_.end(), std::move(node));
   add_to_index(run);
   start.at = start.begins;
   if (start.kind != handler_kind::plain) enter_object(run, start);
   starting_.push_back(&run);
   resume(run);
-  return {run.id, run.start_lsn};
+  return {run.id.str(), run.start_lsn};
 }
 
 }  // namespace weir::detail

@@ -6,8 +6,8 @@ namespace weir::detail {
 
 durable::run_info engine_core::info_of(const durable_run& run) const {
   durable::run_info info;
-  info.id = run.id;
-  info.handler = run.handler;
+  info.id = run.id.view();
+  info.handler = run.handler();
   info.version = static_cast<int>(run.version);
   info.state = run.state;
   info.message = message_of_run(run);
@@ -42,7 +42,7 @@ std::vector<durable::run_info> engine_core::list(const durable::list_options& op
   };
   for (const auto& [number, run] : runs_) {
     add_ended_before(number);
-    if (is_known(*run) && wanted(run->state)) add(info_of(*run));
+    if (is_known(run) && wanted(run.state)) add(info_of(run));
   }
   add_ended_before(~std::uint64_t{0});
   return found;
@@ -61,7 +61,7 @@ bool engine_core::is_known(const durable_run& run) const noexcept {
 void engine_core::emit(const durable_run& run) {
   const in_loop outside(host_);
   if (events_.subscribers() == 0 || !is_known(run)) return;
-  (void)events_.try_emit(durable::run_event{run.id, run.state, message_of_run(run)});
+  (void)events_.try_emit(durable::run_event{run.id.str(), run.state, message_of_run(run)});
 }
 
 }  // namespace weir::detail

@@ -106,7 +106,7 @@ void engine_core::leave_object(durable_run& run) {
     const bool first = object.inbox.begin()->second == &run;
     object.inbox.erase(part->place);
     if (first) {
-      object.lsn = std::max(object.lsn, run.end_lsn);
+      object.lsn = std::max(object.lsn, run.end_lsn());
       if (!object.inbox.empty()) resume(*object.inbox.begin()->second);
     }
   }
@@ -129,19 +129,19 @@ void engine_core::pass_turn(durable_run& old, durable_run& next) {
 }
 
 void engine_core::end_queued(durable_run& run, std::string why) {
-  run.outcome.emplace();
-  run.outcome->how = command_answer::kind::cancelled;
-  run.outcome->text = std::move(why);
-  if (run.alarm != nullptr) stop_timer(*run.alarm);
-  run.alarm.reset();
+  command_answer& how = run.need_end().outcome.emplace();
+  how.how = command_answer::kind::cancelled;
+  how.text = std::move(why);
+  stop_timer(run.alarm);
   (void)note_end(run, record_shortened_end(run));
 }
 
 std::string engine_core::message_of_run(const durable_run& run) const {
-  if (run.state != durable::run_state::suspended || !is_queued(run)) return run.message;
-  if (!run.part->joined) return run.message;
+  if (run.state != durable::run_state::suspended || !is_queued(run))
+    return std::string(run.message());
+  if (!run.part->joined) return std::string(run.message());
   return "waits for its turn of " + text_of(*run.part->of) + ": run '" +
-         run.part->of->inbox.begin()->second->id + "' has it";
+         run.part->of->inbox.begin()->second->id.str() + "' has it";
 }
 
 // ------------------------------------------------------------------ the record of a turn
@@ -157,8 +157,9 @@ std::string engine_core::problem_of_sends(const turn_work& work) const {
 // A run that was started in the meantime by another one is attached to.
 journal::appended engine_core::record_turn(durable_run& run, const turn_work& work) {
   turn_record turn;
-  run.ended_at = wall_now();
-  turn.answer = {run.ended_at, errc{}, run.outcome->text, {}};  // no error, so no facts follow
+  run.end_part->at = wall_now();
+  turn.answer = {
+      run.end_part->at, errc{}, run.end_part->outcome->text, {}};  // no error, so no facts follow
   for (const auto& [name, value] : work.changes) turn.changes.push_back({name, value});
   turn.first_run = last_number_ + 1;
   for (const turn_work::sent& s : work.sends) {
@@ -211,7 +212,7 @@ void engine_core::see_turn(const record_head& head, std::string_view payload, st
   if (durable_run* const run = seen(head.run)) {
     if (run->part == nullptr)
       raise(errc::journal_corrupt, "the journal '" + setup_.path + "' has record " +
-                                       std::to_string(lsn) + ", a turn of run '" + run->id +
+                                       std::to_string(lsn) + ", a turn of run '" + run->id.str() +
                                        "', which is none of an object");
     stored_values& state = run->part->of->state;
     for (const turn_record::change& c : turn.changes) {

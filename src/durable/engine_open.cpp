@@ -108,16 +108,15 @@ task<> engine_core::shut_down() {
   if (room_clock_.armed()) host_.cancel_deadline(room_clock_);
   if (forget_clock_.armed()) host_.cancel_deadline(forget_clock_);
   stalled_.reset();
-  for (const auto& [number, run] : runs_) {
-    if (run->live != nullptr) run->evict("the durable engine was closed");
-    wake_askers(*run);
+  for (auto& [number, run] : runs_) {
+    if (run.live != nullptr) run.evict("the durable engine was closed");
+    wake_askers(run);
   }
-  for (const auto& run : replaced_)
-    if (run->live != nullptr) run->evict("the durable engine was closed");
-  forget_timers();
+  for (auto& run : replaced_)
+    if (run.mapped().live != nullptr) run.mapped().evict("the durable engine was closed");
+  timers_.clear();
   ready_.clear();
   resuming_.clear();
-  parked_.clear();
   waiting_steps_.clear();
   starting_.clear();
   if (journal_ != nullptr) wake_durable();

@@ -10,8 +10,7 @@ namespace weir::detail {
 namespace {
 
 constexpr std::size_t runs_at_a_time = 1024;
-constexpr std::size_t places_at_first = 8;
-constexpr std::size_t spare_places_max = 64;
+constexpr std::size_t spare_places_max = 256;  // bytes
 constexpr std::size_t spare_runs_max = 4096;
 
 }  // namespace
@@ -40,7 +39,7 @@ void engine_core::see(const record_head& head, std::string_view payload, std::ui
   durable_run& run = *found;
   if (type == record_type::run_end) return see_end(run, head, payload, lsn, place);
   note_record(run, head, payload, lsn, place);
-  if (run.missing > 0) --run.missing;
+  if (run.rare().missing > 0) --run.need_rare().missing;
 }
 
 void engine_core::note_record(durable_run& run, const record_head& head, std::string_view payload,
@@ -57,7 +56,8 @@ void engine_core::note_record(durable_run& run, const record_head& head, std::st
     run.cancel_asked = true;
     if (head.index != 0) run.caller_asked = true;
   }
-  if (type == record_type::resolved) run.resolved.insert(command_key(head.fiber, head.index));
+  if (type == record_type::resolved)
+    run.need_rare().resolved.insert(command_key(head.fiber, head.index));
 }
 
 void engine_core::see_start(const record_head& head, std::string_view payload, std::uint64_t lsn,
@@ -77,11 +77,10 @@ void engine_core::see_start(const record_head& head, std::string_view payload, s
     runs_.erase(again.replaced);
     if (past_.contains(again.replaced)) past_.remove(again.replaced);
   }
-  if (type == record_type::fork) run.missing = fork_record::read(in).records;
+  if (type == record_type::fork) run.need_rare().missing = fork_record::read(in).records;
   run.start_place = place;
   run.start_lsn = run.depends = lsn;
   run.bytes = bytes_in_log(payload);
-  run.places.reserve(places_at_first);
 }
 
 // A run starts with the id, or the idempotency key, of an ended run only if that one was forgotten,
@@ -122,13 +121,11 @@ void engine_core::forget_recovery() noexcept {
 
 void engine_core::see_end(durable_run& run, const record_head& head, std::string_view payload,
                           std::uint64_t lsn, record_place place) {
-  run.end_lsn = lsn;
-  run.end_place = place;
+  run.need_end().lsn = lsn;
   run.bytes += bytes_in_log(payload);
-  run.ended_at = answer_record::read(payload).at;
   if (run.part != nullptr) leave_object(run);
   run.state = state_after(answer_kind(head.flags));
-  past_.add(entry_of(run));
+  past_.add(entry_of(run, place, answer_record::read(payload).at));
   seen_[run.number() % seen_.size()] = nullptr;
   run_map::node_type node = runs_.extract(run.number());
   if (spare_runs_.size() < spare_runs_max) spare_runs_.push_back(std::move(node));
@@ -137,29 +134,27 @@ void engine_core::see_end(durable_run& run, const record_head& head, std::string
 void durable_run::renew(std::uint64_t number) noexcept {
   number_ = number;
   state = durable::run_state::suspended;
-  end_place = end_lsn = 0;
-  if (places.capacity() > spare_places_max) places = {};
-  places.clear();
-  resolved.clear();
+  if (end_part != nullptr) end_part->lsn = 0;
+  places.clear(spare_places_max);
+  rare_.reset();
   begun = cancel_asked = caller_asked = false;
-  missing = 0;
   life = 1;
 }
 
 // A fork that a crash has cut off was never acknowledged.
 void engine_core::recovered() {
   forget_recovery();
-  for (const auto& [number, run] : runs_)
-    if (run->missing > 0 && run->part != nullptr) leave_object(*run);
-  std::erase_if(runs_, [](const auto& entry) { return entry.second->missing > 0; });
+  for (auto& [number, run] : runs_)
+    if (run.rare().missing > 0 && run.part != nullptr) leave_object(run);
+  std::erase_if(runs_, [](const auto& entry) { return entry.second.rare().missing > 0; });
   settle_reused_ids();
   by_id_.reserve(runs_.size());
-  for (const auto& [number, run] : runs_) {
-    add_to_index(*run);
-    if (run->part != nullptr) run->part->waited = true;
-    resume(*run);
-    if (!run->resuming) continue;  // delayed: not begun yet
-    run->recovering = true;
+  for (auto& [number, run] : runs_) {
+    add_to_index(run);
+    if (run.part != nullptr) run.part->waited = true;
+    resume(run);
+    if (!run.resuming) continue;  // delayed: not begun yet
+    run.recovering = true;
     ++to_recover_;
   }
   arm_alarm();

@@ -9,14 +9,11 @@ namespace weir::detail {
 void engine_core::resume(durable_run& run) {
   if (run.live != nullptr || run.resuming || run.ended() || run.held || !open_) return;
   if (!run.cancel_asked && waits_to_begin(run)) {
-    if (run.alarm != nullptr) return;
+    if (run.alarm.queued()) return;
     return set_alarm(run, ticks_of(run.begins), run.start_place);
   }
   if (waits_for_turn(run)) return;
-  if (run.alarm != nullptr) {
-    stop_timer(*run.alarm);
-    run.alarm.reset();
-  }
+  stop_timer(run.alarm);
   run.resuming = true;
   resuming_.push_back(&run);
   pump_->wake();
@@ -36,14 +33,14 @@ void engine_core::begin_resumed() {
     const handler_base* code = code_of(run);
     try {
       if (code == nullptr) {
-        block_run(run, "no handler '" + run.handler + "' of version " +
+        block_run(run, "no handler '" + run.handler() + "' of version " +
                            std::to_string(run.version) + " was added");
         continue;
       }
       std::string input;
       run_history history = load(run, input);
       run.state = durable::run_state::running;
-      run.message.clear();
+      run.set_message({});
       ++live_;
       run.begin(*code, std::move(input), std::move(history));
       emit(run);
@@ -53,7 +50,7 @@ void engine_core::begin_resumed() {
       if (run.live != nullptr) {  // its input cannot be decoded
         run.discard();
         --live_;
-        why.append("; handler '").append(run.handler).append("' was added at ");
+        why.append("; handler '").append(run.handler()).append("' was added at ");
         why.append(text_of(code->added)).append(old_code);
       }
       block_run(run, std::move(why));
@@ -65,10 +62,10 @@ run_history engine_core::load(durable_run& run, std::string& input) {
   run_history past;
   std::string payload;
   input = read_start(run.number(), run.start_place, payload).input;
-  for (const record_place place : run.places) {
+  run.places.for_each([&](record_place place) {
     const record_head head = journal_->read(place, payload);
     past.add(head, payload, place);
-  }
+  });
   return past;
 }
 

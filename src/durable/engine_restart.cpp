@@ -60,8 +60,8 @@ std::uint32_t engine_core::life_of(record_place start) {
 
 void engine_core::cancel_called_by(std::uint64_t number) {
   std::vector<durable_run*> called;
-  for (const auto& [other_number, other] : runs_)
-    if (other->parent == number && !other->ended()) called.push_back(other.get());
+  for (auto& [other_number, other] : runs_)
+    if (other.parent == number && !other.ended()) called.push_back(&other);
   for (durable_run* other : called) {
     if (other->callers != nullptr)
       std::erase_if(*other->callers, [&](const auto& c) { return c.run == number; });
@@ -91,8 +91,8 @@ void engine_core::take_place(durable_run& old, durable_run& next) {
   cancel_called_by(old.number());
   old.callees.reset();
   next.held = true;
-  old.successor = &next;
-  replaced_.push_back(std::move(runs_.extract(old.number()).mapped()));
+  old.need_rare().successor = &next;
+  replaced_.push_back(runs_.extract(old.number()));
   release_held(old.number());
   if (old.live == nullptr) return leave_to_successor(old);
   if (old.resuming) replayed(old);
@@ -106,13 +106,12 @@ void engine_core::leave_to_successor(durable_run& run) {
     run.resuming = false;
   }
   has_recovered(run);
-  if (run.alarm != nullptr) stop_timer(*run.alarm);
-  run.alarm.reset();
+  stop_timer(run.alarm);
   unpark(run);
   std::erase(ready_, &run);
   std::erase(starting_, &run);
   std::erase(ending_, &run);
-  durable_run& next = *run.successor;
+  durable_run& next = *run.rare().successor;
   next.held = false;
   resume(next);
 }
@@ -155,12 +154,12 @@ std::uint64_t engine_core::skip(const std::string& id, std::string_view message)
   if (known.run == nullptr || known.run->ended() || known.run->state != durable::run_state::blocked)
     raise(errc::invalid_argument, "skip: run '" + id + "' is not blocked");
   durable_run& run = *known.run;
-  if (!run.blocked_on || !can_fail(run.blocked_on->kind))
+  if (!run.rare().blocked_on || !can_fail(run.rare().blocked_on->kind))
     raise(errc::invalid_argument, "skip: run '" + id +
                                       "' is not blocked on a command that can fail; restart or "
                                       "fork it, or add code that matches: " +
-                                      run.message);
-  const blocked_command on = *run.blocked_on;
+                                      std::string(run.message()));
+  const blocked_command on = *run.rare().blocked_on;
   std::string input;
   run_history past = load(run, input);
   skip_record s;
@@ -173,7 +172,7 @@ std::uint64_t engine_core::skip(const std::string& id, std::string_view message)
   const journal::appended at =
       append(run, record_type::skip, static_cast<std::uint16_t>(on.kind), on.key, payload.view());
   require_running();
-  run.blocked_on.reset();
+  run.set_blocked_on({});
   if (run.live != nullptr) {
     run.skipped = true;
   } else {

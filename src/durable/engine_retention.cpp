@@ -21,14 +21,14 @@ constexpr duration forget_check = std::chrono::hours(48);
 
 }  // namespace
 
-ended_run engine_core::entry_of(const durable_run& run) noexcept {
+ended_run engine_core::entry_of(const durable_run& run, record_place end, wall_time at) noexcept {
   return {.number = run.number(),
           .id_hash = hash_of_id(run.id),
-          .key_hash = run.idempotency.empty() ? 0 : hash_of_key(run.handler, run.idempotency),
+          .key_hash = run.idempotency.empty() ? 0 : hash_of_key(run.handler(), run.idempotency),
           .start = run.start_place,
-          .end = run.end_place,
+          .end = end,
           .parent = run.parent,
-          .at = run.ended_at,
+          .at = at,
           .bytes = run.bytes,
           .state = run.state};
 }

@@ -33,13 +33,13 @@ void engine_core::add_handler(std::string_view name, std::shared_ptr<const handl
     raise(errc::invalid_argument, "durable engine: there is a handler '" + std::string(name) +
                                       "' of version " + std::to_string(version) + " already");
   if (!open_) return;
-  for (const auto& [number, run] : runs_)
-    if (run->state == durable::run_state::blocked && run->live == nullptr && run->handler == name)
-      resume(*run);
+  for (auto& [number, run] : runs_)
+    if (run.state == durable::run_state::blocked && run.live == nullptr && run.handler() == name)
+      resume(run);
 }
 
 const handler_base* engine_core::code_of(const durable_run& run) const {
-  const auto versions = handlers_.find(run.handler);
+  const auto versions = handlers_.find(run.handler());
   if (versions == handlers_.end()) return nullptr;
   const auto found = versions->second.find(run.version);
   return found == versions->second.end() ? nullptr : found->second.get();
@@ -58,8 +58,8 @@ const handler_base* engine_core::newest_code(std::string_view handler) const {
 // ------------------------------------------------------------------ starting
 
 engine_core::known_run engine_core::find_known(std::string_view id) const {
-  const auto known = by_id_.find(id);
-  if (known != by_id_.end()) return {known->second, {}, known->second->id, known->second->handler};
+  if (durable_run* const known = by_id_.find(id))
+    return {known, {}, known->id.str(), known->handler()};
   return ended_with_id(id);
 }
 
@@ -70,7 +70,7 @@ engine_core::known_run engine_core::attached(const run_request& request) const {
   const std::string scoped = scoped_idempotency(request.key, request.idempotency);
   const auto known = by_idempotency_.find(idempotency_key(request.handler, scoped));
   if (known != by_idempotency_.end())
-    return {known->second, {}, known->second->id, known->second->handler};
+    return {known->second, {}, known->second->id.str(), known->second->handler()};
   return ended_with_key(request.handler, scoped);
 }
 
@@ -113,7 +113,7 @@ engine_core::begun engine_core::begin_run(run_request request) {
   require_room();
   const durable_run* made = start_run(request, 0, 0);
   require_running();
-  return {made->id, made->start_lsn};
+  return {made->id.str(), made->start_lsn};
 }
 
 std::string engine_core::new_id() {
@@ -125,29 +125,34 @@ std::string engine_core::new_id() {
   }
 }
 
+engine_core::run_map::node_type engine_core::new_run(std::uint64_t number) {
+  run_map one;
+  return one.extract(one.try_emplace(number, *this, number).first);
+}
+
 durable_run& engine_core::make_run(std::uint64_t number, const start_record& from) {
   run_map::node_type node;
   if (spare_runs_.empty()) {
-    run_map one;
-    one.emplace(number, std::make_unique<durable_run>(*this, number));
-    node = one.extract(one.begin());
+    node = new_run(number);
   } else {
     node = std::move(spare_runs_.back());
     spare_runs_.pop_back();
     node.key() = number;
-    node.mapped()->renew(number);
+    node.mapped().renew(number);
   }
-  durable_run* const made = node.mapped().get();
-  describe(*made, from);
+  durable_run& made = node.mapped();
+  describe(made, from);
   last_number_ = std::max(last_number_, number);
   runs_.insert(runs_.end(), std::move(node));
-  if (from.kind != handler_kind::plain) enter_object(*made, from);
-  return *made;
+  if (from.kind != handler_kind::plain) enter_object(made, from);
+  return made;
 }
 
 void engine_core::describe(durable_run& run, const start_record& from) {
   run.id = from.id;
-  run.handler = from.handler;
+  auto handler = handler_names_.find(from.handler);
+  if (handler == handler_names_.end()) handler = handler_names_.emplace(from.handler).first;
+  run.handler_name = &*handler;
   run.version = from.version;
   run.seed = from.seed;
   run.started = from.at;
@@ -157,15 +162,15 @@ void engine_core::describe(durable_run& run, const start_record& from) {
 }
 
 void engine_core::add_to_index(durable_run& run) {
-  by_id_.emplace(run.id, &run);
+  by_id_.add(run);
   if (!run.idempotency.empty())
-    by_idempotency_.emplace(idempotency_key(run.handler, run.idempotency), &run);
+    by_idempotency_.emplace(idempotency_key(run.handler(), run.idempotency), &run);
 }
 
 void engine_core::remove_from_index(durable_run& run) {
-  by_id_.erase(run.id);
+  by_id_.remove(run.id);
   if (run.idempotency.empty()) return;
-  const auto known = by_idempotency_.find(idempotency_key(run.handler, run.idempotency));
+  const auto known = by_idempotency_.find(idempotency_key(run.handler(), run.idempotency));
   if (known != by_idempotency_.end() && known->second == &run) by_idempotency_.erase(known);
 }
 

@@ -11,7 +11,7 @@ void engine_core::start_step(durable_run& run, command_wait& w,
                              const run_history::step_past& past) {
   if (past.open)
     return refuse(run, w, errc::outcome_unknown,
-                  "step_once '" + w.setup().name + "' of run '" + run.id +
+                  "step_once '" + w.setup().name + "' of run '" + run.id.str() +
                       "' was under way when the process died; whether it was done is not known");
   const in_loop outside(host_);
   auto job = std::allocate_shared<step_job>(frame_allocator<step_job>(), *this, run, w, past);

@@ -142,14 +142,14 @@ std::string engine_core::look_at(const std::vector<exported_record>& records,
     run.part = std::make_unique<object_part>(object_part{&object, kind == handler_kind::shared});
   if (static_cast<record_type>(records.front().head.type) == record_type::restart)
     run.life = restart_record::read(in).life;
-  found.id = run.id;
-  found.handler = run.handler;
+  found.id = run.id.view();
+  found.handler = run.handler();
   found.version = static_cast<int>(run.version);
   const std::optional<command_answer> end = recorded_end(records.back());
   if (end && ended_blocked(records, *end)) return {};
   const handler_base* code = code_of(run);
   if (code == nullptr)
-    return "no handler '" + run.handler + "' of version " + std::to_string(run.version) +
+    return "no handler '" + run.handler() + "' of version " + std::to_string(run.version) +
            " was added";
   run_history past;
   if (exported != nullptr) past.awakeables = exported->awakeables;
@@ -163,7 +163,7 @@ std::string engine_core::look_at(const std::vector<exported_record>& records,
   } catch (...) {
     const std::string why = message_of(std::current_exception());
     if (run.live != nullptr) run.discard();
-    return why + "; handler '" + run.handler + "' was added at " + text_of(code->added);
+    return why + "; handler '" + run.handler() + "' was added at " + text_of(code->added);
   }
   std::string difference = run.look(end);
   if (run.live != nullptr) run.evict("it was only replayed");

@@ -30,10 +30,7 @@ void lsn_wait::take() const {
   raise(errc::not_open, "the durable engine was closed before this was on the disk");
 }
 
-durable_run* end_wait::unfinished() const noexcept {
-  const auto known = engine_->by_id_.find(id_);
-  return known == engine_->by_id_.end() ? nullptr : known->second;
-}
+durable_run* end_wait::unfinished() const noexcept { return engine_->by_id_.find(id_); }
 
 bool end_wait::try_now() const noexcept {
   if (!engine_->running()) return true;
@@ -59,7 +56,7 @@ command_answer end_wait::take() {
   if (engine_->broken_) std::rethrow_exception(engine_->failure_);
   if (!engine_->open_) raise(errc::not_open, "the durable engine was closed before the run ended");
   const engine_core::known_run known = engine_->require_known(id_);
-  return engine_->late_result(known.ended ? known.ended->end : known.run->end_place);
+  return engine_->late_result(known.ended ? known.ended->end : known.run->end_part->place);
 }
 
 // Passes on the outcome of the run, if it has one.
@@ -68,8 +65,8 @@ void engine_core::wake_askers(durable_run& run) noexcept {
     auto& asker = static_cast<end_wait&>(*run.askers.first());
     run.askers.remove(asker);
     if (run.final) {
-      asker.error_ = run.error;
-      asker.answer_ = run.outcome;
+      asker.error_ = run.end_part->error;
+      asker.answer_ = run.end_part->outcome;
     }
     asker.complete();
   }

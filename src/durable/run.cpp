@@ -33,22 +33,21 @@ durable_run::~durable_run() {
 void durable_run::begin(const handler_base& code, std::string input, run_history history) {
   live = std::make_unique<live_run>(*this, host());
   live->first_life = !std::exchange(begun, true);
-  blocked_on.reset();
-  live->history = std::move(history);
-  live->clock = std::max({started, begins, live->history.begins});
+  set_blocked_on({});
+  if (!history.patches.empty()) live->need_tables().patches = std::move(history.patches);
+  live->clock = std::max({started, begins, history.begins});
+  live->replay = std::make_unique<live_run::replay_state>(std::move(history));
   if (takes_turns()) live->work = std::make_unique<turn_work>();
-  live->fiber_ids.insert(root_fiber);
+  live->handler_fiber.id = root_fiber;
   const in_loop in_run(live->inner);
   scope_options how;
-  const std::string& name = id;
-  how.name = name;
+  how.name = id.view();
   how.failure = failure::isolate;  // its error is the run's
   live->root_scope.emplace(scope_setup(how, std::source_location::current()), region_kind::scope);
   auto* root = scope::make(code.invoke(input));
   live->root = core_ref::adopt(live->root_scope->adopt(
       root, {.name = "handler"}, std::source_location::current(), scope::launch::hidden));
   live->inner.set_root(*live->root_scope, *root);
-  live->fibers[root].id = root_fiber;
 }
 
 void durable_run::handler_begins(std::source_location function) noexcept {
@@ -70,10 +69,10 @@ durable_run::progress durable_run::drive() {
       if (live->replaying && !go_live()) return progress::blocked;
       return progress::ended;
     }
-    if (live->replaying && live->history.completions.empty()) {
+    if (live->replaying && live->replay->past.completions.empty()) {
       if (!go_live()) return progress::blocked;
       if (engine_.only_looks()) return progress::parked;
-    } else if (live->replaying || !live->inbox.empty()) {
+    } else if (live->replaying || (live->inbox != nullptr && !live->inbox->empty())) {
       if (!deliver_next()) return progress::blocked;
     } else if (waits_for_journal()) {
       return progress::parked;
@@ -90,7 +89,7 @@ bool durable_run::waits_for_journal() const noexcept {
 // The deadlock is recorded, so that the cleanup that follows is the same in every replay. If the
 // cleanup deadlocks as well, it is cut short.
 void durable_run::fail_deadlocked() {
-  if (!live->deadlock.empty()) {
+  if (live->is_deadlocked()) {
     if (std::exchange(live->forced, true))
       return block("deadlocked, and a wait refuses to end: " + where_it_is(root_fiber));
     return live->inner.cancel_everything("deadlock", true);
@@ -107,7 +106,7 @@ void durable_run::fail_deadlocked() {
 void durable_run::block(std::string why) {
   if (state == durable::run_state::blocked) return;
   state = durable::run_state::blocked;
-  message = std::move(why);
+  set_message(why);
 }
 
 // ------------------------------------------------------------------ end
@@ -119,11 +118,12 @@ void durable_run::evict(const char* why) {
     live->inner.evict(make_reason({cancel_kind::evicted, why}, 0, live->inner.now()));
     current = before;
   }
-  for (const auto& [key, t] : live->timers) engine_.stop_timer(*t);
+  for (auto& [key, t] : live->timers) engine_.stop_timer(t);
   discard();
 }
 
 void durable_run::discard() {
+  engine_.unpark(*this);
   {
     const in_loop in_run(live->inner);
     live->root = core_ref();
@@ -134,16 +134,17 @@ void durable_run::discard() {
 
 bool durable_run::has_succeeded() const noexcept {
   const auto& root = static_cast<fiber_of<std::string>&>(static_cast<fiber&>(*live->root.get()));
-  return live->deadlock.empty() && root.out.is_value();
+  return !live->is_deadlocked() && root.out.is_value();
 }
 
 command_answer durable_run::take_result() {
   auto& root = static_cast<fiber_of<std::string>&>(static_cast<fiber&>(*live->root.get()));
   command_answer how;
-  if (!live->deadlock.empty()) {
+  std::exception_ptr& error = need_end().error;
+  if (live->is_deadlocked()) {
     how.how = command_answer::kind::error;
     how.code = errc::deadlock;
-    how.text = std::move(live->deadlock);
+    how.text = std::move(live->tables->deadlock);
     error = make_error(errc::deadlock, how.text);
   } else if (root.out.is_value()) {
     how.how = command_answer::kind::value;

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <source_location>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -27,8 +27,12 @@
 #include "core/frame_allocator.hpp"
 #include "core/loop.hpp"
 #include "durable/journal.hpp"
+#include "durable/kept_text.hpp"
+#include "durable/lazy_map.hpp"
 #include "durable/object.hpp"
+#include "durable/place_list.hpp"
 #include "durable/run_record.hpp"
+#include "durable/timer_queue.hpp"
 
 namespace weir::detail {
 
@@ -50,14 +54,12 @@ class in_loop {
   strand* before_;
 };
 
-/// A timer of a run. It is linked to the node in the run's frame while both exist.
-struct run_timer : timer_node {
+/// A timer of a run in memory. It and the node in the run's frame point to each other while both
+/// exist.
+struct run_timer : queued_timer, timer_node {
+  timer_node& of() const noexcept { return *previous; }
   durable_run* run = nullptr;
-  timer_node* of = nullptr;   // null: it wakes a run that is not in memory
-  std::uint64_t command = 0;  // `when` is the wall time in nanoseconds
-  std::uint64_t order = 0;    // among equal times: the place of its command in the journal
-  bool limit = false;
-  bool started = false;  // registered with the engine
+  std::uint64_t command = 0;
 };
 
 /// What the journal has recorded of a run that is being replayed.
@@ -84,7 +86,7 @@ struct run_history {
   /// By the number of a completion: the number of turns after which the run got it although it had
   /// not come to rest.
   std::map<std::uint64_t, std::uint64_t> hurried;
-  /// Answers of weir::patch; kept when the replay has ended.
+  /// Answers of weir::patch.
   std::map<std::string, bool, std::less<>> patches;
   /// The ids of awakeables, by command, if they were exported with the run.
   std::map<std::uint64_t, std::string> awakeables;
@@ -116,12 +118,17 @@ class run_environment final : public environment {
   const void* clock() const noexcept override { return this; }
   bool simulated() const noexcept override;
   void frame_failed(const std::exception_ptr& error) noexcept override;
+  durable_run& run() const noexcept { return run_; }
 
  private:
   durable_run& run_;
 };
 
 /// The state of a run in memory: its loop, its fibers and what they wait for.
+///
+/// There may be a million of them, most of which wait for one thing in one fiber. So this has what
+/// each of them needs; what some need is in blocks of their own, made when they are first used:
+/// `replay` (freed when the run has caught up), `children` and `tables`.
 // Too large for the fast path of malloc, hence in the frame cache.
 struct live_run : frame_allocated {
   explicit live_run(durable_run& run, loop& host);
@@ -147,40 +154,27 @@ struct live_run : frame_allocated {
 
   /// In order of commands. Entries come and go with every step.
   template <class T>
-  using by_command =
-      std::map<std::uint64_t, T, std::less<>, frame_allocator<std::pair<const std::uint64_t, T>>>;
+  using by_command = lazy_map<std::uint64_t, T>;
 
-  run_environment env;
-  loop inner;
-  std::optional<scope> root_scope;
-  core_ref root;
-  wall_time clock{};
-  fiber_record outside;  // for commands outside of any fiber
-  std::unordered_map<const fiber*, fiber_record> fibers;
-  std::unordered_set<std::uint32_t> fiber_ids;
-  by_command<command_wait*> issued;  // steps and calls
-  std::uint64_t last_issued = 0;
-  by_command<std::shared_ptr<step_job>> jobs;
-  std::unordered_map<std::uint64_t, std::unique_ptr<run_timer>> timers;
-  std::map<std::string, signal_box, std::less<>> signals;
-  std::unordered_map<std::uint64_t, cell> awakeables;
-  std::map<std::string, cell, std::less<>> promises;
-  struct absorb_table {
-    std::map<std::uint64_t, scope*> entered;  // in order
-    std::unordered_map<const context*, std::uint64_t> order_of;
-    std::uint64_t last = 0;
-    std::unordered_set<scope*> asked;  // those that the current cancellation was sent to
+  /// The fibers besides that of the handler.
+  struct child_table : frame_allocated {
+    std::unordered_map<const fiber*, fiber_record> running;
+    std::unordered_set<std::uint32_t> ids;  // also of those that have ended
   };
-  std::unique_ptr<absorb_table> absorbs;  // null: none yet
-  bool absorbed = false;
-  reason_ref cancelling;
-  std::size_t journaled_waits = 0;  // for awakeables and signals
-  run_history history;
-  circular_buffer<completion> inbox;
-  std::uint64_t delivered = 0;       // completions
-  std::uint64_t rested_at = 0;       // turns of the inner loop at the last delivery
-  std::source_location handler{};    // its coroutine
-  std::source_location last_site{};  // of a command
+  /// What the fibers wait for besides timers, steps and calls.
+  struct wait_tables : frame_allocated {
+    std::map<std::string, signal_box, std::less<>> signals;
+    std::unordered_map<std::uint64_t, cell> awakeables;
+    std::map<std::string, cell, std::less<>> promises;
+    std::map<std::string, bool, std::less<>> patches;  // answers of weir::patch
+    struct {
+      std::map<std::uint64_t, scope*> entered;  // in order
+      std::unordered_map<const context*, std::uint64_t> order_of;
+      std::uint64_t last = 0;
+      std::unordered_set<scope*> asked;  // those that the current cancellation was sent to
+    } absorbs;
+    std::string deadlock;  // the report; empty: there was none
+  };
   struct fresh_command {
     std::uint64_t key;
     command_kind kind;
@@ -191,16 +185,87 @@ struct live_run : frame_allocated {
     std::source_location site{};
     std::string value{};
   };
-  std::vector<fresh_command> fresh;  // issued during the replay, not in the journal
-  std::unordered_map<std::string, std::string> fresh_sends;  // ids in it, and their handlers
-  std::unique_ptr<turn_work> work;                           // of an exclusive handler of an object
+  struct replay_state : frame_allocated {
+    explicit replay_state(run_history from) noexcept : past(std::move(from)) {}
+    run_history past;
+    std::vector<fresh_command> fresh;  // issued during the replay, not in the journal
+    std::unordered_map<std::string, std::string> fresh_sends;  // ids in it, and their handlers
+  };
+  using completion_list = circular_buffer<completion>;
+
+  /// What is delivered next.
+  completion_list* source() noexcept { return replaying ? &replay->past.completions : inbox.get(); }
+  completion_list& need_inbox() {
+    if (inbox == nullptr) inbox = std::make_unique<completion_list>();
+    return *inbox;
+  }
+  wait_tables& need_tables() {
+    if (tables == nullptr) tables = std::make_unique<wait_tables>();
+    return *tables;
+  }
+  bool is_deadlocked() const noexcept { return tables != nullptr && !tables->deadlock.empty(); }
+
+  durable_run& of() const noexcept { return env.run(); }
+
+  run_environment env;
+  loop inner;
+  std::optional<scope> root_scope;
+  core_ref root;
+  wall_time clock{};
+  fiber_record outside;  // for commands outside of any fiber
+  fiber_record handler_fiber;
+  std::unique_ptr<child_table> children;  // null: there were none
+  std::unique_ptr<wait_tables> tables;    // null: all are empty
+  std::unique_ptr<replay_state> replay;   // null: it has caught up with the journal
+  by_command<command_wait*> issued;       // steps and calls
+  std::uint64_t last_issued = 0;
+  by_command<std::shared_ptr<step_job>> jobs;
+  by_command<run_timer> timers;
+  reason_ref cancelling;
+  std::size_t journaled_waits = 0;         // for awakeables and signals
+  std::unique_ptr<completion_list> inbox;  // null: nothing came yet
+  std::uint64_t delivered = 0;             // completions
+  std::uint64_t rested_at = 0;             // turns of the inner loop at the last delivery
+  std::source_location handler{};          // its coroutine
+  std::source_location last_site{};        // of a command
+  std::unique_ptr<turn_work> work;         // of an exclusive handler of an object
+  live_run* parked_before = nullptr;       // in the engine's list of runs that may be suspended
+  live_run* parked_after = nullptr;
+  bool parked = false;
+  bool absorbed = false;
   bool replaying = true;
   bool past_end = false;    // the journal has its end
   bool first_life = false;  // the handler was not called before, so it is not past any place
   bool driven = false;
   bool evicting = false;
-  std::string deadlock;
   bool forced = false;  // the cleanup after a deadlock was deadlocked, too
+};
+
+/// How a run ended: from its end until it is taken out of memory.
+struct run_end : frame_allocated {
+  record_place place = 0;
+  wall_time at{};
+  std::exception_ptr error;               // the original one, until the end is durable
+  std::optional<command_answer> outcome;  // until the end is durable
+  std::uint64_t lsn = 0;                  // 0: it is not recorded yet
+};
+
+/// Resumes a run that is not in memory. A base of the run, so that it needs no pointer to it.
+struct run_alarm {
+  queued_timer alarm{.is_alarm = true};
+};
+static_assert(std::is_standard_layout_v<run_alarm>);  // it is where its only member is
+
+/// What most runs never have.
+struct rare_part : frame_allocated {
+  std::string message;                         // why it is blocked, or has ended so
+  std::unordered_set<std::uint64_t> resolved;  // awakeables that have an answer
+  std::uint64_t missing = 0;                   // records of a fork that were not read yet
+  durable_run* successor = nullptr;            // its next life; it stops existing
+  std::optional<blocked_command> blocked_on;   // null: not blocked, or not on a command
+  /// It was cancelled for this reason while it was blocked: it ends as soon as its steps have, or
+  /// when it is blocked again by the replay that is under way.
+  std::optional<std::string> cancelled_blocked;
 };
 
 /// A command in a message: "step 'pay'".
@@ -232,49 +297,40 @@ durable::run_state state_after(command_answer::kind how) noexcept;
 ///    `work` until it has ended with a value; a call is not.
 /// 5. Effects outside the process (the start of a step, a result) wait until `depends` is durable:
 ///    the last record that decides how the run continues (`steers`).
-class durable_run final : public run_seam {
+///
+/// There may be millions that are not in memory and wait for a timer or for a message: this has
+/// only what each of them needs. What a run in memory needs is in `live`, what an ended one needs
+/// in `end_part`, what few have in the rare part. The engine keeps runs inside the nodes of its
+/// index.
+class durable_run final : public run_seam, public run_alarm {
  public:
   enum class progress { parked, more, ended, blocked };
 
-  durable_run(engine_core& engine, std::uint64_t number) : engine_(engine), number_(number) {}
+  durable_run(engine_core& engine, std::uint64_t number) noexcept
+      : engine_(engine), number_(number) {}
+  durable_run(const durable_run&) = delete;
+  durable_run& operator=(const durable_run&) = delete;
   ~durable_run();
 
   // Set by the engine and the recovery.
-  std::string id;
-  std::string handler;
-  std::string idempotency;
+  kept_text id;
+  kept_text idempotency;
+  const std::string* handler_name = nullptr;  // one copy for all runs of the engine
   std::uint32_t version = 1;
+  std::uint32_t life = 1;  // how often it was started
   std::uint64_t seed = 0;
   wall_time started{};
   wall_time begins{};
   std::uint64_t parent = 0;
-  durable::run_state state = durable::run_state::suspended;
-  std::string message;
   record_place start_place = 0;
-  record_place end_place = 0;
   std::uint64_t start_lsn = 0;
-  std::uint64_t end_lsn = 0;         // 0: it has not ended
-  std::uint64_t depends = 0;         // the LSN of the last record that its future depends on
-  std::vector<record_place> places;  // of all records but start and end
-  std::uint64_t bytes = 0;           // of all its records, about
-  wall_time ended_at{};
-  std::unordered_set<std::uint64_t> resolved;  // awakeables that have an answer
-  std::uint64_t missing = 0;                   // records of a fork that were not read yet
-  std::uint32_t life = 1;                      // how often it was started
-  bool held = false;                           // the steps of its earlier life have not ended
-  durable_run* successor = nullptr;            // its next life; it stops existing
-  std::optional<blocked_command> blocked_on;   // null: not blocked, or not on a command
-  bool skipped = false;  // it was blocked, and continues when its steps have ended
-  bool begun = false;    // its handler was called, in this open or an earlier one
-  bool cancel_asked = false;
-  bool caller_asked = false;              // by the run that called it
-  int restless_turns = 0;                 // during recovery
-  bool final = false;                     // its end is durable and may be reported
-  std::exception_ptr error;               // the original one, until the end is durable
-  std::optional<command_answer> outcome;  // how it ended, until the end is durable
-  wait_list askers;                       // waits for its end
+  std::uint64_t depends = 0;  // the LSN of the last record that its future depends on
+  place_list places;          // of all records but start and end
+  std::uint64_t bytes = 0;    // of all its records, about
+  wait_list askers;           // waits for its end
   std::unique_ptr<live_run> live;
-  std::unique_ptr<run_timer> alarm;  // wakes it while it is not in memory
+  std::unique_ptr<run_end> end_part;  // null: it has not ended
+  std::unique_ptr<object_part> part;  // in its object; null: none, or it has ended
   /// A call between this run and another one: that run, and the command of the caller.
   struct call_link {
     std::uint64_t run;
@@ -284,21 +340,52 @@ class durable_run final : public run_seam {
   using call_links = std::unique_ptr<std::set<call_link>>;  // null: none
   call_links callers;                                       // runs that wait for its end
   call_links callees;  // runs whose ends it waits for; may include ended runs
-  /// It was cancelled for this reason while it was blocked: it ends as soon as its steps have, or
-  /// when it is blocked again by the replay that is under way.
-  std::optional<std::string> cancelled_blocked;
-  std::unique_ptr<object_part> part;  // in its object; null: none, or it has ended
-  bool resuming = false;              // waits for its turn to be replayed, or is being replayed
-  bool recovering = false;            // left over from an earlier open
-  bool listed = false;                // in the engine's queue of runs that have something to do
-  using parked_list = std::list<durable_run*, frame_allocator<durable_run*>>;
-  std::optional<parked_list::iterator> parked_at;
+  durable::run_state state = durable::run_state::suspended;
+  std::uint8_t restless_turns = 0;  // during recovery
+  bool skipped = false;             // it was blocked, and continues when its steps have ended
+  bool begun = false;               // its handler was called, in this open or an earlier one
+  bool recovering = false;          // left over from an earlier open
+  bool cancel_asked = false;
+  bool caller_asked = false;  // by the run that called it
+  bool held : 1 = false;      // the steps of its earlier life have not ended
+  bool final : 1 = false;     // its end is durable and may be reported
+  bool resuming : 1 = false;  // waits for its turn to be replayed, or is being replayed
+  bool listed : 1 = false;    // in the engine's queue of runs that have something to do
 
   std::uint64_t number() const noexcept { return number_; }
+  const std::string& handler() const noexcept { return *handler_name; }
+  /// Empty for most runs.
+  const rare_part& rare() const noexcept {
+    static const rare_part none;
+    return rare_ == nullptr ? none : *rare_;
+  }
+  rare_part& need_rare() {
+    if (rare_ == nullptr) rare_ = std::make_unique<rare_part>();
+    return *rare_;
+  }
+  void forget_rare() noexcept { rare_.reset(); }
+  void set_cancelled_blocked(std::optional<std::string> why) {
+    if (why || rare_ != nullptr) need_rare().cancelled_blocked = std::move(why);
+  }
+  void set_blocked_on(std::optional<blocked_command> on) {
+    if (on || rare_ != nullptr) need_rare().blocked_on = std::move(on);
+  }
+  run_end& need_end() {
+    if (end_part == nullptr) end_part = std::make_unique<run_end>();
+    return *end_part;
+  }
   /// Makes another run of it, which keeps only its memory. REQUIRES: it was only read from a
   /// journal.
   void renew(std::uint64_t number) noexcept;
-  bool ended() const noexcept { return end_lsn != 0; }
+  bool ended() const noexcept { return end_lsn() != 0; }
+  std::uint64_t end_lsn() const noexcept { return end_part == nullptr ? 0 : end_part->lsn; }
+  static durable_run& of_alarm(queued_timer& t) noexcept {
+    return static_cast<durable_run&>(reinterpret_cast<run_alarm&>(t));
+  }
+  std::string_view message() const noexcept { return rare().message; }
+  void set_message(std::string_view text) {
+    if (!text.empty() || rare_ != nullptr) need_rare().message = text;
+  }
   /// An unfinished run of an exclusive handler of an object.
   bool takes_turns() const noexcept { return part != nullptr && !part->shared; }
   /// It has the turn of its key. REQUIRES: takes_turns.
@@ -381,6 +468,8 @@ class durable_run final : public run_seam {
   record_place record(const live_run::fresh_command& c);
   /// Of an exclusive handler of an object: started when it ends.
   void keep_send(run_request request);
+  /// The handler of a run that this one has sent to, and that is not started yet; null: none.
+  const std::string* handler_of_unsent(const std::string& sent) const;
   void block_missing(std::uint64_t key, const run_history::command& left);
   command_wait* signal_wait(std::uint64_t key);
   /// Whether its end is another one than the journal has.
@@ -412,6 +501,7 @@ class durable_run final : public run_seam {
 
   engine_core& engine_;
   std::uint64_t number_;
+  std::unique_ptr<rare_part> rare_;  // null: all of it is empty
 };
 
 }  // namespace weir::detail

@@ -9,7 +9,7 @@ namespace weir::detail {
 
 // A run that was cancelled before its start time never begins: the cancel record says so.
 void durable_run::cancel_before_begin() {
-  circular_buffer<completion>& past = live->history.completions;
+  circular_buffer<completion>& past = live->replay->past.completions;
   for (std::size_t i = 0; i < past.size(); ++i)
     if (past[i].type == record_type::cancel && past[i].answer.code == cancelled_early)
       return deliver_cancel(past[i]);
@@ -17,12 +17,12 @@ void durable_run::cancel_before_begin() {
 
 std::vector<scope*> durable_run::outermost_absorbs() const {
   std::vector<scope*> outermost;
-  if (live->absorbs == nullptr) return outermost;
-  for (const auto& [order, s] : live->absorbs->entered) {
+  if (live->tables == nullptr) return outermost;
+  for (const auto& [order, s] : live->tables->absorbs.entered) {
     ++list_visits;
     bool inside = static_cast<bool>(cancel_tree::reason(*s));
     for (context* c = cancel_tree::parent(*s); c != nullptr && !inside; c = cancel_tree::parent(*c))
-      inside = live->absorbs->order_of.contains(c);
+      inside = live->tables->absorbs.order_of.contains(c);
     if (!inside) outermost.push_back(s);
   }
   return outermost;
@@ -36,7 +36,7 @@ void durable_run::deliver_cancel(const completion& what) {
   const std::vector<scope*> outermost = outermost_absorbs();
   if (outermost.empty()) return cancel_tree::cancel(*live->root_scope, reason, false);
   live->cancelling = reason;
-  live->absorbs->asked.insert(outermost.begin(), outermost.end());
+  live->tables->absorbs.asked.insert(outermost.begin(), outermost.end());
   live->absorbed = false;
   for (scope* s : outermost) cancel_tree::cancel(*s, reason, false);
 }
@@ -44,8 +44,7 @@ void durable_run::deliver_cancel(const completion& what) {
 // ------------------------------------------------------------------ absorb
 
 void durable_run::enter_absorb(scope& region) {
-  if (live->absorbs == nullptr) live->absorbs = std::make_unique<live_run::absorb_table>();
-  live_run::absorb_table& all = *live->absorbs;
+  auto& all = live->need_tables().absorbs;
   const std::uint64_t order = ++all.last;
   all.entered.emplace_hint(all.entered.end(), order, &region);
   all.order_of.emplace(&region, order);
@@ -54,7 +53,7 @@ void durable_run::enter_absorb(scope& region) {
 void durable_run::leave_absorb(scope& left, bool consumed) noexcept {
   if (live == nullptr) return;
   ++list_visits;
-  live_run::absorb_table& all = *live->absorbs;
+  auto& all = live->tables->absorbs;
   const auto order = all.order_of.find(&left);
   all.entered.erase(order->second);
   all.order_of.erase(order);

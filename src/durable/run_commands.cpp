@@ -18,20 +18,22 @@ durable_run::issued_command durable_run::issue(command_kind kind, std::string_vi
   if (site.line() != 0) live->last_site = site;
   live_run::fiber_record& f = running_fiber();
   const std::uint64_t key = command_key(f.id, ++f.commands);
-  const auto was = live->history.commands.find(key);
-  if (was != live->history.commands.end()) {
-    if (!matches(was->second, kind, name, digest, key, site)) return {};
-    issued_command known{key, was->second.number, was->second.place, std::move(was->second.failure),
-                         std::move(was->second.value)};
-    live->history.commands.erase(was);
-    return known;
+  if (live->replay != nullptr) {
+    auto& before = live->replay->past.commands;
+    if (const auto was = before.find(key); was != before.end()) {
+      if (!matches(was->second, kind, name, digest, key, site)) return {};
+      issued_command known{key, was->second.number, was->second.place,
+                           std::move(was->second.failure), std::move(was->second.value)};
+      before.erase(was);
+      return known;
+    }
   }
   if (site.line() == 0) site = running_user_place();
   live_run::fresh_command made{key,  kind, std::string(name), digest, number, std::move(sends),
                                site, value};
   if (!live->replaying) return {key, number, record(made), {}, std::move(value)};
-  if (made.sends) live->fresh_sends.emplace(made.sends->id, made.sends->handler);
-  live->fresh.push_back(std::move(made));
+  if (made.sends) live->replay->fresh_sends.emplace(made.sends->id, made.sends->handler);
+  live->replay->fresh.push_back(std::move(made));
   return {key, number, 0, {}, std::move(value)};
 }
 
@@ -53,16 +55,15 @@ void durable_run::arm_timer(timer_node& node, std::uint64_t when, bool limit) no
   const issued_command c =
       issue(limit ? command_kind::limit : command_kind::timer, {}, 0, when, std::source_location());
   if (c.key == 0) return;
-  auto made = std::make_unique<run_timer>();
-  made->run = this;
-  made->of = &node;
-  made->command = c.key;
-  made->when = c.number;
-  made->order = c.place;
-  made->limit = limit;
-  node.next = made.get();
+  run_timer& t = live->timers[c.key];
+  t.run = this;
+  t.previous = &node;
+  t.command = c.key;
+  t.due = c.number;
+  t.order = c.place;
+  t.limit = limit;
+  node.next = &t;
   node.when = c.number;
-  run_timer& t = *live->timers.emplace(c.key, std::move(made)).first->second;
   if (!live->replaying) engine_.start_timer(t);
 }
 
@@ -77,7 +78,7 @@ void durable_run::cancel_timer(timer_node& node) noexcept {
 bool durable_run::poll(command_wait& w) {
   const command_setup& setup = w.setup();
   if (setup.kind == command_kind::awakeable) {
-    const live_run::cell& cell = live->awakeables[setup.key];
+    const live_run::cell& cell = live->need_tables().awakeables[setup.key];
     return cell.answer && give(w, *cell.answer);
   }
   if (setup.kind == command_kind::promise) {
@@ -86,7 +87,7 @@ bool durable_run::poll(command_wait& w) {
     return settled != nullptr && give(w, *settled);
   }
   if (setup.kind == command_kind::signal) {
-    live_run::signal_box& box = live->signals[setup.name];
+    live_run::signal_box& box = live->need_tables().signals[setup.name];
     if (box.kept.empty() || !box.waiting.empty() || !give(w, box.kept.front())) return false;
     box.kept.pop_front();
     return true;
@@ -98,11 +99,11 @@ wait_list* durable_run::waiters_of(const command_wait& w) {
   const command_setup& setup = w.setup();
   switch (setup.kind) {
     case command_kind::awakeable:
-      return &live->awakeables[setup.key].waiting;
+      return &live->need_tables().awakeables[setup.key].waiting;
     case command_kind::promise:
-      return &live->promises[setup.name].waiting;
+      return &live->need_tables().promises[setup.name].waiting;
     case command_kind::signal:
-      return &live->signals[setup.name].waiting;
+      return &live->need_tables().signals[setup.name].waiting;
     default:
       return nullptr;
   }
@@ -150,9 +151,12 @@ cancel_result durable_run::withdraw(command_wait& w) noexcept {
 void durable_run::start(command_wait& w) {
   const std::uint64_t key = w.command;
   if (w.setup().kind == command_kind::call) return engine_.start_call(*this, w);
-  const auto past = live->history.steps.find(key);
-  engine_.start_step(*this, w,
-                     past == live->history.steps.end() ? run_history::step_past{} : past->second);
+  run_history::step_past past;
+  if (live->replay != nullptr) {
+    const auto& before = live->replay->past.steps;
+    if (const auto found = before.find(key); found != before.end()) past = found->second;
+  }
+  engine_.start_step(*this, w, past);
 }
 
 void durable_run::keep_send(run_request request) {
@@ -163,22 +167,33 @@ void durable_run::keep_send(run_request request) {
   work.sends.push_back({std::move(request), due});
 }
 
+const std::string* durable_run::handler_of_unsent(const std::string& sent) const {
+  const std::unordered_map<std::string, std::string>* unsent = nullptr;
+  if (live->work != nullptr) {
+    unsent = &live->work->handlers;
+  } else if (live->replay != nullptr) {
+    unsent = &live->replay->fresh_sends;
+  }
+  if (unsent == nullptr) return nullptr;
+  const auto found = unsent->find(sent);
+  return found == unsent->end() ? nullptr : &found->second;
+}
+
 // The id follows from the command, so that it is the same in a replay. A send that is refused is
 // recorded as well: `number` is then the error code.
 std::string durable_run::send(run_request request, std::source_location site) {
   live_run::fiber_record& f = running_fiber();
   if (request.id.empty()) request.id = child_id(command_key(f.id, f.commands + 1));
-  const std::string handler_name = request.handler;
+  const std::string to = request.handler;
   const std::string made = request.id;
   const std::uint64_t digest = digest_of(request.input);
   std::string problem;
   errc refused = engine_.refuses(request, problem);
   ++list_visits;
-  const auto& unsent = live->work ? live->work->handlers : live->fresh_sends;
-  const auto sent = unsent.find(request.id);
-  if (sent != unsent.end() && sent->second != request.handler) {
+  if (const std::string* other = handler_of_unsent(request.id);
+      other != nullptr && *other != request.handler) {
     refused = errc::id_in_use;
-    problem = "run '" + request.id + "' is one of handler '" + sent->second + "', not of '" +
+    problem = "run '" + request.id + "' is one of handler '" + *other + "', not of '" +
               request.handler + "'; give another id";
   }
   // During a replay the run is started later, if the journal does not have the send.
@@ -186,12 +201,12 @@ std::string durable_run::send(run_request request, std::source_location site) {
   if (refused == errc{} && !later) refused = engine_.start_sent(request, problem);
   const bool started_later = refused == errc{} && later;
   const issued_command c =
-      issue(command_kind::send, handler_name, digest, static_cast<std::uint64_t>(refused), site,
+      issue(command_kind::send, to, digest, static_cast<std::uint64_t>(refused), site,
             started_later && !live->work ? std::optional(request) : std::nullopt);
   if (c.failure) throw terminal_error(*c.failure);
   if (c.key != 0 && c.number == 0 && live->work) keep_send(std::move(request));
   if (c.key != 0 && c.number != 0) {
-    if (problem.empty()) problem = "send to '" + handler_name + "' was refused";
+    if (problem.empty()) problem = "send to '" + to + "' was refused";
     raise(static_cast<errc>(c.number), problem);
   }
   return made;

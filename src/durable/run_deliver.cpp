@@ -10,7 +10,7 @@
 namespace weir::detail {
 
 bool durable_run::deliver_next() {
-  circular_buffer<completion>& from = live->replaying ? live->history.completions : live->inbox;
+  live_run::completion_list& from = *live->source();
   completion next = std::move(from.front());
   from.pop_front();
   ++live->delivered;
@@ -23,8 +23,9 @@ bool durable_run::deliver(completion next) {
   live->inner.clock_moved();
   // An awakeable may be resolved before the replay makes it again: its id was known before.
   const bool answers = next.type == record_type::answer || next.type == record_type::fired;
-  if (live->replaying && answers && live->history.commands.contains(next.command)) {
-    block_missing(next.command, live->history.commands.at(next.command));
+  const auto* const left = live->replaying && answers ? &live->replay->past.commands : nullptr;
+  if (left != nullptr && left->contains(next.command)) {
+    block_missing(next.command, left->at(next.command));
     return false;
   }
   switch (next.type) {
@@ -32,15 +33,15 @@ bool durable_run::deliver(completion next) {
       deliver_cancel(next);
       break;
     case record_type::deadlock:
-      live->deadlock = std::move(next.answer.text);
+      live->need_tables().deadlock = std::move(next.answer.text);
       live->inner.cancel_everything("deadlock", false);
       break;
     case record_type::fired: {
       const auto found = live->timers.find(next.command);
       if (found == live->timers.end()) break;
-      timer_node& node = *found->second->of;
-      const bool limit = found->second->limit;
-      engine_.stop_timer(*found->second);
+      timer_node& node = found->second.of();
+      const bool limit = found->second.limit;
+      engine_.stop_timer(found->second);
       node.next = nullptr;
       live->timers.erase(found);
       if (limit) {
@@ -66,9 +67,9 @@ bool durable_run::deliver(completion next) {
       break;
     }
     case record_type::resolved:
-      return settle_cell(live->awakeables[next.command], std::move(next.answer));
+      return settle_cell(live->need_tables().awakeables[next.command], std::move(next.answer));
     case record_type::signal: {
-      live_run::signal_box& box = live->signals[next.name];
+      live_run::signal_box& box = live->need_tables().signals[next.name];
       if (!live->replaying) --box.on_their_way;
       if (box.waiting.empty()) {
         box.kept.push_back(std::move(next.answer));
@@ -108,15 +109,17 @@ void durable_run::block_on(const command_wait& w, std::string why) {
   const command_setup& setup = w.setup();
   const std::uint64_t key = setup.kind == command_kind::awakeable ? setup.key : w.command;
   if (key == 0 || setup.kind == command_kind::promise) return;
-  blocked_on = blocked_command{key, setup.kind, setup.name, 0, {}};
-  if (setup.kind == command_kind::call) blocked_on->digest = digest_of(setup.request->input);
-  if (setup.kind == command_kind::signal) blocked_on->completion = live->delivered - 1;
+  blocked_command on{key, setup.kind, setup.name, 0, {}};
+  if (setup.kind == command_kind::call) on.digest = digest_of(setup.request->input);
+  if (setup.kind == command_kind::signal) on.completion = live->delivered - 1;
+  set_blocked_on(std::move(on));
 }
 
 /// The wait for a signal that was issued as this command. Its answer is usually a signal; only if
 /// it was skipped, it is an error.
 command_wait* durable_run::signal_wait(std::uint64_t key) {
-  for (const auto& [name, box] : live->signals)
+  if (live->tables == nullptr) return nullptr;
+  for (const auto& [name, box] : live->tables->signals)
     for (linked_wait* w = box.waiting.first(); w != nullptr; w = wait_list::after(*w))
       if (auto& waiting = static_cast<command_wait&>(*w); waiting.command == key) return &waiting;
   return nullptr;
@@ -141,17 +144,19 @@ void require_fits(answer_check type, command_kind kind, std::string_view name, s
 }  // namespace
 
 void durable_run::require_fits_awakeable(std::uint64_t command, std::string_view value) const {
-  if (live == nullptr) return;
-  const auto found = live->awakeables.find(command);
-  if (found == live->awakeables.end()) return;
+  if (live == nullptr || live->tables == nullptr) return;
+  const auto& awakeables = live->tables->awakeables;
+  const auto found = awakeables.find(command);
+  if (found == awakeables.end()) return;
   require_fits(found->second.type, command_kind::awakeable, {}, id, value);
 }
 
 // The first waiter gets the signal, unless an earlier signal is on its way.
 void durable_run::require_fits_signal(std::string_view name, std::string_view value) const {
-  if (live == nullptr || live->replaying) return;
-  const auto found = live->signals.find(name);
-  if (found == live->signals.end()) return;
+  if (live == nullptr || live->replaying || live->tables == nullptr) return;
+  const auto& signals = live->tables->signals;
+  const auto found = signals.find(name);
+  if (found == signals.end()) return;
   const live_run::signal_box& box = found->second;
   if (box.on_their_way > 0 || box.waiting.empty()) return;
   const auto& first = static_cast<const command_wait&>(*box.waiting.first());
@@ -163,9 +168,12 @@ void durable_run::require_fits_signal(std::string_view name, std::string_view va
 run_seam::awakeable_made durable_run::make_awakeable(std::string_view name, answer_check type,
                                                      std::source_location site) {
   const issued_command c = issue(command_kind::awakeable, name, 0, 0, site);
-  live->awakeables[c.key].type = type;
-  const auto exported = live->history.awakeables.find(c.key);
-  if (exported != live->history.awakeables.end()) return {c.key, exported->second};
+  live->need_tables().awakeables[c.key].type = type;
+  if (live->replay != nullptr) {
+    const auto& exported = live->replay->past.awakeables;
+    if (const auto known = exported.find(c.key); known != exported.end())
+      return {c.key, known->second};
+  }
   // A fork has the ids that its origin has handed out.
   return {c.key, awakeable_id({c.number == 0 ? number_ : c.number, c.key}, engine_.secret())};
 }
@@ -187,7 +195,7 @@ bool durable_run::settle_cell(live_run::cell& cell, command_answer answer) {
 
 bool durable_run::settle_promise(std::string_view name, command_answer answer,
                                  std::source_location site) {
-  live_run::cell& cell = live->promises[std::string(name)];
+  live_run::cell& cell = live->need_tables().promises[std::string(name)];
   if (!cell.answer && answer.how == command_answer::kind::value) {
     for (linked_wait* w = cell.waiting.first(); w != nullptr; w = wait_list::after(*w))
       require_fits(static_cast<command_wait&>(*w).type(), command_kind::promise, name, id,
@@ -199,8 +207,10 @@ bool durable_run::settle_promise(std::string_view name, command_answer answer,
 }
 
 const command_answer* durable_run::peek_promise(std::string_view name) const {
-  const auto found = live->promises.find(name);
-  return found == live->promises.end() || !found->second.answer ? nullptr : &*found->second.answer;
+  if (live->tables == nullptr) return nullptr;
+  const auto found = live->tables->promises.find(name);
+  return found == live->tables->promises.end() || !found->second.answer ? nullptr
+                                                                        : &*found->second.answer;
 }
 
 }  // namespace weir::detail

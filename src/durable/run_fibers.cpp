@@ -19,6 +19,11 @@ std::uint64_t mix(std::uint64_t z) noexcept {
   return z ^ (z >> 31);
 }
 
+std::uint32_t fiber_number(std::uint32_t spawner, std::uint32_t child) noexcept {
+  return static_cast<std::uint32_t>(
+      mix((static_cast<std::uint64_t>(spawner) << 32 | child) ^ 0x5bd1e995U));
+}
+
 }  // namespace
 
 time_point run_environment::now() { return time_point(run_.clock().time_since_epoch()); }
@@ -44,8 +49,11 @@ std::uint64_t durable_run::next_number() {
 
 live_run::fiber_record& durable_run::running_fiber() {
   if (current == nullptr) return live->outside;
-  const auto found = live->fibers.find(cancel_tree::fiber_of(*current->top));
-  return found == live->fibers.end() ? live->outside : found->second;
+  const fiber* const f = cancel_tree::fiber_of(*current->top);
+  if (f != nullptr && live->inner.is_root(*f)) return live->handler_fiber;
+  if (live->children == nullptr) return live->outside;
+  const auto found = live->children->running.find(f);
+  return found == live->children->running.end() ? live->outside : found->second;
 }
 
 // A fiber's number follows from its path: its spawner, and its position among the spawner's
@@ -53,15 +61,19 @@ live_run::fiber_record& durable_run::running_fiber() {
 // collision.
 void durable_run::fiber_begins(fiber& f) {
   live_run::fiber_record& spawner = running_fiber();
-  auto number = static_cast<std::uint32_t>(
-      mix((static_cast<std::uint64_t>(spawner.id) << 32 | ++spawner.children) ^ 0x5bd1e995U));
-  while (number == 0 || !live->fiber_ids.insert(number).second) ++number;
-  live->fibers[&f].id = number;
+  std::uint32_t number = fiber_number(spawner.id, ++spawner.children);
+  if (live->inner.root_scope() == nullptr) return;  // the handler's, which has its own number
+  if (live->children == nullptr) {
+    live->children = std::make_unique<live_run::child_table>();
+    live->children->ids = {root_fiber, fiber_number(0, 1)};
+  }
+  while (number == 0 || !live->children->ids.insert(number).second) ++number;
+  live->children->running[&f].id = number;
 }
 
 void durable_run::fiber_ended(fiber& f) noexcept {
-  if (live == nullptr) return;
-  live->fibers.erase(&f);  // its number is not reused
+  if (live == nullptr || live->children == nullptr) return;
+  live->children->running.erase(&f);  // its number is not reused
 }
 
 // ------------------------------------------------------------------ ids and keys
@@ -69,7 +81,7 @@ void durable_run::fiber_ended(fiber& f) noexcept {
 std::string durable_run::child_id(std::uint64_t key) const {
   char text[24];
   std::snprintf(text, sizeof text, ".%x.%u", fiber_of_key(key), index_of_key(key));
-  return (life == 1 ? id : id + "~" + std::to_string(life)) + text;
+  return (life == 1 ? id.str() : id.str() + "~" + std::to_string(life)) + text;
 }
 
 // Two runs with one id, in different journals or one after the other, have different seeds. The key

@@ -26,20 +26,20 @@ std::string end_text(const command_answer& end) {
 std::string durable_run::look(const std::optional<command_answer>& end) {
   live->past_end = end.has_value();
   std::uint64_t idle_max = idle_turns_max;
-  for (const auto& [number, turns] : live->history.hurried)
+  for (const auto& [number, turns] : live->replay->past.hurried)
     idle_max = std::max(idle_max, 2 * turns);
   progress how = progress::more;
   while (how == progress::more) {
     how = drive();
     if (how == progress::more && live->inner.steps() - live->rested_at > idle_max) break;
   }
-  if (how == progress::blocked) return message;
-  const run_history& past = live->history;
+  if (how == progress::blocked) return std::string(message());
+  const run_history& past = live->replay->past;
   if (how == progress::more && !(past.commands.empty() && past.completions.empty()))
     return std::string(mismatch) + "the run does not come to rest: " + where_it_is(root_fiber);
   if (!end) return {};
-  if (!live->fresh.empty()) {
-    const live_run::fresh_command& c = live->fresh.front();
+  if (!live->replay->fresh.empty()) {
+    const live_run::fresh_command& c = live->replay->fresh.front();
     const std::string at =
         c.site.line() == 0 ? where_it_is(fiber_of_key(c.key)) : "at " + text_of(c.site);
     return std::string(mismatch) + end_text(*end) + ", and the code has " +

@@ -22,13 +22,17 @@ constexpr std::uint64_t restless_turns_max = 10'000;
 // nothing that is left depends on the position.
 bool durable_run::hurry() {
   const std::uint64_t turns = live->inner.steps() - live->rested_at;
-  const run_history& past = live->history;
-  const auto known = past.hurried.find(live->delivered);
-  if (known != past.hurried.end()) return turns >= known->second;
-  if (turns < restless_turns_max || !past.commands.empty()) return false;
-  if (!past.hurried.empty() && past.hurried.rbegin()->first > live->delivered) return false;
-  if (live->replaying && past.completions.empty() && !go_live()) return false;
-  if ((live->replaying ? past.completions : live->inbox).empty()) return false;
+  if (live->replay != nullptr) {
+    const run_history& past = live->replay->past;
+    const auto known = past.hurried.find(live->delivered);
+    if (known != past.hurried.end()) return turns >= known->second;
+    if (turns < restless_turns_max || !past.commands.empty()) return false;
+    if (!past.hurried.empty() && past.hurried.rbegin()->first > live->delivered) return false;
+    if (past.completions.empty() && !go_live()) return false;
+  }
+  if (turns < restless_turns_max) return false;
+  const live_run::completion_list* const from = live->source();
+  if (from == nullptr || from->empty()) return false;
   payload_writer payload;
   payload.number(live->delivered).number(turns);
   engine_.append(*this, record_type::hurried, 0, 0, payload.view());
@@ -37,17 +41,17 @@ bool durable_run::hurry() {
 
 // Starts the commands that were under way, in the order in which they were issued.
 bool durable_run::go_live() {
-  if (!live->history.commands.empty()) {
-    const auto first = std::min_element(
-        live->history.commands.begin(), live->history.commands.end(),
-        [](const auto& a, const auto& b) { return a.second.place < b.second.place; });
+  if (const auto& left = live->replay->past.commands; !left.empty()) {
+    const auto first = std::min_element(left.begin(), left.end(), [](const auto& a, const auto& b) {
+      return a.second.place < b.second.place;
+    });
     block_missing(first->first, first->second);
     return false;
   }
   if (engine_.only_looks()) return true;
   live->replaying = false;
-  if (live->history.blocked) engine_.note_unblocked(*this);
-  for (const live_run::fresh_command& c : live->fresh) {
+  if (live->replay->past.blocked) engine_.note_unblocked(*this);
+  for (const live_run::fresh_command& c : live->replay->fresh) {
     std::string problem;
     if (c.sends && engine_.start_sent(*c.sends, problem) != errc{}) {
       block(problem);
@@ -56,13 +60,9 @@ bool durable_run::go_live() {
     const record_place place = record(c);
     if (c.kind == command_kind::patch) continue;
     const auto timer = live->timers.find(c.key);
-    if (timer != live->timers.end()) timer->second->order = place;
+    if (timer != live->timers.end()) timer->second.order = place;
   }
-  live->fresh = {};
-  live->fresh_sends = {};
-  std::vector<run_timer*> timers;
-  for (const auto& [key, t] : live->timers) timers.push_back(t.get());
-  for (run_timer* t : timers) engine_.start_timer(*t);
+  for (auto& [key, t] : live->timers) engine_.start_timer(t);
   std::vector<command_wait*> waits;
   for (const auto& [key, w] : live->issued) waits.push_back(w);
   std::sort(waits.begin(), waits.end(),
@@ -74,9 +74,7 @@ bool durable_run::go_live() {
       start(*w);
     }
   }
-  auto patches = std::move(live->history.patches);
-  live->history = run_history();
-  live->history.patches = std::move(patches);
+  live->replay.reset();
   return true;
 }
 
@@ -85,18 +83,22 @@ bool durable_run::go_live() {
 // this place: nothing of it was written before the code was here, except in the first life, to
 // which signals and cancellations may have come before it began.
 bool durable_run::patch(std::string_view patch_id, std::source_location site) {
-  run_history& past = live->history;
-  const auto known = past.patches.find(patch_id);
-  if (known != past.patches.end()) return known->second;
-  const bool left = !past.commands.empty() || !past.completions.empty() || live->past_end;
+  auto& patches = live->need_tables().patches;
+  const auto known = patches.find(patch_id);
+  if (known != patches.end()) return known->second;
+  bool left = live->past_end;
+  if (live->replay != nullptr) {
+    const run_history& past = live->replay->past;
+    left = left || !past.commands.empty() || !past.completions.empty();
+  }
   const bool repeats = live->replaying && !live->first_life && left;
-  past.patches.emplace(patch_id, !repeats);
+  patches.emplace(patch_id, !repeats);
   if (repeats || state == durable::run_state::blocked) return !repeats;
   const live_run::fiber_record& f = running_fiber();
   live_run::fresh_command marker{
       command_key(f.id, f.commands), command_kind::patch, std::string(patch_id), 0, 0, {}, site};
   if (live->replaying) {
-    live->fresh.push_back(std::move(marker));
+    live->replay->fresh.push_back(std::move(marker));
   } else {
     (void)record(marker);
   }
@@ -148,8 +150,9 @@ std::string durable_run::how_it_ended() const {
 std::string durable_run::where_it_is(std::uint32_t fiber_id) const {
   const auto* at = static_cast<const fiber*>(live->root.get());
   if (at->ended) return how_it_ended();
-  for (const auto& [f, known] : live->fibers)
-    if (known.id == fiber_id) at = f;
+  if (live->children != nullptr)
+    for (const auto& [f, known] : live->children->running)
+      if (known.id == fiber_id) at = f;
   std::string text(at == live->root.get() ? "the handler" : "the child");
   return text.append(" is at ").append(place_in(*at));
 }
@@ -179,7 +182,7 @@ bool durable_run::matches(const run_history::command& was, command_kind kind, st
   if (was.kind == kind && was.name == name) text.append(" with another input");
   text.append(" now, at ").append(command_place(site)).append(recorded_place(was.site));
   block(text.append(old_code));
-  blocked_on = blocked_command{key, kind, std::string(name), digest, {}};
+  set_blocked_on(blocked_command{key, kind, std::string(name), digest, {}});
   return false;
 }
 

@@ -40,7 +40,7 @@ void durable_run::set_stored(std::string_view name, std::optional<std::string> v
                              std::source_location site) {
   if (part->shared) {
     std::string text("shared handler '");
-    text.append(handler).append("' changes stored '").append(name).append("' of ");
+    text.append(handler()).append("' changes stored '").append(name).append("' of ");
     text.append(text_of(*part->of)).append(" at ").append(text_of(site));
     raise(errc::read_only, text.append("; change it in an exclusive handler"));
   }

@@ -141,7 +141,7 @@ step_job::recorded step_job::record_value(outcome<std::string>& out) {
     if (code == errc::journal_full) return recorded::no_room;
     out.reset();
     out.set_error(make_error(
-        code, "the result of step '" + name_ + "' of run '" + run_.id + "': " + e.what()));
+        code, "the result of step '" + name_ + "' of run '" + run_.id.str() + "': " + e.what()));
     return recorded::failed;
   }
   leave();

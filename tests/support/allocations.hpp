@@ -4,13 +4,17 @@
 // brings operators of its own.
 #pragma once
 
+#include <cstddef>
+
 namespace test_support {
 
 inline thread_local bool armed = false;
 inline thread_local long allocations = 0;
+inline thread_local long allocated_bytes = 0;  // in all, freed ones included
+inline thread_local long held_bytes = 0;       // less what was freed, with the heap's own part
 
 inline void begin_to_count() noexcept {
-  allocations = 0;
+  allocations = allocated_bytes = held_bytes = 0;
   armed = true;
 }
 inline long end_count() noexcept {

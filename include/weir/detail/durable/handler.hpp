@@ -104,23 +104,32 @@ class handler_of final : public handler_base {
   // Each run has a copy of the callable, which lives as long as its coroutine.
   static task<std::string> run(F fn, given_t given) {
     if constexpr (args::wants_scope) {
-      auto body = [&](scope& s) { return call(fn, given, &s); };
+      auto body = [&](scope& s) { return call(fn, given, s); };
       co_return co_await with_scope({.name = "run"}, body);
-    } else {
-      co_return co_await call(fn, given, nullptr);
+    } else {  // as in `finish`, without its frame
+      task<value> work = start(fn, given);
+      current_run->handler_begins(frame_of(work.handle()).function);
+      if constexpr (std::is_void_v<value>) {
+        co_await std::move(work);
+        co_return encode<void>();
+      } else {
+        const value result = co_await std::move(work);
+        co_return encode(result);
+      }
     }
   }
-  static task<std::string> call(F& fn, [[maybe_unused]] given_t& given, [[maybe_unused]] scope* s) {
+  static task<value> start(F& fn, [[maybe_unused]] given_t& given) {
     if constexpr (std::is_void_v<input>) {
-      if constexpr (args::wants_scope) {
-        return finish(fn(*s));
-      } else {
-        return finish(fn());
-      }
-    } else if constexpr (args::wants_scope) {
-      return finish(fn(*s, std::move(given)));
+      return fn();
     } else {
-      return finish(fn(std::move(given)));
+      return fn(std::move(given));
+    }
+  }
+  static task<std::string> call(F& fn, [[maybe_unused]] given_t& given, scope& s) {
+    if constexpr (std::is_void_v<input>) {
+      return finish(fn(s));
+    } else {
+      return finish(fn(s, std::move(given)));
     }
   }
   static task<std::string> finish(task<value> work) {
