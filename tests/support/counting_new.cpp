@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include <malloc.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -10,11 +13,25 @@
 
 namespace {
 
-void* allocate(std::size_t size, std::size_t alignment) noexcept {
-  if (test_support::armed) ++test_support::allocations;
+void* obtain(std::size_t size, std::size_t alignment) noexcept {
   if (size == 0) size = 1;
   if (alignment <= alignof(std::max_align_t)) return std::malloc(size);
   return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+void* allocate(std::size_t size, std::size_t alignment) noexcept {
+  void* const memory = obtain(size, alignment);
+  if (!test_support::armed) return memory;
+  ++test_support::allocations;
+  test_support::live_bytes += static_cast<long long>(::malloc_usable_size(memory));
+  test_support::peak_bytes = std::max(test_support::peak_bytes, test_support::live_bytes);
+  return memory;
+}
+
+void release(void* memory) noexcept {
+  if (test_support::armed)
+    test_support::live_bytes -= static_cast<long long>(::malloc_usable_size(memory));
+  std::free(memory);
 }
 
 void* allocate_or_throw(std::size_t size, std::size_t alignment) {
@@ -41,15 +58,15 @@ void* operator new(std::size_t size, std::align_val_t alignment, const std::noth
 void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return allocate(size, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { release(memory); }
+void operator delete[](void* memory) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t) noexcept { release(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { release(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { release(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { release(memory); }
 
 #endif
