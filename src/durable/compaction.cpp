@@ -6,7 +6,6 @@
 #include <exception>
 
 #include "durable/journal_error.hpp"
-#include "durable/payload_keys.hpp"
 
 namespace weir::detail {
 
@@ -21,11 +20,16 @@ constexpr int removed_at_once = 4;
 }  // namespace
 
 log_compaction::log_compaction(const journal_files& files, compaction_plan plan,
-                               std::uint64_t epoch)
-    : files_(files), plan_(std::move(plan)), epoch_(epoch) {}
+                               std::uint64_t epoch, compaction_keys keys)
+    : files_(files), plan_(std::move(plan)), epoch_(epoch), keys_(std::move(keys)) {}
 
 log_compaction::~log_compaction() {
-  if (stage_ == stage::named) (void)try_to_unlink(*files_.disk, snapshot_->path);
+  if (switched()) return;
+  // It may have its name even if giving it has failed.
+  if (stage_ == stage::named || stage_ == stage::closing)
+    (void)try_to_unlink(*files_.disk, files_.path(snapshot_name(plan_.last_segment)));
+  for (const blob_draft& d : drafts_) (void)try_to_unlink(*files_.disk, d.path);
+  for (const blob_name& name : added_) (void)try_to_unlink(*files_.disk, blob_path(files_, name));
 }
 
 void log_compaction::step(log_writer& writer, std::uint64_t durable_lsn) {
@@ -42,6 +46,8 @@ void log_compaction::step(log_writer& writer, std::uint64_t durable_lsn) {
           stage_ = stage::closing;
           break;
         }
+      finish_blobs(files_, drafts_);
+      drafts_.clear();
       unsynced_ += out_->written() - before;
       if (unsynced_ < sync_bytes) return;
       unsynced_ = 0;
@@ -79,6 +85,7 @@ void log_compaction::step(log_writer& writer, std::uint64_t durable_lsn) {
 void log_compaction::begin(const log_writer& writer) {
   const manifest& known = writer.known();
   seed_ = checksum_seed(known.secret);
+  if (keys_.ring != nullptr) cipher_.emplace(keys_.ring, known.secret, keys_.salt);
   first_segment_ = known.first_segment;
   next_lsn_ = known.first_lsn;
   if (known.version == snapshot_version) {
@@ -89,6 +96,7 @@ void log_compaction::begin(const log_writer& writer) {
     replaced_.push_back(files_.path(segment_name(n)));
   begin_segment(plan_.last_segment + 1);
   next_lsn_after_ = header_.first_lsn;
+  changes_keys_ = false;  // that one is not replaced
   begin_segment(first_segment_);
   frame_epoch_ = header_.epoch;
   out_ = std::make_unique<snapshot_writer>(files_, snapshot_header{.key_id = known.key_id,
@@ -96,6 +104,7 @@ void log_compaction::begin(const log_writer& writer) {
                                                                    .epoch = epoch_,
                                                                    .next_lsn = next_lsn_after_,
                                                                    .secret = known.secret});
+  if (old_ != nullptr) source_key_ = old_->header().key_id;
 }
 
 void log_compaction::begin_segment(std::uint64_t number) {
@@ -107,6 +116,8 @@ void log_compaction::begin_segment(std::uint64_t number) {
   if (!header || header->number != number)
     raise_corrupt(path, 0, "the header of the segment is damaged");
   header_ = *header;
+  source_key_ = header_.key_id;
+  if (cipher_ && source_key_ != cipher_->present()) changes_keys_ = true;
   segment_ = number;
   offset_ = segment_header_bytes;
   window_.look_at(*file_);
@@ -116,6 +127,7 @@ bool log_compaction::copy_frame() {
   if (old_ == nullptr) return copy_segment_frame();
   if (old_->at_end()) {
     old_.reset();
+    source_key_ = header_.key_id;
     return true;
   }
   records_.clear();
@@ -163,9 +175,68 @@ bool log_compaction::copy_segment_frame() {
 
 void log_compaction::take(std::span<const std::byte> record, const record_head& head,
                           std::string_view payload, std::uint64_t lsn, record_place place) {
-  if (is_needed(head, payload)) return out_->add(record, lsn, place);
-  if ((head.flags & record_is_blob) == 0) return;
-  if (const auto name = decode_blob_name(payload)) dropped_.push_back(*name);
+  const bool is_blob = (head.flags & record_is_blob) != 0;
+  if (!is_needed(head, payload)) {
+    if (is_blob) dropped_.push_back(name_of_blob(payload));
+    return;
+  }
+  if (!add_sealed(head, payload, lsn, place)) out_->add(record, lsn, place);
+}
+
+// All that a file of the present key holds is sealed with it.
+bool log_compaction::add_sealed(record_head head, std::string_view payload, std::uint64_t lsn,
+                                record_place place) {
+  if (!cipher_ || source_key_ == cipher_->present()) return false;
+  const bool is_blob = (head.flags & record_is_blob) != 0;
+  const bool was_sealed = (head.flags & record_is_sealed) != 0;
+  head.flags &= record_engine_flags;
+  if (!is_blob && !was_sealed && plan_.secrets == nullptr) return false;
+  std::string_view content = payload;
+  if (is_blob) {
+    read_blob(files_, name_of_blob(payload), blob_);
+    read_ += blob_.size();
+    content = blob_;
+  }
+  if (was_sealed) {
+    if (!cipher_->reseal(head, content, sealed_))
+      raise_corrupt(file_->path(), offset_, "the sealed payload of a record does not open");
+  } else {
+    parts_.clear();
+    if (plan_.secrets != nullptr) plan_.secrets(head, content, parts_);
+    if (parts_.empty()) return false;
+    cipher_->seal(head, {content, parts_}, sealed_);
+  }
+  head.flags |= record_is_sealed;
+  if (!is_blob) {
+    add(head, sealed_, lsn, place);
+    return true;
+  }
+  dropped_.push_back(name_of_blob(payload));
+  head.flags |= record_is_blob;
+  const auto name = encode(write_blob());
+  add(head, {name.data(), name.size()}, lsn, place);
+  return true;
+}
+
+// No other blob has its name: what is sealed differs each time.
+blob_name log_compaction::write_blob() {
+  const blob_name name = name_blob(sealed_);
+  drafts_.push_back({name, draft_blob(files_, name, sealed_, 0)});
+  added_.push_back(name);
+  return name;
+}
+
+blob_name log_compaction::name_of_blob(std::string_view payload) const {
+  const auto name = decode_blob_name(payload);
+  if (!name) raise_corrupt(file_->path(), offset_, "a record does not name its blob");
+  return *name;
+}
+
+void log_compaction::add(const record_head& head, std::string_view payload, std::uint64_t lsn,
+                         record_place place) {
+  rewritten_.resize(record_bytes(payload.size()));
+  encode(head, payload, rewritten_, seed_);
+  out_->add(rewritten_, lsn, place);
 }
 
 bool log_compaction::is_needed(const record_head& head, std::string_view payload) {
@@ -173,9 +244,7 @@ bool log_compaction::is_needed(const record_head& head, std::string_view payload
       head.run == 0 ? head.type == plan_.lasting_type : plan_.keep.contains(head.run);
   if (head.type != plan_.sending_type) return needed;
   if ((head.flags & record_is_blob) != 0) {
-    const auto name = decode_blob_name(payload);
-    if (!name) raise_corrupt(file_->path(), offset_, "a record does not name its blob");
-    read_blob(files_, *name, blob_);
+    read_blob(files_, name_of_blob(payload), blob_);
     payload = blob_;
   }
   if ((head.flags & record_is_sealed) != 0) {
@@ -193,23 +262,24 @@ bool log_compaction::is_needed(const record_head& head, std::string_view payload
 }
 
 // It stands at the end of the snapshot, and has the last LSN and the last place of what it
-// replaces: nobody asks for it by these.
+// replaces: nobody asks for it by these. Segments without a record have no last LSN; then it is 1,
+// because no frame begins with 0.
 void log_compaction::write_closing() {
-  const std::uint64_t lsn = next_lsn_after_ - 1;
+  const std::uint64_t lsn = std::max<std::uint64_t>(next_lsn_after_ - 1, 1);
   const record_place place = make_place(plan_.last_segment + 1, 0) - 1;
   const compaction_plan::closing_record r = plan_.closing(forgotten_);
-  std::vector<std::byte> bytes(record_header_bytes + r.payload.size());
-  encode(r.head, r.payload, bytes, seed_);
-  out_->add(bytes, lsn, place);
+  add(r.head, r.payload, lsn, place);
 }
 
 // ------------------------------------------------------------------ removing
 
+// A recycled file keeps its content for a while, so one that the present key does not protect is
+// removed.
 void log_compaction::remove_some(log_writer& writer) {
   for (int i = 0; i < removed_at_once && !replaced_.empty(); ++i) {
     const std::string path = std::move(replaced_.back());
     replaced_.pop_back();
-    if (writer.recycle(path)) continue;
+    if (!changes_keys_ && writer.recycle(path)) continue;
     (void)try_to_unlink(*files_.disk, path);
   }
   if (replaced_.empty()) stage_ = stage::done;

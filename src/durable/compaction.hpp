@@ -12,6 +12,11 @@
 // than a lack of space fails the journal: which manifest is on the disk is unknown. What cannot be
 // removed in (5) is removed by the next open.
 //
+// With a key, everything in the snapshot is sealed with the present one: what lies in files of
+// another key, or of none, is opened and sealed again. A blob is sealed again as another blob,
+// which is durable before (2); the old one is removed after (4), like those of records that are
+// left out.
+//
 // The segments to be replaced are read completely: if a record of them is missing or damaged, the
 // compaction ends with that error and nothing is removed.
 //
@@ -22,6 +27,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -33,6 +39,7 @@
 #include "durable/file_window.hpp"
 #include "durable/journal_files.hpp"
 #include "durable/log_writer.hpp"
+#include "durable/payload_keys.hpp"
 #include "durable/run_set.hpp"
 #include "durable/snapshot.hpp"
 
@@ -59,20 +66,33 @@ struct compaction_plan {
   /// Makes the record at the end of the snapshot, which is no run's and replaces all such records,
   /// from the runs that are not needed though a record that starts them is.
   std::function<closing_record(std::span<const std::uint64_t> forgotten)> closing;
-  /// The snapshot does not get its name before this LSN is durable: `closing` depends on it.
+  /// The snapshot does not get its name before this LSN is durable: `closing` depends on it. See
+  /// `log_compaction::may_end_after` if it is not known at the beginning.
   std::uint64_t needs = 0;
+  /// Appends the secret parts of a payload that is not sealed; null: it has none.
+  void (*secrets)(const record_head& head, std::string_view payload,
+                  std::vector<secret_part>& parts) = nullptr;
+};
+
+/// With what a compaction seals.
+struct compaction_keys {
+  std::shared_ptr<const key_ring> ring;  // null: nothing is sealed
+  std::optional<seal_salt> salt;         // of no other cipher; nullopt: from the system's generator
 };
 
 class log_compaction {
  public:
   /// `epoch`: of this open.
-  log_compaction(const journal_files& files, compaction_plan plan, std::uint64_t epoch);
+  log_compaction(const journal_files& files, compaction_plan plan, std::uint64_t epoch,
+                 compaction_keys keys = {});
   log_compaction(const log_compaction&) = delete;
   log_compaction& operator=(const log_compaction&) = delete;
   ~log_compaction();
 
   /// A slice of the work: reads and writes a bounded number of bytes, or removes a few files.
   void step(log_writer& writer, std::uint64_t durable_lsn);
+  /// Sets `compaction_plan::needs`.
+  void may_end_after(std::uint64_t lsn) noexcept { plan_.needs = lsn; }
 
   /// The manifest names the snapshot.
   bool switched() const noexcept { return stage_ >= stage::switched; }
@@ -82,6 +102,8 @@ class log_compaction {
   std::shared_ptr<const snapshot_index> snapshot() const noexcept { return snapshot_; }
   /// The blobs of the records that were left out, one for each of them.
   std::vector<blob_name>& dropped_blobs() noexcept { return dropped_; }
+  /// The blobs that were written, one for each record that has one.
+  std::vector<blob_name>& added_blobs() noexcept { return added_; }
   std::uint64_t bytes_read() const noexcept { return read_; }
 
  private:
@@ -94,6 +116,14 @@ class log_compaction {
   void take(std::span<const std::byte> record, const record_head& head, std::string_view payload,
             std::uint64_t lsn, record_place place);
   bool is_needed(const record_head& head, std::string_view payload);
+  /// Adds a record, sealed with the present key; false if it is to be copied as it is.
+  bool add_sealed(record_head head, std::string_view payload, std::uint64_t lsn,
+                  record_place place);
+  /// Writes `sealed_` as a blob and returns its name.
+  blob_name write_blob();
+  blob_name name_of_blob(std::string_view payload) const;
+  void add(const record_head& head, std::string_view payload, std::uint64_t lsn,
+           record_place place);
   void write_closing();
   void remove_some(log_writer& writer);
 
@@ -118,6 +148,15 @@ class log_compaction {
   std::uint64_t frame_epoch_ = 0;
   std::uint64_t read_ = 0;
   std::uint64_t unsynced_ = 0;
+  compaction_keys keys_;
+  std::optional<payload_cipher> cipher_;  // none: nothing is sealed
+  std::uint32_t source_key_ = 0;          // of the file that is being read
+  bool changes_keys_ = false;             // a replaced file has another key than the present one
+  std::vector<blob_draft> drafts_;        // of blobs, made in this slice
+  std::vector<blob_name> added_;
+  std::string sealed_;                // the payload that was sealed last
+  std::vector<secret_part> parts_;    // of it
+  std::vector<std::byte> rewritten_;  // the record that was made last
   std::vector<blob_name> dropped_;
   std::vector<std::uint64_t> forgotten_;  // runs whose starts are in records that are needed
   std::string blob_;                      // the content of the one that was read last

@@ -217,7 +217,7 @@ bool engine_core::closes_circle(const durable_run& run, const durable_run& calle
 bool engine_core::closes_circle(const durable_run& run, const run_request& request,
                                 std::string& circle) {
   if (newest_code(request.handler)->kind != handler_kind::exclusive) return false;
-  const durable_object* object = find_object(object_of_handler(request.handler), request.key);
+  const durable_object* object = objects_.find(object_of_handler(request.handler), request.key);
   if (object == nullptr || object->inbox.empty()) return false;
   const durable_run& first = *object->inbox.begin()->second;
   std::string rest = "'" + run.id.str() + "'";

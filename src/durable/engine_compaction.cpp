@@ -5,10 +5,18 @@
 // that ended in them make up most of their bytes, so that the work is at most about as much as what
 // was written to them; then it takes turns with the commits, slice by slice. One that fails is
 // reported as an event and tried again when there is another segment to replace.
+//
+// The turns that made the states of objects may be left out of the snapshot, so the log states them
+// anew, after what the snapshot replaces, and the snapshot gets its name only when all of that is
+// durable. This is done in slices, too: a state is that of the moment at which its record is
+// appended, and later turns follow it in the log. An object that is made meanwhile has all of its
+// turns after what is replaced. After a crash before the end the old segments are still there, and
+// a stated state is the one that they lead to.
 #include <weir/time.hpp>
 
 #include "durable/compaction.hpp"
 #include "durable/engine_core.hpp"
+#include "durable/record_secrets.hpp"
 #include "durable/visits.hpp"
 
 namespace weir::detail {
@@ -18,6 +26,9 @@ namespace {
 constexpr std::uint64_t segments_min = 2;
 /// Frames and gaps take their part of a segment, so this much garbage in a hundred bytes is most.
 constexpr std::uint64_t garbage_percent = 40;
+/// What is appended of the states of objects beside a slice, about, and how many are looked at.
+constexpr std::uint64_t state_bytes_at_once = std::uint64_t{64} << 10;
+constexpr int states_at_once = 1024;
 
 compaction_plan::closing_record closing_record(std::uint64_t last_run,
                                                std::span<const std::uint64_t> forgotten) {
@@ -56,8 +67,10 @@ void engine_core::begin_compaction(std::uint64_t last_segment) {
   plan.closing = [last = last_number_](std::span<const std::uint64_t> forgotten) {
     return closing_record(last, forgotten);
   };
-  record_object_states();
-  plan.needs = journal_->last_lsn();
+  plan.secrets = find_secrets;
+  plan.needs = never_durable;  // until all states are appended
+  objects_.begin_walk();
+  stating_objects_ = true;
   journal_->begin_compaction(std::move(plan));
   compacting_up_to_ = last_segment;
   garbage_in_plan_ = 0;
@@ -69,20 +82,41 @@ void engine_core::begin_compaction(std::uint64_t last_segment) {
   want_flush();
 }
 
-// The turns that made the state may be left out of the snapshot, so the log states it anew, after
-// what the snapshot replaces; the snapshot gets its name only when that is durable.
-void engine_core::record_object_states() {
+void engine_core::state_some_objects() {
+  if (!stating_objects_ || shutting_down_) return;
   record_head head;
   head.type = static_cast<std::uint16_t>(record_type::object_state);
-  each_object_state([&](const payload_writer& state) { journal_->append(head, state.view()); });
+  std::uint64_t bytes = 0;
+  for (int i = 0; i < states_at_once && bytes < state_bytes_at_once; ++i) {
+    const durable_object* const object = objects_.walk();
+    if (object == nullptr) {
+      stating_objects_ = false;
+      journal_->compaction_may_end_after(journal_->last_lsn());
+      break;
+    }
+    ++list_visits;
+    if (object->state.empty()) continue;
+    object_state_record r{object->name, object->key, {}};
+    for (const auto& [name, value] : object->state) r.values.emplace_back(name, value);
+    payload_writer payload;
+    r.write(payload);
+    journal_->append(head, payload.view());
+    bytes += payload.view().bytes.size();
+  }
+  if (bytes > 0) want_flush();
 }
 
 bool engine_core::compact_some() {
   if (compacting_up_to_ == 0 || (flush_wanted_ && slice_was_last_)) return false;
   try {
+    state_some_objects();
     std::unique_ptr<journal_batch> slice = journal_->take_to_compact();
     committing_ = slice_was_last_ = true;
     writer_->write(std::move(slice));
+  } catch (const payload_error&) {  // no space for a state: nothing has happened
+    journal_->abandon_compaction(std::current_exception());
+    compaction_ended();
+    return false;
   } catch (...) {
     committing_ = false;
     break_down(std::current_exception());
@@ -100,6 +134,7 @@ void engine_core::compaction_ended() {
     host_.emit("journal_compacted", setup_.path);
   }
   compacting_up_to_ = 0;
+  stating_objects_ = false;
   compacted_.set();
 }
 

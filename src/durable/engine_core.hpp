@@ -257,9 +257,6 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// Throws the error of a journal that has failed.
   void require_running() const;
 
-  /// Calls `use` with the state of every key that has stored values, as the payload of an
-  /// object_state record.
-  void each_object_state(const std::function<void(const payload_writer&)>& use) const;
   /// Forgets what is due and replaces everything by a snapshot; throws why it could not.
   /// REQUIRES: open. For tools: handlers need not be there.
   task<> compact_all();
@@ -320,8 +317,6 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   start_record read_start(std::uint64_t number, record_place place, std::string& payload) const;
 
   // Objects.
-  durable_object& object_of(std::string_view name, std::string_view key);
-  durable_object* find_object(std::string_view name, std::string_view key);
   std::string key_of(const known_run& run) const;
   /// Gives a run of an object its part in it. REQUIRES: from.kind is not plain.
   void enter_object(durable_run& run, const start_record& from);
@@ -448,7 +443,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// Begins one if most of what it would replace is garbage.
   void consider_compaction();
   void begin_compaction(std::uint64_t last_segment);
-  void record_object_states();
+  /// Appends the states of some objects; the compaction goes on to its end after the last of them.
+  void state_some_objects();
   /// Has a slice done, if one is under way and it is its turn. Returns whether it has.
   bool compact_some();
   void compaction_ended();
@@ -524,8 +520,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// call it again.
   std::set<std::pair<std::uint64_t, std::uint64_t>> asked_again_;
   forget_clock forget_clock_{*this};
-  std::unordered_map<std::string, durable_object> objects_;  // by name and key
-  std::uint64_t last_joined_ = 0;                            // the place of the last delayed turn
+  object_table objects_;
+  std::uint64_t last_joined_ = 0;  // the place of the last delayed turn
   /// The turn record that was read last, for the starts in it.
   struct read_turn {
     record_place place = 0;
@@ -539,6 +535,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   std::uint64_t compact_after_ = 0;     // the next one replaces a segment after this
   std::uint64_t compacting_up_to_ = 0;  // 0: no compaction is under way
   bool slice_was_last_ = false;         // of the batches
+  bool stating_objects_ = false;        // some states are not appended yet
   event compacted_;
   /// Caches of the recovery: runs with recent records, by number, and the memory of ended runs.
   std::vector<durable_run*> seen_;

@@ -148,8 +148,10 @@ void engine_core::block_run(durable_run& run, std::string why) {
 
 // The newest record that is not from outside decides: a blocked run issues no commands.
 std::string engine_core::recorded_block(const durable_run& run) {
+  std::vector<record_place> places;
+  run.places.for_each([&](record_place place) { places.push_back(place); });
   std::string payload;
-  for (auto place = run.places.rbegin(); place != run.places.rend(); ++place) {
+  for (auto place = places.rbegin(); place != places.rend(); ++place) {
     const record_head head = journal_->read(*place, payload);
     const auto type = static_cast<record_type>(head.type);
     if (type == record_type::blocked)
@@ -164,7 +166,7 @@ std::string engine_core::recorded_block(const durable_run& run) {
 // blocked for the same reason at every open is recorded once.
 void engine_core::note_blocked(durable_run& run) {
   if (!running() || handlers_.empty()) return;
-  const std::string why = shortened(run.message);
+  const std::string why = shortened(std::string(run.message()));
   std::string known;
   try {
     known = recorded_block(run);

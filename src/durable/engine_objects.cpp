@@ -8,14 +8,6 @@
 
 namespace weir::detail {
 
-namespace {
-
-std::string object_id(std::string_view name, std::string_view key) {
-  return std::string(name).append(1, '\0').append(key);
-}
-
-}  // namespace
-
 void engine_core::require_object_name(
     std::string_view name, std::initializer_list<durable::object_handler> handlers) const {
   require_here("add_object");
@@ -27,22 +19,8 @@ void engine_core::require_object_name(
                    "name of the object before it");
 }
 
-durable_object* engine_core::find_object(std::string_view name, std::string_view key) {
-  const auto found = objects_.find(object_id(name, key));
-  return found == objects_.end() ? nullptr : &found->second;
-}
-
-durable_object& engine_core::object_of(std::string_view name, std::string_view key) {
-  durable_object& object = objects_[object_id(name, key)];
-  if (object.key.empty()) {
-    object.name = name;
-    object.key = key;
-  }
-  return object;
-}
-
 void engine_core::forget_if_empty(durable_object& object) {
-  if (object.runs == 0 && object.state.empty()) objects_.erase(object_id(object.name, object.key));
+  if (object.runs == 0 && object.state.empty()) objects_.erase(object);
 }
 
 std::string engine_core::key_of(const known_run& run) const {
@@ -56,7 +34,7 @@ std::string engine_core::key_of(const known_run& run) const {
 // ------------------------------------------------------------------ the inbox
 
 void engine_core::enter_object(durable_run& run, const start_record& from) {
-  durable_object& object = object_of(object_of_handler(from.handler), from.key);
+  durable_object& object = objects_.get(object_of_handler(from.handler), from.key);
   ++object.runs;
   const bool shared = from.kind == handler_kind::shared;
   run.part = std::make_unique<object_part>(object_part{&object, shared});
@@ -253,7 +231,7 @@ void engine_core::see_turn_event(durable_run& run, const record_head& head,
 
 void engine_core::see_object_state(std::string_view payload) {
   const object_state_record r = object_state_record::read(payload);
-  durable_object& object = object_of(r.object, r.key);
+  durable_object& object = objects_.get(r.object, r.key);
   object.state.clear();
   for (const auto& [name, value] : r.values)
     object.state.emplace(std::string(name), std::string(value));
@@ -273,18 +251,10 @@ void engine_core::see_compacted(std::string_view payload) {
     seen_[number % seen_.size()] = nullptr;
     runs_.erase(number);
   }
-  for (auto& [id, object] : objects_) object.state.clear();
-  std::erase_if(objects_, [](const auto& named) { return named.second.runs == 0; });
-}
-
-void engine_core::each_object_state(const std::function<void(const payload_writer&)>& use) const {
-  for (const auto& [id, object] : objects_) {
-    if (object.state.empty()) continue;
-    object_state_record r{object.name, object.key, {}};
-    for (const auto& [name, value] : object.state) r.values.emplace_back(name, value);
-    payload_writer payload;
-    r.write(payload);
-    use(payload);
+  objects_.begin_walk();
+  while (durable_object* const object = objects_.walk()) {
+    object->state.clear();
+    forget_if_empty(*object);
   }
 }
 

@@ -106,6 +106,8 @@ class journal::state {
   void end_segment();
   void begin_compaction(compaction_plan plan);
   bool compacting() const noexcept { return compaction_ != nullptr || !orphans_.empty(); }
+  void compaction_may_end_after(std::uint64_t lsn) noexcept;
+  void abandon_compaction(std::exception_ptr why) noexcept;
   std::unique_ptr<journal_batch> take_to_compact();
   std::exception_ptr compaction_error() const noexcept { return compaction_error_; }
 
@@ -125,6 +127,7 @@ class journal::state {
   void fail(const std::exception_ptr& cause);
   void compact(log_batch& batch);
   void note_compaction(log_batch& batch);
+  compaction_keys keys_of_compaction();
 
   journal_options options_;
   const process_mark process_;
@@ -148,6 +151,7 @@ class journal::state {
   std::shared_ptr<const snapshot_index> snapshot_;
   std::shared_ptr<log_compaction> compaction_;
   std::exception_ptr compaction_error_;
+  std::uint64_t compactions_ = 0;   // begun so far
   std::vector<blob_name> orphans_;  // no record needs them; to be removed
 
   std::once_flag failing_;
@@ -324,7 +328,28 @@ void journal::state::end_segment() {
 void journal::state::begin_compaction(compaction_plan plan) {
   require_usable();
   compaction_error_ = nullptr;
-  compaction_ = std::make_shared<log_compaction>(files_, std::move(plan), state_.epoch);
+  compaction_ =
+      std::make_shared<log_compaction>(files_, std::move(plan), state_.epoch, keys_of_compaction());
+}
+
+// Two ciphers with one salt would use the same nonces, so a given one is changed for each.
+compaction_keys journal::state::keys_of_compaction() {
+  compaction_keys keys{options_.keys, options_.salt};
+  std::uint64_t number = ++compactions_;
+  if (keys.salt)
+    for (std::size_t i = 0; i < sizeof number; ++i, number >>= 8)
+      (*keys.salt)[i] ^= static_cast<unsigned char>(number);
+  return keys;
+}
+
+void journal::state::compaction_may_end_after(std::uint64_t lsn) noexcept {
+  if (compaction_ != nullptr) compaction_->may_end_after(lsn);
+}
+
+void journal::state::abandon_compaction(std::exception_ptr why) noexcept {
+  if (compaction_ == nullptr || compaction_->switched()) return;
+  compaction_error_ = std::move(why);
+  compaction_ = nullptr;
 }
 
 // Blobs whose content was appended again meanwhile are needed.
@@ -367,12 +392,14 @@ void journal::state::note_compaction(log_batch& batch) {
     snapshot_ = compaction_->snapshot();
     reader_.use(snapshot_);
     first_segment_ = snapshot_->header.number + 1;
+    for (const blob_name& name : compaction_->added_blobs()) ++state_.blobs[name];
     for (const blob_name& name : compaction_->dropped_blobs()) {
       const auto counted = state_.blobs.find(name);
       if (counted == state_.blobs.end() || --counted->second > 0) continue;
       state_.blobs.erase(counted);
       orphans_.push_back(name);
     }
+    compaction_->added_blobs() = {};
     compaction_->dropped_blobs() = {};
     compaction_->adopted();
   }
@@ -469,6 +496,12 @@ record_head journal::read(record_place place, std::string& payload) {
 journal::replaceable journal::may_be_replaced() const noexcept { return state_->may_be_replaced(); }
 void journal::end_segment() { state_->end_segment(); }
 void journal::begin_compaction(compaction_plan plan) { state_->begin_compaction(std::move(plan)); }
+void journal::compaction_may_end_after(std::uint64_t lsn) noexcept {
+  state_->compaction_may_end_after(lsn);
+}
+void journal::abandon_compaction(std::exception_ptr why) noexcept {
+  state_->abandon_compaction(std::move(why));
+}
 bool journal::compacting() const noexcept { return state_->compacting(); }
 std::unique_ptr<journal_batch> journal::take_to_compact() { return state_->take_to_compact(); }
 std::exception_ptr journal::compaction_error() const noexcept { return state_->compaction_error(); }

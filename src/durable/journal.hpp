@@ -35,7 +35,8 @@ struct journal_options {
   std::optional<std::array<unsigned char, 16>> secret = std::nullopt;
   /// Null: payloads are not encrypted, and an encrypted journal is refused.
   std::shared_ptr<const key_ring> keys = nullptr;
-  /// The salt of the keys of this open; nullopt: from the system's generator.
+  /// The salt of the keys of this open, which no other open has; nullopt: from the system's
+  /// generator.
   std::optional<std::array<unsigned char, 16>> salt = std::nullopt;
 };
 
@@ -128,6 +129,11 @@ class journal {
   /// slices: each batch of `take_to_compact` is one. Places and LSNs stay valid.
   /// REQUIRES: not `compacting()`.
   void begin_compaction(compaction_plan plan);
+  /// Sets `compaction_plan::needs`. REQUIRES: no slice is under way.
+  void compaction_may_end_after(std::uint64_t lsn) noexcept;
+  /// Ends a compaction early, unless the manifest names its snapshot already. REQUIRES: no slice is
+  /// under way.
+  void abandon_compaction(std::exception_ptr why) noexcept;
   bool compacting() const noexcept;
   /// An empty batch with a slice of the compaction. REQUIRES: no batch is out, and `compacting()`.
   std::unique_ptr<journal_batch> take_to_compact();

@@ -44,6 +44,35 @@ struct durable_object {
   std::map<inbox_place, durable_run*> inbox;
   std::uint64_t runs = 0;  // unfinished ones, shared and delayed ones included
   std::uint64_t lsn = 0;   // of the end of its last turn: later ones depend on it
+
+  // In the table.
+  durable_object* previous = nullptr;
+  durable_object* next = nullptr;
+};
+
+/// All objects, found by name and key. They can be walked through in several calls, with changes in
+/// between: a walk gives each object that is there from its beginning to its turn, once.
+class object_table {
+ public:
+  object_table() = default;
+  object_table(const object_table&) = delete;
+  object_table& operator=(const object_table&) = delete;
+
+  /// Null if there is none.
+  durable_object* find(std::string_view name, std::string_view key);
+  /// Makes it unless it is there.
+  durable_object& get(std::string_view name, std::string_view key);
+  void erase(durable_object& object);
+  void clear() noexcept;
+
+  void begin_walk() noexcept { walk_ = first_; }
+  /// The next one of the walk; null at its end.
+  durable_object* walk() noexcept;
+
+ private:
+  std::unordered_map<std::string, durable_object> all_;  // by name and key
+  durable_object* first_ = nullptr;                      // the newest
+  durable_object* walk_ = nullptr;                       // the next one of the walk
 };
 
 /// The part of an unfinished run in its object.

@@ -6,11 +6,12 @@
 // all that is needed to open it besides the key, so it can be read alone.
 //
 // Why no nonce repeats under a key: a cipher seals with a key of its own, derived by HKDF-SHA256
-// from the engine's key, the journal's secret and a salt of 16 random bytes that each open of a
-// journal draws. Under that key the nonce is a counter that
-// grows with each payload, even if the payload is then not appended. So neither a torn tail that is
+// from the engine's key, the journal's secret and a salt of 16 random bytes that each cipher draws:
+// one for each open of a journal, and one for each compaction, which seals on another thread. Under
+// that key the nonce is a counter that grows with each payload, even if the payload is then not
+// appended. So neither a torn tail that is
 // written again, nor a recycled segment, nor a blob, nor a copy of a journal that is continued in
-// two places can repeat one, unless two salts are equal (2^-64 after 2^32 opens).
+// two places can repeat one, unless two salts are equal (2^-64 after 2^32 ciphers).
 //
 // Why sealed parts cannot be exchanged: the record's type, flags, run, fiber and index and the
 // readable parts of the payload are authenticated with them, and the derived key binds the journal.
@@ -35,7 +36,7 @@ struct evp_cipher_ctx_st;
 namespace weir::detail {
 
 inline constexpr std::size_t key_bytes = 32;
-/// Chosen at random for each open.
+/// Chosen at random for each cipher that seals.
 using seal_salt = std::array<unsigned char, 16>;
 
 /// 32 secret bytes; wiped by the destructor.
@@ -81,7 +82,7 @@ class key_ring {
 /// Seals and opens the payloads of one journal. Threads: one at a time.
 class payload_cipher {
  public:
-  /// `salt`: of this open; nullopt: from the system's generator.
+  /// `salt`: of no other cipher; nullopt: from the system's generator.
   payload_cipher(std::shared_ptr<const key_ring> keys, const journal_secret& secret,
                  const std::optional<seal_salt>& salt = std::nullopt);
   payload_cipher(const payload_cipher&) = delete;
@@ -93,6 +94,10 @@ class payload_cipher {
   /// `into` receives the payload. False if it was sealed for another record or with a key that is
   /// not in the ring, or is damaged.
   bool open(const record_head& head, std::string_view stored, std::string& into);
+  /// The id of the key that it seals with.
+  std::uint32_t present() const noexcept { return keys_->present(); }
+  /// Whether it can open what was sealed with this key.
+  bool has(std::uint32_t key) const noexcept { return keys_->find(key) != nullptr; }
   /// Opens a payload and seals the same parts of it with the present key. False as `open`.
   bool reseal(const record_head& head, std::string_view stored, std::string& into);
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <span>
 
+#include <weir/error.hpp>
+
 #include "durable/blob.hpp"
 #include "durable/journal_error.hpp"
 #include "durable/log_frame.hpp"
@@ -20,8 +22,12 @@ constexpr std::size_t read_at_first = 1024;
 
 void open_payload(const record_head& stored_head, std::string_view stored, payload_cipher* cipher,
                   const std::string& file, std::uint64_t offset, std::string& into) {
-  if (cipher == nullptr || !cipher->open(stored_head, stored, into))
-    raise_corrupt(file, offset, "the sealed payload of the record does not open with its key");
+  if (cipher != nullptr && cipher->open(stored_head, stored, into)) return;
+  const std::uint32_t key = sealed_with(stored);
+  if (key != 0 && (cipher == nullptr || !cipher->has(key)))
+    raise(errc::wrong_key, "a record in '" + file + "' is sealed with key " + std::to_string(key) +
+                               "; give that key as encryption_key, or add it to old_keys");
+  raise_corrupt(file, offset, "the sealed payload of the record does not open with its key");
 }
 
 record_head record_files::read(record_place place, std::uint32_t seed, payload_cipher* cipher,

@@ -17,8 +17,8 @@
 
 namespace weir::detail {
 
-/// Opens the payload of a record, if it is sealed. errc::journal_corrupt, naming file and offset,
-/// if it does not open.
+/// Opens the sealed payload of a record. errc::wrong_key if its key is not there;
+/// errc::journal_corrupt, naming file and offset, if it does not open with it.
 void open_payload(const record_head& stored_head, std::string_view stored, payload_cipher* cipher,
                   const std::string& file, std::uint64_t offset, std::string& into);
 

@@ -178,6 +178,7 @@ void recovery::check_version(const std::string& path, std::uint32_t version) con
 void recovery::check_segments() const {
   if (manifest_ && manifest_->version != snapshot_version)
     check_version(files_.path(manifest_name), manifest_->version);
+  if (snapshot_) check_key(snapshot_name(snapshot_->header().number), snapshot_->header().key_id);
   const std::uint64_t first = first_segment_;
   const std::size_t begun = std::max<std::size_t>(manifest_ ? manifest_->begun : 0, 1);
   for (std::size_t i = 0; i < segments_.size(); ++i) {
@@ -215,17 +216,16 @@ void recovery::check_size(const segment& s, bool last_begun) const {
 void recovery::check_header(const segment& s) const {
   const segment_header& h = *s.header;
   check_version(s.path, h.version);
-  check_key(s);
+  check_key(segment_name(s.number), h.key_id);
   if (h.number != s.number) raise_corrupt(s.path, 16, "the header is of another segment");
   const journal_secret& ours = manifest_ ? manifest_->secret : segments_.front().header->secret;
   if (h.secret != ours) raise_corrupt(s.path, 40, "the segment is of another journal");
 }
 
-void recovery::check_key(const segment& s) const {
-  const std::uint32_t id = s.header->key_id;
+void recovery::check_key(const std::string& file, std::uint32_t id) const {
   if (id == 0 || (keys_ != nullptr && keys_->find(id) != nullptr)) return;
-  const std::string which = "journal '" + files_.directory + "' is encrypted, '" +
-                            segment_name(s.number) + "' with key " + std::to_string(id) + "; ";
+  const std::string which = "journal '" + files_.directory + "' is encrypted, '" + file +
+                            "' with key " + std::to_string(id) + "; ";
   if (keys_ == nullptr && !owned_) return;  // secret parts are blanked
   if (keys_ == nullptr) raise(errc::wrong_key, which + "give the engine its encryption_key");
   raise(errc::wrong_key, which + "the given key is " + std::to_string(keys_->present()) +

@@ -125,7 +125,7 @@ class recovery {
   void check_segments() const;
   void check_size(const segment& s, bool last_begun) const;
   void check_header(const segment& s) const;
-  void check_key(const segment& s) const;
+  void check_key(const std::string& file, std::uint32_t id) const;
   void adopt();
 
   void scan(record_reader& reader);

@@ -222,60 +222,6 @@ completion completion::read(const record_head& head, std::string_view payload) {
   return what;
 }
 
-namespace {
-
-/// With what follows: the facts of a terminal error.
-std::string_view to_the_end(std::string_view payload, std::string_view text) {
-  return payload.substr(static_cast<std::size_t>(text.data() - payload.data()));
-}
-
-/// The part of a payload that is secret; empty: none. Texts are at the end of their records.
-std::string_view secret_in(record_type type, std::string_view payload) {
-  switch (type) {
-    case record_type::run_start:
-    case record_type::fork:
-    case record_type::restart:
-      return start_record::read(payload).input;
-    case record_type::skip:
-      return to_the_end(payload, skip_record::read(payload).error.text);
-    case record_type::command:
-      return command_record::read(payload).digest != 0 ? payload.substr(0, 8) : std::string_view{};
-    case record_type::attempt:
-      return payload_reader(payload).text();
-    case record_type::blocked:
-      return blocked_record::read(payload).why;
-    case record_type::signal: {
-      payload_reader in(payload);
-      (void)in.time();
-      (void)in.text();
-      return in.text();
-    }
-    case record_type::run_end:
-    case record_type::cancel:
-    case record_type::answer:
-    case record_type::resolved:
-    case record_type::deadlock:
-      return to_the_end(payload, answer_record::read(payload).text);
-    case record_type::intent:
-    case record_type::fired:
-    case record_type::hurried:
-    case record_type::site:
-      return {};
-    default:
-      return payload;
-  }
-}
-
-}  // namespace
-
-void find_secrets(const record_head& head, std::string_view payload,
-                  std::vector<secret_part>& parts) {
-  const std::string_view found = secret_in(static_cast<record_type>(head.type), payload);
-  if (found.empty()) return;
-  parts.push_back({static_cast<std::uint32_t>(found.data() - payload.data()),
-                   static_cast<std::uint32_t>(found.size())});
-}
-
 void copy_payload(const record_head& head, std::string_view payload, payload_writer& out) {
   payload_reader in(payload);
   const auto type = static_cast<record_type>(head.type);

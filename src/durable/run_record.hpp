@@ -325,10 +325,6 @@ struct completion {
   static completion read(const record_head& head, std::string_view payload);
 };
 
-/// Appends the secret parts of a payload that was written without a key, by the type of its record;
-/// all of it if the type is not known.
-void find_secrets(const record_head& head, std::string_view payload,
-                  std::vector<secret_part>& parts);
 /// Writes the payload of a record of a run again, as another run has it.
 void copy_payload(const record_head& head, std::string_view payload, payload_writer& out);
 

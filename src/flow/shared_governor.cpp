@@ -14,14 +14,14 @@ namespace detail {
 
 // ------------------------------------------------------------------ requests
 
-void request_list::push_back(shared_request& r) noexcept {
+void shared_request_list::push_back(shared_request& r) noexcept {
   r.previous = last;
   r.next = nullptr;
   (last == nullptr ? first : last->next) = &r;
   last = &r;
 }
 
-void request_list::remove(shared_request& r) noexcept {
+void shared_request_list::remove(shared_request& r) noexcept {
   (r.previous == nullptr ? first : r.previous->next) = r.next;
   (r.next == nullptr ? last : r.next->previous) = r.previous;
 }

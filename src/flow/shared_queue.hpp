@@ -33,7 +33,7 @@ class shared_request final : public reply_to<shared_wait>, public frame_allocate
 };
 
 /// Requests in order.
-struct request_list {
+struct shared_request_list {
   void push_back(shared_request& r) noexcept;
   void remove(shared_request& r) noexcept;
   shared_request* first = nullptr;
@@ -75,7 +75,7 @@ class shared_queue {
 
   /// Work to do after the lock is released. None of it touches the governor.
   struct to_do {
-    request_list answered;
+    shared_request_list answered;
     listeners_ref idle;
     void run() noexcept;
   };
@@ -94,7 +94,7 @@ class shared_queue {
   std::int64_t waiting_ = 0;
   std::int64_t requests_ = 0;
   const std::int64_t max_waiting_;
-  request_list requests_in_order_;
+  shared_request_list requests_in_order_;
   listeners_ref listeners_;
   const kept_name name_;
 };

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -134,9 +135,9 @@ class crash_model {
     faults_ = faults;
   }
 
-  /// Payloads are sealed, each life may have another key, and no payload is ever on the disk as it
-  /// is.
-  void encrypt() { encrypted_ = true; }
+  /// From this life on payloads are sealed, each life may have another key, and no payload that was
+  /// written then is ever on the disk as it is. What was written before is sealed by compactions.
+  void encrypt(std::uint64_t first_life = 1) { encrypted_from_ = first_life; }
 
   /// Throws `violation`.
   void live_and_crash() {
@@ -160,7 +161,7 @@ class crash_model {
     }
     rig_.disk.set({.torn = faults_.torn, .reorder = faults_.reorder});
     if (disk.power.off() || random_.below(2) == 0) rig_.disk.crash();
-    if (encrypted_ && life_ % 6 == 0) require_sealed();
+    if (life_ >= encrypted_from_ && life_ % 6 == 0) require_sealed();
   }
 
   /// From now on runs are forgotten, and their records removed by compactions.
@@ -174,22 +175,30 @@ class crash_model {
   journal_options options(weir::disk& disk) const {
     journal_options o = on(disk);
     o.frame_bytes = frame_bytes_;
-    if (encrypted_) o.keys = keys();
+    if (life_ < encrypted_from_) return o;
+    o.keys = keys();
+    o.salt.emplace();
+    std::memcpy(o.salt->data() + 8, &life_, sizeof life_);
     return o;
   }
 
+  static std::array<std::string, 3> all_keys() {
+    return {std::string(32, 'a'), std::string(32, 'b'), std::string(32, 'c')};
+  }
+  std::size_t present_key() const noexcept { return (life_ / 3) % 3; }
+
   /// A key that changes now and then, and the ones before.
   std::shared_ptr<const weir::detail::key_ring> keys() const {
-    const std::array<std::string, 3> all{std::string(32, 'a'), std::string(32, 'b'),
-                                         std::string(32, 'c')};
+    const auto all = all_keys();
     const std::array<std::string_view, 3> old{all[0], all[1], all[2]};
-    return weir::detail::key_ring::make(all[(life_ / 3) % all.size()], old);
+    return weir::detail::key_ring::make(all[present_key()], old);
   }
 
   struct kept {
     std::string payload;
     record_place place = 0;
     bool forgotten = false;  // it may be there, and need not
+    bool sealed = false;     // when it was appended
   };
 
   /// Compares what is read with what was appended.
@@ -268,7 +277,7 @@ class crash_model {
   void work(journal& j, const powered_disk& disk, std::uint64_t records) {
     for (std::uint64_t n = records; n > 0; --n) {
       const std::uint64_t lsn = log_.size() + 1;
-      kept k{.payload = payload_of(lsn)};
+      kept k{.payload = payload_of(lsn), .sealed = life_ >= encrypted_from_};
       const weir::detail::secret_part all{0, static_cast<std::uint32_t>(k.payload.size())};
       const std::span secrets(&all, k.payload.empty() ? 0 : 1);
       const auto appended = j.append({.type = 1, .run = lsn}, {k.payload, secrets});
@@ -291,13 +300,85 @@ class crash_model {
 
   void require_sealed() {
     const image now = files(rig_.disk);
-    for (std::size_t i = log_.size() > 8 ? log_.size() - 8 : 0; i < log_.size(); ++i) {
-      const std::string_view some = std::string_view(log_[i].payload).substr(0, 64);
-      if (some.size() < 16) continue;
-      for (const auto& [name, content] : now)
-        if (content.find(some) != std::string::npos)
-          throw violation("record " + std::to_string(i + 1) + " can be read in " + name);
+    for (std::size_t i = log_.size() > 8 ? log_.size() - 8 : 0; i < log_.size(); ++i)
+      if (log_[i].sealed) require_hidden(now, i);
+    note_nonces(now);
+  }
+
+  void require_hidden(const image& now, std::size_t i) const {
+    const std::string_view some = std::string_view(log_[i].payload).substr(0, 64);
+    if (some.size() < 16) return;
+    for (const auto& [name, content] : now)
+      if (content.find(some) != std::string::npos)
+        throw violation("record " + std::to_string(i + 1) + " can be read in " + name);
+  }
+
+  /// Under one key and salt no counter may stand for two payloads, ever.
+  void note_nonces(const image& now) {
+    namespace d = weir::detail;
+    for (const auto& [name, content] : now) {
+      if (name.starts_with("blob/")) {
+        note_nonce(content);
+        continue;
+      }
+      std::size_t at = d::segment_number(name) ? d::segment_header_bytes : d::snapshot_header_bytes;
+      if (!d::segment_number(name) && !d::snapshot_number(name)) continue;
+      const auto bytes = std::as_bytes(std::span(content));
+      while (at + d::frame_header_bytes <= bytes.size()) {
+        const auto head = d::peek_frame(bytes.subspan(at));
+        if (!head || at + head->bytes > bytes.size()) break;
+        d::record_cursor cursor(bytes.subspan(at, head->bytes));
+        for (d::record_view r; cursor.next(r);)
+          if ((r.head.flags & d::record_is_sealed) != 0 && (r.head.flags & d::record_is_blob) == 0)
+            note_nonce(r.payload);
+        at += head->bytes;
+      }
     }
+  }
+
+  void note_nonce(std::string_view stored) {
+    if (weir::detail::sealed_with(stored) == 0) return;
+    const std::string nonce = std::string(stored.substr(0, 4)).append(stored.substr(8, 24));
+    const std::size_t content = std::hash<std::string_view>{}(stored);
+    if (nonces_.emplace(nonce, content).first->second != content)
+      throw violation("a nonce was used for two payloads");
+  }
+
+  /// After a compaction nothing is left of other keys, and nothing readable of times without one.
+  void require_present_key_suffices(journal& j) {
+    const image now = files(rig_.disk);
+    note_nonces(now);
+    if (j.may_be_replaced().segments > 0) return;
+    for (const auto& [name, content] : now) {
+      const auto number = weir::detail::segment_number(name);
+      const auto bytes = std::as_bytes(std::span(content));
+      if (!number || content.size() < weir::detail::segment_header_bytes) continue;
+      const auto header =
+          weir::detail::decode_segment_header(bytes.first<weir::detail::segment_header_bytes>());
+      if (header && header->key_id != keys()->present()) return;  // nothing appended yet
+    }
+    for (std::size_t i = 0; i < log_.size(); i += 7) require_hidden(now, i);
+    const auto all = all_keys();
+    open_copy(now, all[present_key()], weir::errc{});
+    open_copy(now, all[(present_key() + 1) % all.size()], weir::errc::wrong_key);
+  }
+
+  /// What opening the files elsewhere, with one key, leads to.
+  void open_copy(const image& now, const std::string& key, weir::errc expected) {
+    disk_support::rig other(1);
+    restore(other.disk, now);
+    journal_options o = on(other.disk);
+    o.keys = weir::detail::key_ring::make(key);
+    const weir::errc code = errc_of([&] {
+      checker seen(log_);
+      journal copy(o);
+      copy.open(seen);
+      if (!seen.problem.empty()) throw violation("with the present key alone: " + seen.problem);
+      return 0;
+    });
+    if (code != expected)
+      throw violation("opening with another set of keys ends with " +
+                      std::to_string(static_cast<int>(code)));
   }
 
   /// Begins a compaction, or has a slice of it done, or neither.
@@ -315,6 +396,9 @@ class crash_model {
       plan.closing = [](auto) {
         return weir::detail::compaction_plan::closing_record{{.type = 19}, "the end"};
       };
+      plan.secrets = [](const record_head&, std::string_view payload, auto& parts) {
+        if (!payload.empty()) parts.push_back({0, static_cast<std::uint32_t>(payload.size())});
+      };
       plan.needs = j.last_lsn();
       j.begin_compaction(std::move(plan));
     }
@@ -324,7 +408,10 @@ class crash_model {
       j.commit(*batch);
       j.committed(std::move(batch));
       if (j.failed()) return;
-      if (!j.compacting() && !j.compaction_error()) ++compactions_;
+      if (!j.compacting() && !j.compaction_error()) {
+        ++compactions_;
+        if (life_ >= encrypted_from_ && compactions_ % 4 == 0) require_present_key_suffices(j);
+      }
       if (!disk.power.off() && !log_.empty()) read_some(j);
     }
   }
@@ -384,7 +471,8 @@ class crash_model {
   disk_support::rig rig_;
   std::uint64_t frame_bytes_;  // 1: each record has a frame of its own
   weir::sim::disk_faults faults_{.torn = 0.5, .reorder = 0.3};
-  bool encrypted_ = false;
+  std::uint64_t encrypted_from_ = UINT64_MAX;  // a life
+  std::unordered_map<std::string, std::size_t> nonces_;
   std::uint64_t life_ = 0;
   std::vector<kept> log_;  // all that was appended and may still be there
   std::size_t acknowledged_ = 0;

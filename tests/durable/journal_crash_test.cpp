@@ -20,16 +20,16 @@ std::uint64_t crash_states() {
   return text != nullptr ? std::stoull(text) : 50'000;
 }
 
-/// So many crashes; `faults` are what happens besides.
+/// So many crashes; `faults` are what happens besides. `encrypted_from`: a life; 0: none.
 void crash_often(std::uint64_t states, std::uint64_t frame_bytes, std::uint64_t first_seed,
-                 const weir::sim::disk_faults& faults = {}, bool encrypted = false,
+                 const weir::sim::disk_faults& faults = {}, std::uint64_t encrypted_from = 0,
                  bool compacts = false) {
   std::size_t acknowledged = 0;
   std::size_t compactions = 0;
   for (std::uint64_t done = 0, seed = first_seed; done < states; ++seed) {
     crash_model model(seed, frame_bytes);
     model.set(faults);
-    if (encrypted) model.encrypt();
+    if (encrypted_from != 0) model.encrypt(encrypted_from);
     if (compacts) model.compact();
     for (std::uint64_t i = 0; i < lives_per_journal; ++i, ++done) {
       try {
@@ -76,16 +76,25 @@ TEST(journal_crash, errors_of_the_disk_stop_it_and_opening_it_again_loses_nothin
 }
 
 TEST(journal_crash, an_encrypted_one_loses_and_reveals_nothing_while_its_key_changes) {
-  crash_often(crash_states() / 40, 1, 6'000'000, {}, true);
-  crash_often(crash_states() / 40, 1 << 18, 7'000'000, {.sync_error = 0.02}, true);
+  crash_often(crash_states() / 40, 1, 6'000'000, {}, 1);
+  crash_often(crash_states() / 40, 1 << 18, 7'000'000, {.sync_error = 0.02}, 1);
 }
 
 TEST(journal_crash, in_compactions_loses_nothing_that_is_needed) {
-  crash_often(crash_states() / 10, 1, 9'000'000, {}, false, true);
-  crash_often(crash_states() / 20, 1 << 18, 10'000'000, {}, false, true);
+  crash_often(crash_states() / 10, 1, 9'000'000, {}, 0, true);
+  crash_often(crash_states() / 20, 1 << 18, 10'000'000, {}, 0, true);
 }
 
 TEST(journal_crash, in_compactions_on_a_disk_with_errors_loses_nothing_that_is_needed) {
   const weir::sim::disk_faults faults{.short_write = 0.1, .eio = 0.002, .sync_error = 0.02};
-  crash_often(crash_states() / 10, 2048, 11'000'000, faults, false, true);
+  crash_often(crash_states() / 10, 2048, 11'000'000, faults, 0, true);
+}
+
+TEST(journal_crash, in_compactions_that_change_the_key_loses_nothing_and_leaves_no_old_key) {
+  crash_often(crash_states() / 20, 1, 12'000'000, {}, 1, true);
+  crash_often(crash_states() / 40, 1 << 18, 13'000'000, {.sync_error = 0.02}, 1, true);
+}
+
+TEST(journal_crash, in_compactions_that_seal_what_was_readable_leaves_nothing_readable) {
+  crash_often(crash_states() / 20, 2048, 14'000'000, {}, 4, true);
 }

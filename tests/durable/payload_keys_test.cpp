@@ -11,7 +11,8 @@
 
 #include "durable/journal_support.hpp"
 #include "durable/payload_keys.hpp"
-#include "durable/run_record.hpp"
+#include "durable/record_secrets.hpp"
+#include "durable/turn_record.hpp"
 
 using journal_aid::errc_of;
 using weir::errc;
@@ -186,6 +187,9 @@ TEST(payload_keys, the_secrets_of_a_record_that_was_written_without_a_key_are_fo
   attempt.secret("a message");
   expect_found(record_type::attempt, attempt);
   expect_found(record_type::intent, {});
+  payload_writer read_value;
+  command_record{"name", 17, 0, "a value"}.write(read_value);
+  expect_found(record_type::command, read_value);
   for (const record_type type :
        {record_type::run_end, record_type::cancel, record_type::answer, record_type::resolved,
         record_type::deadlock, record_type::signal, record_type::fired}) {

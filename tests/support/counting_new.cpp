@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -28,6 +29,7 @@ void* allocate(std::size_t size, std::size_t alignment) noexcept {
     ++test_support::allocations;
     test_support::allocated_bytes += static_cast<long>(size);
     test_support::held_bytes += cost_of(memory);
+    test_support::peak_bytes = std::max(test_support::peak_bytes, test_support::held_bytes);
   }
   return memory;
 }

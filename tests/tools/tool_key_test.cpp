@@ -92,3 +92,25 @@ TEST(tool_key, a_wrong_key_and_a_file_without_a_key_exit_with_2) {
   EXPECT_EQ(end.code, 2);
   EXPECT_TRUE(test_support::contains(end.err, "cannot be read")) << end.err;
 }
+
+TEST(tool_key, compact_seals_everything_with_the_first_key_file) {
+  const stage on;
+  make_secret_journal(on);
+  const std::string next(32, 'n');
+  const std::string old_file = on.root() + "/old";
+  std::ofstream(old_file, std::ios::binary) << tool_key;
+  const std::string file = key_file(on, next);
+  const tool_end alone = weir_journal(on, {"compact", on.journal(), "--key-file", file});
+  EXPECT_EQ(alone.code, 2) << alone.out;
+  const tool_end both = weir_journal(on, {"compact", on.journal(), "--retention", "100000d",
+                                          "--key-file", file, "--key-file", old_file});
+  EXPECT_EQ(both.code, 0) << both.err;
+  const tool_end show =
+      weir_journal(on, {"show", on.journal(), "r-1", "--payloads", "--key-file", file});
+  EXPECT_EQ(show.code, 0) << show.err;
+  EXPECT_TRUE(test_support::contains(show.out, "gold1")) << show.out;
+  EXPECT_EQ(weir_journal(on, {"ls", on.journal(), "--key-file", old_file}).code, 2);
+  const tool_end keyless = weir_journal(on, {"ls", on.journal()}, "200");
+  EXPECT_EQ(keyless.code, 0) << keyless.err;
+  EXPECT_TRUE(test_support::contains(keyless.out, "encrypted, 8 B")) << keyless.out;
+}
