@@ -155,9 +155,11 @@ void engine_core::emit_blocked(const durable_run& run) {
 
 // Steps refer to the run's frames, so they end first.
 void engine_core::stop_blocked(durable_run& run) {
-  if (!run.live->jobs.empty()) {
-    const auto jobs = run.live->jobs;
-    for (const auto& [key, job] : jobs) job->cancel();
+  if (run.live->jobs > 0) {
+    std::vector<core_ref> jobs;
+    for (const auto& [key, w] : run.live->issued)
+      if (w->job.get() != nullptr) jobs.push_back(w->job);
+    for (const core_ref& job : jobs) job_in(job).cancel();
     return;
   }
   run.evict("the run is blocked");
