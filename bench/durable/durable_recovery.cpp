@@ -2,7 +2,10 @@
 //
 // Opening an engine on a journal of `size` records, ten of each run, and all runs have ended: per
 // record, from the page cache (in time of the processor) and from the disk (by the clock), beside a
-// bare scan of the same files, and beside the journal without an engine.
+// bare scan of the same files, and beside the journal without an engine. With all runs kept, and
+// with the retention of all of them over.
+#include <filesystem>
+
 #include "durable/bare_scan.hpp"
 #include "durable/journal.hpp"
 #include "durable/journals.hpp"
@@ -40,7 +43,7 @@ double open_journal(const std::string& path, bool cold) {
   return took;
 }
 
-weir::task<double> open_engine(const std::string& path, bool cold) {
+weir::task<double> open_engine(const std::string& path, bool cold, weir::duration retention) {
   double took = 0;
   std::int64_t arrived = 0;
   auto body = [&](weir::durable::engine& e) -> weir::task<> {
@@ -49,8 +52,19 @@ weir::task<double> open_engine(const std::string& path, bool cold) {
     co_await e.open();
     took = now(cold) - start;
   };
-  co_await weir::durable::with_engine(bench::without_sync(path), body);
+  auto options = bench::without_sync(path);
+  options.retention = retention;
+  co_await weir::durable::with_engine(options, body);
   co_return took;
+}
+
+/// On a copy, because an engine may replace what it has forgotten.
+weir::task<double> open_over(const std::string& path, bool cold) {
+  const std::string copy = path + ".over";
+  std::filesystem::remove_all(copy);
+  std::filesystem::copy(path, copy, std::filesystem::copy_options::recursive);
+  if (cold) bench::make_cold(copy);
+  co_return co_await open_engine(copy, cold, weir::duration::zero());
 }
 
 double scan(const std::string& path, std::int64_t expected, bool cold) {
@@ -68,6 +82,7 @@ double scan(const std::string& path, std::int64_t expected, bool cold) {
 
 weir::task<> measure(std::int64_t size, const std::string& path, bool cold) {
   bench::samples opened;
+  bench::samples over;
   bench::samples scanned;
   bench::samples read;
   const auto each = static_cast<double>(size);
@@ -77,16 +92,20 @@ weir::task<> measure(std::int64_t size, const std::string& path, bool cold) {
     if (cold) bench::make_cold(path);
     const double journal = open_journal(path, cold);
     if (cold) bench::make_cold(path);
-    const double whole = co_await open_engine(path, cold);
+    const double whole =
+        co_await open_engine(path, cold, weir::durable::engine_options().retention);
+    const double forgotten = co_await open_over(path, cold);
     if (round == 0) continue;
     scanned.add(bare / each);
     read.add(journal / each);
     opened.add(whole / each);
+    over.add(forgotten / each);
   }
   bench::report(cold ? "recover_cold" : "recover_warm", size, opened.median(), "ns");
   bench::report(cold ? "read_cold" : "read_warm", size, read.median(), "ns");
   bench::report(cold ? "scan_cold" : "scan_warm", size, scanned.median(), "ns");
   bench::report(cold ? "ratio_cold" : "ratio_warm", size, opened.median() / scanned.median(), "x");
+  bench::report(cold ? "over_cold" : "over_warm", size, over.median() / scanned.median(), "x");
 }
 
 weir::task<> measure_both(std::int64_t size, std::string path) {

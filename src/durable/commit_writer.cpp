@@ -2,7 +2,6 @@
 #include "durable/commit_writer.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -12,6 +11,7 @@
 
 #include "core/fork_watch.hpp"
 #include "core/loop.hpp"
+#include "core/spinner.hpp"
 #include "durable/engine_core.hpp"
 
 namespace weir::detail {
@@ -40,7 +40,9 @@ class inline_writer final : public commit_writer {
   journal& journal_;
 };
 
-constexpr auto spin_limit = std::chrono::microseconds(50);
+/// After a batch with more records the writer sleeps at once: what the next one saves by not waking
+/// it up is little for each of its records, and spinning costs a core.
+constexpr std::size_t spin_records_max = 32;
 
 /// Shared by the loop and the writer thread; the batch belongs to one of them at any time.
 struct handover {
@@ -109,6 +111,9 @@ class thread_writer final : public commit_writer {
   }
 
   static void serve(const std::shared_ptr<handover>& shared, journal& to, door& home) {
+    // Sequential steps produce the next batch as soon as this one is acknowledged, which is sooner
+    // than sleeping and waking up.
+    spinner before_sleep;
     std::unique_lock lock(shared->mutex);
     for (;;) {
       shared->work.wait(lock, [&] { return shared->waiting || shared->stopping; });
@@ -116,20 +121,11 @@ class thread_writer final : public commit_writer {
       shared->waiting = false;
       shared->called.store(shared->stopping, std::memory_order_relaxed);
       lock.unlock();
+      const bool small = shared->batch->records() <= spin_records_max;
       shared->error = commit_to(to, *shared->batch);
       home.post(*new commit_message(shared));
-      look_out(*shared);
+      if (small) before_sleep.spin([&] { return shared->called.load(std::memory_order_relaxed); });
       lock.lock();
-    }
-  }
-
-  /// Spins briefly for the next batch: sequential steps produce it as soon as this one is
-  /// acknowledged, which is sooner than sleeping and waking up.
-  static void look_out(const handover& shared) {
-    const auto until = std::chrono::steady_clock::now() + spin_limit;
-    while (!shared.called.load(std::memory_order_relaxed)) {
-      if (std::chrono::steady_clock::now() >= until) return;
-      std::this_thread::yield();
     }
   }
 

@@ -236,10 +236,9 @@ void engine_core::give_up(durable_run& run, command_wait& w) {
   gone.text = "cancelled";
   if (w.answered) return;
   if (w.setup().kind != command_kind::call) {
-    const auto job = run.live->jobs.find(w.command);
-    if (job == run.live->jobs.end()) return run.step_ended(w.command, std::move(gone));
+    if (w.job.get() == nullptr) return run.step_ended(w.command, std::move(gone));
     const in_loop outside(host_);
-    return job->second->cancel();
+    return job_in(w.job).cancel();
   }
   durable_run* callee = attached(request_of(run, w)).run;
   if (callee == nullptr || callee->ended() || callee->parent != run.number()) {

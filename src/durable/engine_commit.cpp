@@ -8,7 +8,7 @@ namespace weir::detail {
 
 namespace {
 
-/// How many times a commit lets runs go first, so that the records they append join it: their next
+/// How many runs a commit lets go first, so that the records they append join it: their next
 /// command or end then needs no commit of its own.
 constexpr int flush_patience = 128;
 
@@ -22,8 +22,16 @@ bool rides_along(record_type type, std::uint16_t flags) noexcept {
 
 }  // namespace
 
+// While a commit is under way, its end wakes the flusher; while runs go first, the last of them
+// does.
 void engine_core::want_flush() noexcept {
   flush_wanted_ = true;
+  if (!committing_ && !flush_put_off_) flusher_->wake();
+}
+
+void engine_core::run_has_gone_first() noexcept {
+  if (!flush_put_off_ || (pump_->queued && ++runs_gone_first_ < flush_patience)) return;
+  flush_put_off_ = false;
   flusher_->wake();
 }
 
@@ -74,11 +82,9 @@ void engine_core::flush() {
   if (journal_ == nullptr || broken_) return;
   finish_durable_runs();
   if (committing_ || compact_some() || !flush_wanted_) return;
-  if (pump_->queued && flushes_put_off_ < flush_patience) {
-    ++flushes_put_off_;
-    return flusher_->wake();
-  }
-  flushes_put_off_ = 0;
+  flush_put_off_ = pump_->queued && runs_gone_first_ < flush_patience;
+  if (flush_put_off_) return;
+  runs_gone_first_ = 0;
   flush_wanted_ = false;
   try {
     std::unique_ptr<journal_batch> batch = journal_->take();

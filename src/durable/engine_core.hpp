@@ -360,6 +360,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void begin_resumed();
   run_history load(durable_run& run, std::string& input);
   void work_on_runs();
+  void work_on_one();
   void drive(durable_run& run);
   void end_run(durable_run& run);
   journal::appended record_end(durable_run& run);
@@ -433,11 +434,13 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void flush();
   /// Appended records must be written to the disk.
   void want_flush() noexcept;
+  /// A turn of the pump is over; if a flush waits for it, it may begin now.
+  void run_has_gone_first() noexcept;
   void wake_durable() noexcept;
   static void wake_askers(durable_run& run) noexcept;
   void start_waiting_steps() noexcept;
   std::uint64_t record(durable_run& run, const completion& what);
-  void hand_over(durable_run& run, completion what);
+  void hand_over(durable_run& run, completion&& what);
   void break_down(std::exception_ptr error) noexcept;
   // Compaction: engine_compaction.cpp.
   /// Begins one if most of what it would replace is garbage.
@@ -504,7 +507,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   bool full_ = false;  // room was lacking when it was last looked for; reported
   bool shutting_down_ = false;
   bool flush_wanted_ = false;
-  int flushes_put_off_ = 0;
+  bool flush_put_off_ = false;  // until runs have gone first: the pump is queued, or runs
+  int runs_gone_first_ = 0;
   std::uint64_t taken_lsn_ = 0;  // the last LSN that is, or is about to be, on the disk
   run_map runs_;                 // without those that have ended for good
   std::vector<run_map::node_type> replaced_;  // by their next life; freed in a while
@@ -559,7 +563,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   timer_queue timers_;
   alarm_clock alarm_{*this};
   wait_list lsn_waiters_;
-  std::deque<std::shared_ptr<step_job>> waiting_steps_;  // until `depends` is durable
+  std::vector<core_ref> waiting_steps_;  // until `depends` is durable
   broadcast<durable::run_event> events_;
   std::unique_ptr<work_strand, work_strand::dropper> pump_;
   std::unique_ptr<work_strand, work_strand::dropper> flusher_;

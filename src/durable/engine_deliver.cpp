@@ -15,7 +15,7 @@ std::uint64_t engine_core::record(durable_run& run, const completion& what) {
       .lsn;
 }
 
-void engine_core::hand_over(durable_run& run, completion what) {
+void engine_core::hand_over(durable_run& run, completion&& what) {
   if (run.live == nullptr) return resume(run);
   if (what.type == record_type::answer) {
     const auto waiting = run.live->issued.find(what.command);

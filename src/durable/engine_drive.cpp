@@ -24,6 +24,11 @@ void engine_core::make_ready(durable_run& run) {
 }
 
 void engine_core::work_on_runs() {
+  work_on_one();
+  run_has_gone_first();
+}
+
+void engine_core::work_on_one() {
   if (!running() || steps_ == nullptr || steps_->cancel_requested()) return;
   const in_loop outside(host_);
   begin_resumed();

@@ -197,10 +197,11 @@ void engine_core::emit_blocked(durable_run& run) {
 
 // Steps refer to the run's frames, so they end first.
 void engine_core::stop_blocked(durable_run& run) {
-  if (!run.live->jobs.empty()) {
-    std::vector<std::shared_ptr<step_job>> jobs;
-    for (const auto& [key, job] : run.live->jobs) jobs.push_back(job);
-    for (const auto& job : jobs) job->cancel();
+  if (run.live->jobs > 0) {
+    std::vector<core_ref> jobs;
+    for (const auto& [key, w] : run.live->issued)
+      if (w->job.get() != nullptr) jobs.push_back(w->job);
+    for (const core_ref& job : jobs) job_in(job).cancel();
     return;
   }
   run.evict("the run is blocked");

@@ -118,9 +118,9 @@ engine_core::begun engine_core::begin_run(run_request request) {
 
 std::string engine_core::new_id() {
   for (;;) {
-    char text[20];
-    std::snprintf(text, sizeof text, "r-%016llx",
-                  static_cast<unsigned long long>(host_.env().random()));
+    std::string text("r-");
+    const std::uint64_t number = host_.env().random();
+    for (int bits = 60; bits >= 0; bits -= 4) text += "0123456789abcdef"[number >> bits & 15U];
     if (!find_known(text)) return text;
   }
 }

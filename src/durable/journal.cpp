@@ -469,6 +469,12 @@ bool journal::state::read_from(const log_batch& batch, record_place place, recor
 
 // ------------------------------------------------------------------ journal
 
+std::size_t journal_batch::records() const noexcept {
+  std::size_t all = 0;
+  for (const log_batch::frame& f : content_->frames) all += f.head.records;
+  return all;
+}
+
 journal::journal(journal_options options) : state_(std::make_unique<state>(std::move(options))) {}
 journal::~journal() = default;
 

@@ -50,6 +50,9 @@ class payload_error : public error {
 /// A part of the journal on its way to the disk: made by `take`, written by `commit`, returned to
 /// `committed`.
 class journal_batch {
+ public:
+  std::size_t records() const noexcept;
+
  private:
   friend class journal;
   explicit journal_batch(std::shared_ptr<log_batch> content) : content_(std::move(content)) {}

@@ -38,7 +38,6 @@ namespace weir::detail {
 
 class durable_run;
 class engine_core;
-class step_job;
 
 /// RAII: makes `l` the current loop while no strand runs, to enter a run and to return from it to
 /// the host.
@@ -219,7 +218,7 @@ struct live_run : frame_allocated {
   std::unique_ptr<replay_state> replay;   // null: it has caught up with the journal
   by_command<command_wait*> issued;       // steps and calls
   std::uint64_t last_issued = 0;
-  by_command<std::shared_ptr<step_job>> jobs;
+  std::size_t jobs = 0;  // steps under way: those in `issued` that have one
   by_command<run_timer> timers;
   reason_ref cancelling;
   std::size_t journaled_waits = 0;         // for awakeables and signals
@@ -408,7 +407,7 @@ class durable_run final : public run_seam, public run_alarm {
   /// Destroys its in-memory state: runs no defer and no catch, and records nothing.
   void evict(const char* why);
   /// No step of it is under way, so it may be evicted.
-  bool may_be_evicted() const noexcept { return live != nullptr && live->jobs.empty(); }
+  bool may_be_evicted() const noexcept { return live != nullptr && live->jobs == 0; }
   /// Whether its root ended with a value. REQUIRES: drive returned `ended`.
   bool has_succeeded() const noexcept;
   /// How its root ended. REQUIRES: drive returned `ended`.
@@ -465,7 +464,7 @@ class durable_run final : public run_seam, public run_alarm {
                        std::optional<run_request> sends = std::nullopt, std::string value = {});
   /// Answers a wait of kind `stored`; false: the run is blocked.
   bool read_stored(command_wait& w);
-  record_place record(const live_run::fresh_command& c);
+  record_place record(std::uint64_t key, command_kind kind, const command_record& c);
   /// Of an exclusive handler of an object: started when it ends.
   void keep_send(run_request request);
   /// The handler of a run that this one has sent to, and that is not started yet; null: none.
@@ -486,7 +485,8 @@ class durable_run final : public run_seam, public run_alarm {
   bool deliver_next();
   bool matches(const run_history::command& was, command_kind kind, std::string_view name,
                std::uint64_t digest, std::uint64_t key, std::source_location site);
-  bool deliver(completion next);
+  /// Takes what it needs of it.
+  bool deliver(completion& next);
   void deliver_cancel(const completion& what);
   /// The absorbed operations that are not inside another one and not yet cancelled.
   std::vector<scope*> outermost_absorbs() const;

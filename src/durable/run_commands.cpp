@@ -29,9 +29,13 @@ durable_run::issued_command durable_run::issue(command_kind kind, std::string_vi
     }
   }
   if (site.line() == 0) site = running_user_place();
+  if (!live->replaying) {
+    const record_place place =
+        record(key, kind, {name, digest, number, value, engine_.site_of(site)});
+    return {key, number, place, {}, std::move(value)};
+  }
   live_run::fresh_command made{key,  kind, std::string(name), digest, number, std::move(sends),
                                site, value};
-  if (!live->replaying) return {key, number, record(made), {}, std::move(value)};
   if (made.sends) live->replay->fresh_sends.emplace(made.sends->id, made.sends->handler);
   live->replay->fresh.push_back(std::move(made));
   return {key, number, 0, {}, std::move(value)};
@@ -39,13 +43,13 @@ durable_run::issued_command durable_run::issue(command_kind kind, std::string_vi
 
 // The run of a send was started before its command is recorded, so that a crash in between does not
 // lose it; if it was started before, it is found by its id.
-record_place durable_run::record(const live_run::fresh_command& c) {
+record_place durable_run::record(std::uint64_t key, command_kind kind, const command_record& c) {
   payload_writer payload;
-  command_record{c.name, c.digest, c.number, c.value, engine_.site_of(c.site)}.write(payload);
+  c.write(payload);
   const journal::appended at = engine_.append(
-      *this, record_type::command, static_cast<std::uint16_t>(c.kind), c.key, payload.view());
+      *this, record_type::command, static_cast<std::uint16_t>(kind), key, payload.view());
   // Read again, it could be another value; in a turn it is the same.
-  if (c.kind == command_kind::stored && part->shared) depends = at.lsn;
+  if (kind == command_kind::stored && part->shared) depends = at.lsn;
   return at.place;
 }
 

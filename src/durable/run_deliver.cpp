@@ -10,15 +10,13 @@
 namespace weir::detail {
 
 bool durable_run::deliver_next() {
-  live_run::completion_list& from = *live->source();
-  completion next = std::move(from.front());
-  from.pop_front();
+  completion next = live->source()->take_front();
   ++live->delivered;
   live->rested_at = live->inner.steps();
-  return deliver(std::move(next));
+  return deliver(next);
 }
 
-bool durable_run::deliver(completion next) {
+bool durable_run::deliver(completion& next) {
   live->clock = std::max(live->clock, next.at);
   live->inner.clock_moved();
   // An awakeable may be resolved before the replay makes it again: its id was known before.

@@ -57,7 +57,8 @@ bool durable_run::go_live() {
       block(problem);
       return false;
     }
-    const record_place place = record(c);
+    const record_place place = record(
+        c.key, c.kind, {c.name, c.digest, c.number, c.value, engine_.site_of(c.site)});
     if (c.kind == command_kind::patch) continue;
     const auto timer = live->timers.find(c.key);
     if (timer != live->timers.end()) timer->second.order = place;
@@ -95,12 +96,12 @@ bool durable_run::patch(std::string_view patch_id, std::source_location site) {
   patches.emplace(patch_id, !repeats);
   if (repeats || state == durable::run_state::blocked) return !repeats;
   const live_run::fiber_record& f = running_fiber();
-  live_run::fresh_command marker{
-      command_key(f.id, f.commands), command_kind::patch, std::string(patch_id), 0, 0, {}, site};
+  const std::uint64_t key = command_key(f.id, f.commands);
   if (live->replaying) {
-    live->replay->fresh.push_back(std::move(marker));
+    live->replay->fresh.push_back(
+        {key, command_kind::patch, std::string(patch_id), 0, 0, {}, site});
   } else {
-    (void)record(marker);
+    (void)record(key, command_kind::patch, {patch_id, 0, 0, {}, engine_.site_of(site)});
   }
   return true;
 }

@@ -100,11 +100,8 @@ class builder {
 namespace {
 
 bool is_plain_integer(std::string_view text) noexcept {
-  constexpr std::size_t digits_max = 18;
-  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
-  if (digits.empty() || digits.size() > digits_max) return false;
-  if (digits[0] == '0' && text.size() > 1) return false;
-  return std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  std::int64_t value = 0;
+  return detail::read_plain_integer(text, value);
 }
 
 /// In quotes, ASCII, without escapes.
@@ -133,6 +130,21 @@ bool read_scalar(std::string_view text, std::vector<json_node>& nodes, std::stri
 }
 
 }  // namespace
+
+bool detail::read_plain_integer(std::string_view text, std::int64_t& value) noexcept {
+  constexpr std::size_t digits_max = 18;
+  const bool negative = text.starts_with('-');
+  const std::string_view digits = text.substr(negative ? 1 : 0);
+  if (digits.empty() || digits.size() > digits_max) return false;
+  if (digits[0] == '0' && text.size() > 1) return false;
+  std::int64_t sum = 0;
+  for (const char c : digits) {
+    if (c < '0' || c > '9') return false;
+    sum = sum * 10 + (c - '0');
+  }
+  value = negative ? -sum : sum;
+  return true;
+}
 
 detail::json_document::json_document(std::string_view text) {
   if (text.size() > json_bytes_max)

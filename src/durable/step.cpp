@@ -30,6 +30,8 @@ constexpr char plain_mark = 0;
 
 }  // namespace
 
+task<std::string> function_body::attempt() { co_return call(); }
+
 plain_step_region::plain_step_region(setup of)
     : local_region_base(&plain_mark, static_cast<step_source*>(of), "step") {}
 

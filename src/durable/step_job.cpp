@@ -14,6 +14,9 @@ namespace weir::detail {
 
 namespace {
 
+/// A larger result may become a file of its own, which the disk may refuse.
+constexpr std::size_t recorded_at_once_max = 4096;
+
 /// Marks the code in it as the body of a step.
 struct step_region final : local_region_base {
   using setup = step_source*;
@@ -28,38 +31,99 @@ step_job::step_job(engine_core& engine, durable_run& run, command_wait& w,
                    const run_history::step_past& past)
     : engine_(engine),
       run_(run),
+      wait_(w),
       command_(w.command),
       depends_(run.depends),
-      body_(*w.setup().body),
-      retry_(*w.setup().retry),
-      once_(w.setup().kind == command_kind::step_once),
-      site_(w.setup().site),
-      name_(w.setup().name),
       failed_(past.failed),
-      locals_(cancel_tree::locals(cancel_tree::scope_of(*w.waiting_strand()->top))) {}
+      locals_(cancel_tree::locals(cancel_tree::scope_of(*w.waiting_strand()->top))),
+      once_(w.setup().kind == command_kind::step_once) {
+  home = engine.host().serial();
+  if (!w.setup().name.empty()) name = w.setup().name.c_str();
+}
+
+step_job::~step_job() {
+  if (early_ == nullptr) return;
+  while (entry* const e = early_->entries) {
+    early_->entries = e->below;
+    e->discard();
+  }
+}
 
 void step_job::start(scope& in) {
   if (asked_) return;
-  fiber* f = scope::make(work(shared_from_this()));
-  fiber_ =
-      core_ref::adopt(in.adopt(f, {.name = weir::name(name_)}, site_, scope::launch::ordinary));
+  started_ = true;
+  (void)core_ref::adopt(in.adopt(this, {}, setup().site, scope::launch::ordinary));
 }
 
 void step_job::cancel() {
-  const std::shared_ptr<step_job> keep = shared_from_this();
+  const core_ref keep(this);
   asked_ = true;
-  if (fiber_.get() == nullptr) return finish_cancelled();
-  cancel_fiber(static_cast<fiber&>(*fiber_.get()),
+  if (!started_) return finish_cancelled();
+  cancel_fiber(*this,
                cancel_reason(cancel_kind::user, "the durable run does not wait for it any more"));
   if (!begun_) finish_cancelled();  // it never begins, so it cannot report its end
 }
 
+bool step_job::begin() {
+  begun_ = true;
+  function_body* const body = setup().body->as_function();
+  const bool simple = !once_ && failed_ == 0 && setup().retry->budget == nullptr;
+  try {
+    if (body != nullptr && simple && engine_.running() && end_at_once(*body)) {
+      out.emplace();
+      return false;
+    }
+    out.own_frame(work(*this).release());
+  } catch (...) {  // memory ran out
+    cut_short();
+    out.set_error(std::current_exception());
+    return false;
+  }
+  frame& root = frame_of(out.frame());
+  root.out = &out;
+  leaf = &root;
+  return true;
+}
+
+bool step_job::end_at_once(function_body& body) {
+  early_end end;
+  {
+    step_region region(this);
+    cancel_tree::enter(*this, region);
+    region.inherit(locals_);
+    try {
+      end.value = body.call();
+    } catch (...) {
+      end.error = std::current_exception();
+    }
+    end.entries = std::exchange(cancel_tree::entries(region), nullptr);
+  }
+  const bool simple = end.error == nullptr && end.entries == nullptr;
+  if (!simple || end.value.size() > recorded_at_once_max) {
+    early_ = std::make_unique<early_end>(std::move(end));
+    return false;
+  }
+  value_ = std::move(end.value);
+  outcome<std::string> refused;
+  return record_value(refused) == recorded::done;
+}
+
 task<std::string> step_job::attempt() {
   auto once = [this](context& c) {
-    static_cast<step_region&>(static_cast<scope&>(c)).inherit(locals_);
-    return body_.attempt();
+    auto& region = static_cast<step_region&>(static_cast<scope&>(c));
+    region.inherit(locals_);
+    if (early_ == nullptr) return setup().body->attempt();
+    cancel_tree::entries(region) = std::exchange(early_->entries, nullptr);
+    return repeat(*this);
   };
   return run_region<std::string, step_region, decltype(once)>(this, once);
+}
+
+// In a coroutine, so that an error notes where it has passed.
+task<std::string> step_job::repeat(step_job& job) {
+  const std::unique_ptr<early_end> end = std::move(job.early_);
+  if (end->error) std::rethrow_exception(end->error);
+  co_return std::move(end->value);
 }
 
 namespace {
@@ -81,11 +145,9 @@ class step_end {
 
 }  // namespace
 
-task<> step_job::work(std::shared_ptr<step_job> self) {
-  step_job& job = *self;
-  job.begun_ = true;
+task<> step_job::work(step_job& job) {
   step_end end(job);
-  step_attempts attempts(job.retry_, job.failed_);
+  step_attempts attempts(*job.setup().retry, job.failed_);
   outcome<std::string> out;
   auto call = [&] { return job.attempt(); };
   for (;;) {
@@ -116,16 +178,17 @@ task<> step_job::work(std::shared_ptr<step_job> self) {
     co_await job.engine_.durable(lsn);  // it counts, whatever happens to the next one
     out.reset();
   }
-  job.answer_.how = command_answer::kind::error;
-  job.answer_.code = out.is_error() ? code_of(out.error()) : errc::terminal;
-  job.answer_.text = out.is_error() ? message_of(out.error()) : "the step was cancelled";
-  if (out.is_error()) job.answer_.facts = facts_of(out.error());
+  command_answer answer;
+  answer.how = command_answer::kind::error;
+  answer.code = out.is_error() ? code_of(out.error()) : errc::terminal;
+  answer.text = out.is_error() ? message_of(out.error()) : "the step was cancelled";
+  if (out.is_error()) answer.facts = facts_of(out.error());
   end.reached();
-  job.finish();
+  job.finish(std::move(answer));
 }
 
 // A value that the disk refuses is a failed attempt; the next attempt only writes the value.
-step_job::recorded step_job::record_value(outcome<std::string>& out) {
+step_job::recorded step_job::record_value(outcome<std::string>& result) {
   if (run_.state == durable::run_state::blocked) {
     lost();
     return recorded::done;
@@ -139,9 +202,10 @@ step_job::recorded step_job::record_value(outcome<std::string>& out) {
     value_ = std::move(what.answer.text);
     const errc code = errc_of(e);
     if (code == errc::journal_full) return recorded::no_room;
-    out.reset();
-    out.set_error(make_error(
-        code, "the result of step '" + name_ + "' of run '" + run_.id.str() + "': " + e.what()));
+    result.reset();
+    result.set_error(make_error(
+        code, "the result of step '" + setup().name + "' of run '" + run_.id.str() +
+                  "': " + e.what()));
     return recorded::failed;
   }
   leave();
@@ -161,10 +225,10 @@ std::uint64_t step_job::record_attempt(const std::string& message) {
   }
 }
 
-void step_job::finish() {
+void step_job::finish(command_answer answer) {
   if (run_.state == durable::run_state::blocked) return lost();
   leave();
-  run_.step_ended(command_, std::move(answer_));
+  run_.step_ended(command_, std::move(answer));
 }
 
 // A step cut short by the end of the engine is not recorded. After the next open it runs again; a
@@ -178,11 +242,10 @@ void step_job::cut_short() {
 }
 
 void step_job::finish_cancelled() {
-  if (run_.state == durable::run_state::blocked) return lost();
-  leave();
-  answer_.how = command_answer::kind::cancelled;
-  answer_.text = "the step was cancelled";
-  run_.step_ended(command_, std::move(answer_));
+  command_answer answer;
+  answer.how = command_answer::kind::cancelled;
+  answer.text = "the step was cancelled";
+  finish(std::move(answer));
 }
 
 void step_job::lost() {
@@ -190,7 +253,12 @@ void step_job::lost() {
   engine_.step_lost(run_);
 }
 
-// The run may drop its reference here; the job's fiber or the caller of cancel() still holds one.
-void step_job::leave() { run_.live->jobs.erase(command_); }
+// The wait drops its reference here; the scope of the fiber or the caller of cancel() still holds
+// one. From now on the run may destroy the wait, which has the name.
+void step_job::leave() {
+  name = nullptr;
+  wait_.job = core_ref();
+  --run_.live->jobs;
+}
 
 }  // namespace weir::detail

@@ -115,9 +115,14 @@ void retry_run::go_on_after(std::int64_t made) {
 }
 
 void retry_run::begin_attempt() {
-  if (++attempt_ == 1 && rules_.budget != nullptr)
-    rules_.budget->first_attempt(loop::here()->now());
-  emit_policy_event("attempt", "retry", static_cast<std::uint64_t>(attempt_));
+  begin_quietly();
+  if (attempt_ == 1) emit_policy_event("attempt", "retry", 1);
+}
+
+void retry_run::begin_quietly() {
+  if (++attempt_ > 1)
+    return emit_policy_event("attempt", "retry", static_cast<std::uint64_t>(attempt_));
+  if (rules_.budget != nullptr) rules_.budget->first_attempt(loop::here()->now());
 }
 
 duration retry_run::after_failure(outcome_base& out, retry_question ask, void* predicate) {

@@ -92,6 +92,69 @@ TEST(durable_step, has_a_body_that_is_plain_or_a_task_and_may_give_nothing) {
       "7");
 }
 
+TEST(durable_step, of_a_plain_function_runs_the_defers_it_registers_before_it_ends) {
+  auto handler = [](int) -> task<std::string> {
+    const int seven = co_await weir::step("plain", [] {
+      weir::this_context().defer([]() -> task<> {
+        co_await weir::sleep(1s);
+        note("cleaned up");
+      });
+      return 7;
+    });
+    co_return std::to_string(seven) + (times("cleaned up") == 1 ? " after it" : " before it");
+  };
+  const stage on;
+  EXPECT_EQ(ending(on, handler), "7 after it");
+}
+
+TEST(durable_step, of_a_plain_function_fails_if_its_defer_does_and_is_tried_again) {
+  auto handler = [](int) -> task<std::string> {
+    co_return co_await weir::step("plain", [] {
+      note("called");
+      weir::this_context().defer([] {
+        if (times("called") < 3) throw std::runtime_error("not clean yet");
+      });
+      return std::string("clean");
+    });
+  };
+  const stage on;
+  EXPECT_EQ(ending(on, handler), "clean");
+  EXPECT_EQ(times("called"), 3);
+}
+
+TEST(durable_step, of_a_plain_function_is_a_fiber_with_the_name_of_the_step) {
+  auto handler = [](int) -> task<std::string> {
+    co_return co_await weir::step("the name", [] {
+      return std::string(weir::this_context().name()) +
+             (weir::this_context().cancel_requested() ? " cancelled" : "");
+    });
+  };
+  const stage on;
+  EXPECT_EQ(ending(on, handler), "the name");
+}
+
+TEST(durable_step, of_a_plain_function_that_fails_is_called_once_for_each_attempt) {
+  auto handler = [](int) -> task<std::string> {
+    const weir::step_options thrice{.retry = {.attempts = 3}};
+    const auto fails = [] { throw std::runtime_error("call " + std::to_string(times("call"))); };
+    try {
+      co_await weir::step(
+          "fails",
+          [&] {
+            note("call");
+            fails();
+          },
+          thrice);
+    } catch (const weir::terminal_error& e) {
+      co_return e.what();
+    }
+    co_return "no error";
+  };
+  const stage on;
+  EXPECT_EQ(ending(on, handler), "call 3");
+  EXPECT_EQ(times("call"), 3);
+}
+
 TEST(durable_step, may_give_values_of_every_common_type) {
   auto handler = [](int) -> task<std::string> {
     const std::string raw("\0\n\"\\\xff\xc3\xa9", 7);

@@ -146,9 +146,13 @@ namespace detail {
 /// The value as JSON: equal values give the same bytes.
 template <class T>
 std::string encode(const T& value) {
-  json_writer out;
-  serde<T>::write(out, value);
-  return out.take();
+  if constexpr (json_integer<T>) {
+    return text_of_integer(value);
+  } else {
+    json_writer out;
+    serde<T>::write(out, value);
+    return out.take();
+  }
 }
 
 /// encode<void>()
@@ -161,6 +165,8 @@ std::string encode() {
 /// Reads text in the form that `encode` writes.
 template <class T>
 T decode(std::string_view text) {
+  if constexpr (json_integer<T>)
+    if (T value{}; read_integer(text, value)) return value;
   const json_document document(text);
   return serde<T>::read(document.root());
 }

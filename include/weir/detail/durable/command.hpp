@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <weir/detail/core/arms.hpp>
+#include <weir/detail/core/future.hpp>
 #include <weir/detail/core/run_rules.hpp>
 #include <weir/detail/core/run_seam.hpp>
 #include <weir/detail/core/wait.hpp>
@@ -24,6 +25,8 @@ struct retry_options;
 struct unit;
 namespace detail {
 
+class function_body;
+
 /// The body of a step; it runs outside the run, on the loop of the engine.
 class step_body {
  public:
@@ -31,10 +34,24 @@ class step_body {
   step_body& operator=(const step_body&) = delete;
   /// One attempt; returns the encoded result.
   virtual task<std::string> attempt() = 0;
+  /// Null: it is a coroutine.
+  virtual function_body* as_function() noexcept { return nullptr; }
 
  protected:
   step_body() = default;
   ~step_body() = default;
+};
+
+/// A body that is a plain function: it ends where it is called, so it needs no coroutine.
+class function_body : public step_body {
+ public:
+  /// One attempt, at once; returns the encoded result.
+  virtual std::string call() = 0;
+  task<std::string> attempt() final;
+  function_body* as_function() noexcept final { return this; }
+
+ protected:
+  ~function_body() = default;
 };
 
 /// The parameters of a command; which members are used depends on its kind.
@@ -86,6 +103,7 @@ class command_wait : public simple_wait<command_wait, linked_wait> {
   virtual answer_check type() const noexcept = 0;
   std::uint64_t command = 0;  // fiber and index, while issued
   std::uint64_t order = 0;    // of issue, among all commands of its run
+  core_ref job{};             // the step under way (step_job)
   bool given_up = false;      // cancelled, and waits for the confirmation
   bool answered = false;      // the answer is recorded and will be delivered
 

@@ -82,31 +82,44 @@ std::string encode_result(const T& value) {
 }
 
 template <class T, class F>
-class step_body_of final : public step_body {
+class task_body_of final : public step_body {
  public:
-  explicit step_body_of(F& fn) noexcept : fn_(fn) {}
+  explicit task_body_of(F& fn) noexcept : fn_(fn) {}
   task<std::string> attempt() override { return run(fn_); }
 
  private:
   static task<std::string> run(F& fn) {
-    using given = std::remove_cvref_t<std::invoke_result_t<F&>>;
-    if constexpr (is_task<given>) {
-      if constexpr (std::is_void_v<T>) {
-        co_await fn();
-        co_return encode<void>();
-      } else {
-        const T value = co_await fn();
-        co_return encode_result(value);
-      }
-    } else if constexpr (std::is_void_v<T>) {
-      fn();
+    if constexpr (std::is_void_v<T>) {
+      co_await fn();
       co_return encode<void>();
     } else {
-      co_return encode_result<T>(fn());
+      const T value = co_await fn();
+      co_return encode_result(value);
     }
   }
   F& fn_;
 };
+
+template <class T, class F>
+class function_body_of final : public function_body {
+ public:
+  explicit function_body_of(F& fn) noexcept : fn_(fn) {}
+  std::string call() override {
+    if constexpr (std::is_void_v<T>) {
+      fn_();
+      return encode<void>();
+    } else {
+      return encode_result<T>(fn_());
+    }
+  }
+
+ private:
+  F& fn_;
+};
+
+template <class T, class F>
+using step_body_of = std::conditional_t<is_task<std::remove_cvref_t<std::invoke_result_t<F&>>>,
+                                        task_body_of<T, F>, function_body_of<T, F>>;
 
 /// The message of an exception.
 std::string message_of(const std::exception_ptr& error);
@@ -124,7 +137,8 @@ class step_attempts {
   step_attempts(const retry_options& options, std::int64_t made) : rules_(options), run_(rules_) {
     if (made > 0) run_.go_on_after(made);
   }
-  void begin() { run_.begin_attempt(); }
+  /// Every step makes a first attempt, so only further ones are events.
+  void begin() { run_.begin_quietly(); }
   /// The delay before the next attempt; negative: `out` is the result.
   duration after_failure(outcome_base& out);
 
@@ -135,11 +149,8 @@ class step_attempts {
 
 template <class T, class F>
 struct step_coroutine {
-  static task<T> journaled(run_seam& run, command_kind kind, std::string name, F fn,
-                           step_options options, std::source_location site) {
+  static task<T> journaled(command_setup setup, F fn, step_options options) {
     step_body_of<T, F> body(fn);
-    command_setup setup(run, kind, site);
-    setup.name = std::move(name);
     setup.body = &body;
     setup.retry = &options.retry;
     pending<answer_wait<T>> answer(std::move(setup));
@@ -178,8 +189,11 @@ auto make_step(command_kind kind, const char* what, std::string_view name, F&& f
   if (is_empty_callable(fn)) raise_empty_job();
   check_step(options.retry);
   using coroutine = step_coroutine<result, plain>;
-  if (run_seam* run = run_outside_step(what))
-    return coroutine::journaled(*run, kind, std::string(name), std::forward<F>(fn), options, site);
+  if (run_seam* run = run_outside_step(what)) {
+    command_setup setup(*run, kind, site);
+    setup.name = name;
+    return coroutine::journaled(std::move(setup), std::forward<F>(fn), options);
+  }
   return coroutine::plain(std::forward<F>(fn), options);
 }
 

@@ -46,6 +46,8 @@ class retry_run {
   /// `made` attempts failed in an earlier life.
   void go_on_after(std::int64_t made);
   void begin_attempt();
+  /// The same; the first attempt is no event.
+  void begin_quietly();
   /// The delay before the next attempt; negative: `out` is the result. An error of the predicate
   /// becomes the result.
   duration after_failure(outcome_base& out, retry_question ask, void* predicate);
