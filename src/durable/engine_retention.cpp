@@ -144,13 +144,14 @@ void engine_core::release_held(std::uint64_t holder) {
 void engine_core::forget_due() {
   if (!running() || to_recover_ > 0) return;
   const wall_time now = wall_now();
-  for (int i = 0; i < forgotten_at_once; ++i) {
+  const auto next_is_due = [&] {
     const auto first = past_.first();
-    if (!first || !is_due(*first, now)) break;
-    forget(*first);
-  }
+    return first && is_due(*first, now);
+  };
+  for (int i = 0; i < forgotten_at_once && next_is_due(); ++i) forget(*past_.first());
   arm_forgetting();
-  consider_compaction();
+  // A compaction keeps what is not forgotten yet, so it waits for the last run that is due.
+  if (!next_is_due()) consider_compaction();
 }
 
 void engine_core::arm_forgetting() {

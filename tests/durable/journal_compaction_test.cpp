@@ -163,6 +163,25 @@ TEST(journal_compaction, has_bounded_io_per_slice) {
   EXPECT_GE(slices, 9);
 }
 
+TEST(journal_compaction, gives_the_snapshot_its_name_after_what_it_depends_on_is_durable) {
+  disk_support::rig rig(1);
+  opened o(rig.disk);
+  fill(o.j, 1, runs_at_first);
+  begin(o.j, 10);
+  o.j.compaction_may_end_after(UINT64_MAX);  // not known yet
+  const std::string name = "j/" + snapshot_name(o.j.may_be_replaced().last_segment);
+  for (int i = 0; i < 50; ++i) slice(o.j);
+  EXPECT_FALSE(rig.disk.exists(name));
+  const std::uint64_t needed = append(o.j, "needed").lsn;
+  o.j.compaction_may_end_after(needed);
+  for (int i = 0; i < 50; ++i) slice(o.j);
+  EXPECT_FALSE(rig.disk.exists(name));
+  commit(o.j);
+  for (int i = 0; i < 50 && o.j.compacting(); ++i) slice(o.j);
+  EXPECT_TRUE(rig.disk.exists(name));
+  EXPECT_FALSE(o.j.compacting());
+}
+
 TEST(journal_compaction, makes_the_next_segment_of_an_old_one) {
   disk_support::rig rig(1);
   std::uint64_t run = 1;
