@@ -226,9 +226,9 @@ bool is_transient(const std::exception_ptr& failure) noexcept {
     return true;
   } catch (const std::system_error& e) {
     return e.code() == errc::end_of_stream || e.code() == errc::tls_truncated ||
-           e.code() == std::errc::connection_refused ||
-           e.code() == std::errc::connection_reset || e.code() == std::errc::broken_pipe ||
-           e.code() == std::errc::connection_aborted || e.code() == std::errc::timed_out;
+           e.code() == std::errc::connection_refused || e.code() == std::errc::connection_reset ||
+           e.code() == std::errc::broken_pipe || e.code() == std::errc::connection_aborted ||
+           e.code() == std::errc::timed_out;
   } catch (...) {
     return false;
   }

@@ -104,9 +104,7 @@ class server {
     scope s(scope_setup({.name = c.peer().str()}, std::source_location::current()),
             region_kind::scope);
     outcome<void> how;
-    auto handle = [&] {
-      return c.core()->must_shake_hands() ? handle_tls(c) : handler_.handle(c);
-    };
+    auto handle = [&] { return c.core()->must_shake_hands() ? handle_tls(c) : handler_.handle(c); };
     co_await detail::inside(s, how, handle);
     body_ended(s, how);
     if (has_loose_ends(s)) co_await detail::quietly(end_scope(s, how));

@@ -20,13 +20,13 @@ std::string verification_problem(SSL* ssl, const std::string& name) {
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-      return "its certificate is from an unknown authority; if it is to be trusted, name the authority's file";
+      return "its certificate is from an unknown authority; if it is to be trusted, name the "
+             "authority's file";
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
       return "its certificate is not for '" + name + "'";
     default:
-      return std::string("its certificate was refused: ") +
-             X509_verify_cert_error_string(result);
+      return std::string("its certificate was refused: ") + X509_verify_cert_error_string(result);
   }
 }
 
@@ -39,8 +39,8 @@ std::string alert_text(int alert) {
     case SSL_AD_PROTOCOL_VERSION:
       return "it speaks no version of TLS that is allowed here (1.2 and 1.3)";
     default:
-      return std::string("it has refused with the alert '") +
-             SSL_alert_desc_string_long(alert) + "'";
+      return std::string("it has refused with the alert '") + SSL_alert_desc_string_long(alert) +
+             "'";
   }
 }
 
@@ -62,7 +62,7 @@ bool is_no_tls(int reason) noexcept {
 
 }  // namespace
 
-std::string last_openssl_error() {
+std::string first_openssl_error() {
   const unsigned long code = ERR_peek_error();
   const char* const reason = ERR_reason_error_string(code);
   if (reason != nullptr) return reason;
@@ -70,8 +70,9 @@ std::string last_openssl_error() {
 }
 
 std::string tls_reason(SSL* ssl, const std::string& name, bool during_handshake) {
-  const unsigned long code = ERR_peek_error();
-  if (ERR_GET_LIB(code) != ERR_LIB_SSL) return last_openssl_error();
+  // The protocol's own error comes last, after those of what it has called.
+  const unsigned long code = ERR_peek_last_error();
+  if (ERR_GET_LIB(code) != ERR_LIB_SSL) return first_openssl_error();
   const int reason = ERR_GET_REASON(code);
   if (reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256)
     return alert_text(reason - SSL_AD_REASON_OFFSET);
@@ -87,7 +88,7 @@ std::string tls_reason(SSL* ssl, const std::string& name, bool during_handshake)
     case SSL_R_VERSION_TOO_LOW:
       return "it speaks no version of TLS that is allowed here (1.2 and 1.3)";
     default:
-      return last_openssl_error();
+      return first_openssl_error();
   }
 }
 

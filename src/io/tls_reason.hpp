@@ -11,6 +11,6 @@ namespace weir::detail {
 /// Of a handshake or a record. `name`: whose certificate was expected.
 std::string tls_reason(SSL* ssl, const std::string& name, bool during_handshake);
 /// What OpenSSL says about its first error.
-std::string last_openssl_error();
+std::string first_openssl_error();
 
 }  // namespace weir::detail

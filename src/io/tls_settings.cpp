@@ -30,7 +30,7 @@ class clean_errors {
 };
 
 [[noreturn]] void refuse_file(const std::string& what, const std::string& path) {
-  raise(errc::bad_data, "tls: " + what + " '" + path + "': " + last_openssl_error());
+  raise(errc::bad_data, "tls: " + what + " '" + path + "': " + first_openssl_error());
 }
 
 /// OpenSSL does not say reliably why it could not open a file.
@@ -78,9 +78,9 @@ int choose_protocol(SSL*, const unsigned char** out, unsigned char* size,
                     const unsigned char* offered, unsigned offered_size, void* wanted) {
   const auto& mine = *static_cast<const std::string*>(wanted);
   unsigned char* chosen = nullptr;
-  const int found = SSL_select_next_proto(
-      &chosen, size, reinterpret_cast<const unsigned char*>(mine.data()),
-      static_cast<unsigned>(mine.size()), offered, offered_size);
+  const int found =
+      SSL_select_next_proto(&chosen, size, reinterpret_cast<const unsigned char*>(mine.data()),
+                            static_cast<unsigned>(mine.size()), offered, offered_size);
   *out = chosen;
   return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
@@ -92,9 +92,13 @@ struct file_stamp {
   explicit file_stamp(const std::string& path) noexcept {
     struct stat found{};
     if (::stat(path.c_str(), &found) != 0) return;
-    parts = {static_cast<long long>(found.st_dev), static_cast<long long>(found.st_ino),
-             static_cast<long long>(found.st_size), found.st_mtim.tv_sec, found.st_mtim.tv_nsec,
-             found.st_ctim.tv_sec,  found.st_ctim.tv_nsec};
+    parts = {static_cast<long long>(found.st_dev),
+             static_cast<long long>(found.st_ino),
+             static_cast<long long>(found.st_size),
+             found.st_mtim.tv_sec,
+             found.st_mtim.tv_nsec,
+             found.st_ctim.tv_sec,
+             found.st_ctim.tv_nsec};
   }
   friend bool operator==(const file_stamp&, const file_stamp&) = default;
   std::array<long long, 7> parts{};
@@ -193,8 +197,7 @@ tls_settings_ref read_client_settings(const tls_client_files& files) {
   } else {
     load_authorities(made->context.get(), files.ca);
   }
-  if (!files.certificate.empty())
-    load_identity(made->context.get(), files.certificate, files.key);
+  if (!files.certificate.empty()) load_identity(made->context.get(), files.certificate, files.key);
   client_settings_cache::instance().put(files, std::move(stamps), made);
   return made;
 }
@@ -215,6 +218,8 @@ tls_settings_ref tls_server::read() const {
   made->context = new_context(TLS_server_method());
   SSL_CTX* const c = made->context.get();
   load_identity(c, certificate_, key_);
+  // The streams send them, see tls_stream.hpp.
+  SSL_CTX_set_num_tickets(c, 0);
   // Sessions of clients with certificates cannot be resumed without it.
   constexpr std::string_view session_kind = "weir";
   SSL_CTX_set_session_id_context(c, reinterpret_cast<const unsigned char*>(session_kind.data()),

@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <new>
+#include <utility>
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -26,8 +27,8 @@ int bio_write(BIO* bio, const char* data, int size) {
 
 int bio_read(BIO* bio, char* into, int size) {
   BIO_clear_retry_flags(bio);
-  const io_try got = stream_of(bio).get(
-      std::as_writable_bytes(std::span(into, static_cast<std::size_t>(size))));
+  const io_try got =
+      stream_of(bio).get(std::as_writable_bytes(std::span(into, static_cast<std::size_t>(size))));
   if (got.error == EAGAIN) BIO_set_retry_read(bio);
   return got.error != 0 ? -1 : static_cast<int>(got.bytes);
 }
@@ -134,8 +135,8 @@ io_try tls_stream::send(std::span<const std::byte> bytes) noexcept {
   if (write_error_ != 0) return {0, write_error_};
   std::size_t n = 0;
   ERR_clear_error();
-  const int result =
-      SSL_write_ex(ssl_.get(), bytes.data(), std::min(bytes.size(), max_record), &n);
+  if (shaken_ && !std::exchange(ticketed_, true)) (void)SSL_new_session_ticket(ssl_.get());
+  const int result = SSL_write_ex(ssl_.get(), bytes.data(), std::min(bytes.size(), max_record), &n);
   const io_try sent = result == 1 ? io_try{n, 0} : judge(result);
   note_handshake();
   if (sent.error == 0 && write_error_ != 0) return {0, write_error_};

@@ -15,11 +15,15 @@
 //    both sides: a read may have to send, and a write to receive, during a handshake. A try that
 //    ends the handshake stirs the carrier, if an operation waits: bytes that it waits for may have
 //    been received by this try.
-// 5. While `out_` has more than `max_unsent` bytes nothing is received, so a peer that makes OpenSSL
+// 5. While `out_` has more than `max_unsent` bytes nothing is received, so a peer that makes
+// OpenSSL
 //    answer and does not read the answers is not answered any more.
 // 6. A failure of TLS is final: every later operation fails with it. If sending fails, reading goes
 //    on until it fails, too: the peer's last words, such as an alert, are still of use.
-// 7. OpenSSL's queue of errors, which all connections of a thread share, is empty before OpenSSL is
+// 7. A server sends its ticket before its first bytes, not after the handshake: one that only reads
+//    sends nothing. So a client that writes and closes is not reset by a ticket that comes too
+//    late, which would lose what it has written.
+// 8. OpenSSL's queue of errors, which all connections of a thread share, is empty before OpenSSL is
 //    called, and nothing is read from it later.
 #pragma once
 
@@ -101,6 +105,7 @@ class tls_stream final : public stream_core {
   bool ended_below_ = false;   // the carrier has ended
   bool shut_ = false;          // shutdown_write or close was called
   bool notified_ = false;      // close_notify was sent
+  bool ticketed_ = false;      // the ticket of a server was sent
   bool cut_ = false;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// `io::socket`: one end of a byte stream, over TCP, TLS or a Unix socket, or in a simulated network. It
-// owns its descriptor and belongs to the loop that made it. Reads and writes are waits: they try,
-// and wait for readiness if that would block, so the kernel never owns a buffer. One reader and one
-// writer at a time.
+// `io::socket`: one end of a byte stream, over TCP, TLS or a Unix socket, or in a simulated
+// network. It owns its descriptor and belongs to the loop that made it. Reads and writes are waits:
+// they try, and wait for readiness if that would block, so the kernel never owns a buffer. One
+// reader and one writer at a time.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// TLS 1.2 and 1.3, by OpenSSL: a socket of `tls_connect`, or of a listener with a `tls_context`, has
-// all operations of `io::socket`. No renegotiation, no compression.
+// TLS 1.2 and 1.3, by OpenSSL: a socket of `tls_connect`, or of a listener with a `tls_context`,
+// has all operations of `io::socket`. No renegotiation, no compression.
 //
 // Errors of both ends: what the peer or its certificate is refused for is errc::tls_failed, with
 // the peer and the reason; an end without close_notify is errc::tls_truncated, never an end of the
