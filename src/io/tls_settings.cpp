@@ -7,8 +7,8 @@
 #include <new>
 #include <vector>
 
-#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <openssl/err.h>
 
@@ -35,8 +35,7 @@ class clean_errors {
 
 /// OpenSSL does not say reliably why it could not open a file.
 void require_readable(const std::string& what, const std::string& path) {
-  const owned_descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) raise_system(errno, "tls: " + what + " '" + path + "'");
+  if (::access(path.c_str(), R_OK) != 0) raise_system(errno, "tls: " + what + " '" + path + "'");
 }
 
 /// Without it OpenSSL would ask for the passphrase of a key on the terminal.

@@ -200,12 +200,12 @@ io_try tls_stream::fail_for(int error) noexcept {
 }
 
 io_try tls_stream::fail_because(std::string reason) noexcept {
-  reason_ = std::move(reason);
+  why_ = std::move(reason);
   return fail_for(failed);
 }
 
 io_problem tls_stream::explain(int error) const {
-  if (error == failed) return {make_error_code(errc::tls_failed), reason_};
+  if (error == failed) return {make_error_code(errc::tls_failed), why_};
   if (error == truncated)
     return {make_error_code(errc::tls_truncated),
             "the connection has ended without close_notify, so bytes may be missing"};

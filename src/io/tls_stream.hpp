@@ -95,7 +95,7 @@ class tls_stream final : public stream_core {
   std::string name_;
   kept_bytes out_;
   std::string alpn_;
-  std::string reason_;         // of `failed`
+  std::string why_;            // of `failed`
   int failure_ = 0;            // of every operation from now on
   int write_error_ = 0;        // of the carrier
   int read_error_ = 0;         // of the carrier
