@@ -47,7 +47,9 @@ class tls_folder {
 class tls_clients {
  public:
   tls_clients(const tls_folder& folder, int port, std::size_t message)
-      : port_(port), message_(message, 'x'), answer_(message, '\0'),
+      : port_(port),
+        message_(message, 'x'),
+        answer_(message, '\0'),
         context_(SSL_CTX_new(TLS_client_method())) {
     SSL_CTX_load_verify_file(context_.get(), folder.certificate().c_str());
     SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);

@@ -129,7 +129,8 @@ std::vector<file_stamp> stamps_of(const tls_client_files& files) {
 class client_settings_cache {
  public:
   static client_settings_cache& instance() {
-    static client_settings_cache cache;
+    // Not destroyed: at the end of the process OpenSSL may have cleaned up before.
+    static client_settings_cache& cache = *new client_settings_cache;
     return cache;
   }
 

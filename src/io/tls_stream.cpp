@@ -38,21 +38,19 @@ long bio_control(BIO* bio, int command, long, void*) {
   return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
-struct bio_method_delete {
-  void operator()(BIO_METHOD* p) const noexcept { BIO_meth_free(p); }
-};
+BIO_METHOD* new_bio_method() {
+  BIO_METHOD* const made =
+      BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "a stream of weir");
+  if (made == nullptr) throw std::bad_alloc();
+  BIO_meth_set_write(made, bio_write);
+  BIO_meth_set_read(made, bio_read);
+  BIO_meth_set_ctrl(made, bio_control);
+  return made;
+}
 
 BIO* new_bio(tls_stream& s) {
-  static const std::unique_ptr<BIO_METHOD, bio_method_delete> method = [] {
-    std::unique_ptr<BIO_METHOD, bio_method_delete> made(
-        BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "weir"));
-    if (made == nullptr) throw std::bad_alloc();
-    BIO_meth_set_write(made.get(), bio_write);
-    BIO_meth_set_read(made.get(), bio_read);
-    BIO_meth_set_ctrl(made.get(), bio_control);
-    return made;
-  }();
-  BIO* const made = BIO_new(method.get());
+  static BIO_METHOD* const method = new_bio_method();  // sockets may outlive static objects
+  BIO* const made = BIO_new(method);
   if (made == nullptr) throw std::bad_alloc();
   BIO_set_data(made, &s);
   BIO_set_init(made, 1);
@@ -124,7 +122,7 @@ io_try tls_stream::receive(std::span<std::byte> into) noexcept {
   ERR_clear_error();
   const int result = SSL_read_ex(ssl_.get(), into.data(), into.size(), &n);
   const io_try got = result == 1 ? io_try{n, 0} : judge(result);
-  note_handshake();
+  note_handshake(io_side::write);
   return got;
 }
 
@@ -138,7 +136,7 @@ io_try tls_stream::send(std::span<const std::byte> bytes) noexcept {
   if (shaken_ && !std::exchange(ticketed_, true)) (void)SSL_new_session_ticket(ssl_.get());
   const int result = SSL_write_ex(ssl_.get(), bytes.data(), std::min(bytes.size(), max_record), &n);
   const io_try sent = result == 1 ? io_try{n, 0} : judge(result);
-  note_handshake();
+  note_handshake(io_side::read);
   if (sent.error == 0 && write_error_ != 0) return {0, write_error_};
   return sent;
 }
@@ -155,12 +153,12 @@ io_try tls_stream::handshake() noexcept {
     ERR_clear_error();
     const int result = SSL_do_handshake(ssl_.get());
     if (result != 1) return judge(result);
-    note_handshake();
+    note_handshake(io_side::write);
   }
   return flush();
 }
 
-void tls_stream::note_handshake() noexcept {
+void tls_stream::note_handshake(io_side other) noexcept {
   if (shaken_ || failure_ != 0 || SSL_is_init_finished(ssl_.get()) == 0) return;
   shaken_ = true;
   const unsigned char* protocol = nullptr;
@@ -172,7 +170,7 @@ void tls_stream::note_handshake() noexcept {
     (void)fail_for(ENOMEM);
   }
   if (shut_) send_close_notify();
-  if (waiting(io_side::read) != nullptr || waiting(io_side::write) != nullptr) below_->stir();
+  if (waiting(other) != nullptr) below_->stir();
 }
 
 io_try tls_stream::judge(int result) noexcept {

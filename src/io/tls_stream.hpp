@@ -13,8 +13,8 @@
 //    write_all ends when nothing is.
 // 4. An operation that waits has tried in vain after the last news of the carrier, whose news try
 //    both sides: a read may have to send, and a write to receive, during a handshake. A try that
-//    ends the handshake stirs the carrier, if an operation waits: bytes that it waits for may have
-//    been received by this try.
+//    ends the handshake stirs the carrier, if an operation of the other side waits: the bytes that
+//    it waits for may have been received by this try.
 // 5. While `out_` has more than `max_unsent` bytes nothing is received, so a peer that makes
 // OpenSSL
 //    answer and does not read the answers is not answered any more.
@@ -84,8 +84,8 @@ class tls_stream final : public stream_core {
   io_try judge(int result) noexcept;
   io_try fail_for(int error) noexcept;
   io_try fail_because(std::string reason) noexcept;
-  /// After every call that may have ended the handshake.
-  void note_handshake() noexcept;
+  /// After every call that may have ended the handshake. `other`: the side that has not called.
+  void note_handshake(io_side other) noexcept;
   void send_close_notify() noexcept;
   void discard_input() noexcept;
 
