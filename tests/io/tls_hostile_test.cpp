@@ -111,7 +111,7 @@ TEST(tls_hostile, a_stream_that_is_cut_anywhere_is_an_error_and_never_an_end) {
   const std::string text = pattern(3000);
   auto tell = [&](io::socket& c) -> task<> {
     (void)co_await read_next(c, 1);
-    for (int i = 0; i < 30; ++i) co_await c.write_all(text.substr(i * 100U, 100));
+    for (std::size_t i = 0; i < 30; ++i) co_await c.write_all(text.substr(i * 100, 100));
   };
   std::set<std::string> seen;
   while_serving_tls(ca.server("srv"), tell, [&](int port) -> task<> {
