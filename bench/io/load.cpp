@@ -4,6 +4,7 @@
 // reports what bench/run reads. `io_load PROGRAM CONNECTIONS SERVER...` starts `SERVER... 0
 // BUFFER`, which prints its port.
 #include "io/clients.hpp"
+#include "io/tls_clients.hpp"
 
 namespace {
 
@@ -16,6 +17,7 @@ struct plan {
   std::size_t message;  // bytes of an echo; 0: HTTP
   int buffer;           // of the server for one connection
   std::int64_t trips;   // of all connections together; 0: the connections stay idle
+  bool tls = false;     // of echoes; without a message a trip is a connection and its handshake
 };
 
 constexpr std::size_t small = 64;
@@ -26,6 +28,9 @@ constexpr plan plans[] = {
     {"io_echo_idle", "echo_idle", small, 1024, 0},
     {"io_http", "http", 0, 1024, 100'000},
     {"io_http_idle", "http_idle", 0, 1024, 0},
+    {"io_tls", "tls", small, 1024, 50'000, true},
+    {"io_tls_bulk", "tls_bulk", large, int(large), 3'000, true},
+    {"io_tls_handshake", "tls_handshake", 0, 1024, 1'000, true},
 };
 
 const plan& find_plan(const char* program) {
@@ -65,6 +70,33 @@ void measure_memory(const plan& p, bench::server_process& server, bench::clients
          "B");
 }
 
+template <class Trips>
+void measure_tls(const plan& p, bench::server_process& server, std::int64_t connections,
+                 Trips trips) {
+  trips(p.trips / 5);
+  const double cpu = server.cpu_nanoseconds();
+  const bench::clock::time_point start = bench::clock::now();
+  trips(p.trips);
+  const double wall = bench::nanoseconds_since(start);
+  const double each = 1e3 * static_cast<double>(p.trips);
+  report(row_name(p, "trip").c_str(), connections, wall / each, "us");
+  report(row_name(p, "cpu").c_str(), connections, (server.cpu_nanoseconds() - cpu) / each, "us");
+}
+
+void run_tls(const plan& p, const bench::core_pair& cores, char** command, int count,
+             std::int64_t connections) {
+  const bench::tls_folder folder;
+  bench::server_process server(command, count, p.buffer, cores.server);
+  bench::core_pair::use(cores.client);
+  bench::tls_clients all(folder, server.port(), p.message);
+  if (p.message == 0) {
+    measure_tls(p, server, connections, [&](std::int64_t n) { all.shake_hands(n); });
+  } else {
+    all.open(connections);
+    measure_tls(p, server, connections, [&](std::int64_t n) { all.run(n); });
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -76,6 +108,10 @@ int main(int argc, char** argv) {
   const plan& p = find_plan(argv[1]);
   const bench::core_pair cores;
   bench::raise_descriptor_limit();
+  if (p.tls) {
+    run_tls(p, cores, argv + 3, argc - 3, connections);
+    return 0;
+  }
   bench::server_process server(argv + 3, argc - 3, p.buffer, cores.server);
   bench::core_pair::use(cores.client);
   bench::echo_protocol echo(std::max<std::size_t>(p.message, 1));

@@ -8,13 +8,16 @@
 
 #include "io/descriptor_stream.hpp"
 #include "io/open_socket.hpp"
+#include "io/tls_settings.hpp"
 
 namespace weir::detail {
 
-descriptor_acceptor::descriptor_acceptor(owned_descriptor descriptor, std::string file)
+descriptor_acceptor::descriptor_acceptor(owned_descriptor descriptor, std::string file,
+                                         std::shared_ptr<tls_server> tls)
     : descriptor_(std::move(descriptor)),
       local_(local_of(descriptor_.get())),
-      file_(std::move(file)) {
+      file_(std::move(file)),
+      tls_(std::move(tls)) {
   struct stat found{};
   if (file_.empty() || ::lstat(file_.c_str(), &found) != 0) return;
   file_device_ = found.st_dev;
@@ -74,7 +77,9 @@ acceptor_core::accepted descriptor_acceptor::accept() {
     owned_descriptor made(number);
     const io::endpoint peer = from_system(from);
     if (peer.type() != io::endpoint::kind::unix_path) set_no_delay(number);
-    return {std::make_unique<descriptor_stream>(std::move(made), peer), 0};
+    auto core = std::make_unique<descriptor_stream>(std::move(made), peer);
+    if (tls_ != nullptr) return {tls_->encrypt(std::move(core)), 0};
+    return {std::move(core), 0};
   }
 }
 

@@ -2,6 +2,7 @@
 // A listening socket of the system.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include <weir/io/listener.hpp>
@@ -11,10 +12,14 @@
 
 namespace weir::detail {
 
+class tls_server;
+
 class descriptor_acceptor final : public acceptor_core, private reactor_entry {
  public:
   /// `file`: the path of a Unix socket whose file is removed with it; empty: none.
-  descriptor_acceptor(owned_descriptor descriptor, std::string file);
+  /// `tls`: what connections are encrypted with; null: nothing.
+  descriptor_acceptor(owned_descriptor descriptor, std::string file,
+                      std::shared_ptr<tls_server> tls = nullptr);
   ~descriptor_acceptor() override;
 
   accepted accept() override;
@@ -31,6 +36,7 @@ class descriptor_acceptor final : public acceptor_core, private reactor_entry {
   owned_descriptor descriptor_;
   io::endpoint local_;
   std::string file_;
+  std::shared_ptr<tls_server> tls_;
   unsigned long file_device_ = 0;
   unsigned long file_number_ = 0;
 };

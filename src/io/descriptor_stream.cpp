@@ -63,6 +63,12 @@ void descriptor_stream::close() noexcept {
   descriptor_.reset();
 }
 
+/// With a reset.
+void descriptor_stream::cut() noexcept {
+  const linger at_once{1, 0};
+  (void)::setsockopt(descriptor_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 std::optional<io::credentials> descriptor_stream::peer_credentials() const {
   if (peer_.type() != io::endpoint::kind::unix_path) return std::nullopt;
   ucred found{};
@@ -76,6 +82,18 @@ bool descriptor_stream::hung_up() const noexcept {
   if (registered() || hung_up_) return hung_up_;
   pollfd asked{descriptor_.get(), POLLRDHUP, 0};
   return ::poll(&asked, 1, 0) > 0;
+}
+
+// What the reactor knows may be old, so the system is asked.
+bool descriptor_stream::has_arrived() noexcept {
+  if (!kept.empty()) return true;
+  pollfd asked{descriptor_.get(), POLLIN | POLLRDHUP, 0};
+  return ::poll(&asked, 1, 0) != 0;
+}
+
+// epoll reports what is ready when a registration is changed, even to what it was.
+void descriptor_stream::stir() noexcept {
+  if (registered()) (void)reactor::here().change(*this, descriptor_.get(), all_edges);
 }
 
 // Registering comes after a try that would have blocked. If that was long ago, epoll reports what

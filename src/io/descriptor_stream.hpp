@@ -25,11 +25,14 @@ class descriptor_stream final : public stream_core, private reactor_entry {
   io_try send(std::span<const std::byte> bytes) noexcept override;
   int shutdown_write() noexcept override;
   void close() noexcept override;
+  void cut() noexcept override;
   io::endpoint peer() const noexcept override { return peer_; }
   io::endpoint local() const noexcept override { return local_of(descriptor_.get()); }
   std::optional<io::credentials> peer_credentials() const override;
   int native_handle() const noexcept override { return descriptor_.get(); }
   bool hung_up() const noexcept override;
+  bool has_arrived() noexcept override;
+  void stir() noexcept override;
 
  private:
   int watch(io_side side) noexcept override;

@@ -14,13 +14,9 @@ namespace weir {
 
 namespace detail {
 
-std::exception_ptr system_failure(int error, const std::string& what) {
-  const std::error_code code(error, std::system_category());
-  return std::make_exception_ptr(weir::error(code, what + ": " + code.message()));
-}
-
 void raise_system(int error, const std::string& what) {
-  std::rethrow_exception(system_failure(error, what));
+  const std::error_code code(error, std::system_category());
+  throw weir::error(code, what + ": " + code.message());
 }
 
 void require_port(int port, const char* what) {

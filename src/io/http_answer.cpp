@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <utility>
 
-#include <sys/socket.h>
-
 #include <weir/http/traceparent.hpp>
 #include <weir/policy/deadline.hpp>
 #include <weir/policy/settle.hpp>
@@ -179,9 +177,7 @@ task<> http_connection::close_stream() {
 
 /// A body that ends with the connection has no other mark of a failure.
 void http_connection::reset_on_close() noexcept {
-  const struct linger at_once{1, 0};
-  if (socket_.native_handle() >= 0)
-    (void)::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  if (socket_.core() != nullptr && !socket_.core()->closed()) socket_.core()->cut();
 }
 
 }  // namespace weir::detail

@@ -52,7 +52,7 @@ std::optional<detail::http_url> next_url(client_exchange& x) {
   const auto location = x.fields().get("location");
   if (allowed == redirects::none || !is_redirect(x.status()) || !location) return std::nullopt;
   auto url = detail::resolve_location(r.url, *location);
-  if (!url || url->tls) return std::nullopt;  // https is not there yet
+  if (!url) return std::nullopt;
   if (r.streams() && !becomes_get(x.status(), r.method)) return std::nullopt;
   if (allowed == redirects::same_host && !url->same_host(r.url)) return std::nullopt;
   if (allowed != redirects::any && r.url.tls && !url->tls) return std::nullopt;
@@ -225,9 +225,10 @@ bool is_transient(const std::exception_ptr& failure) noexcept {
   } catch (const detail::temporary_host_error&) {
     return true;
   } catch (const std::system_error& e) {
-    return e.code() == errc::end_of_stream || e.code() == std::errc::connection_refused ||
-           e.code() == std::errc::connection_reset || e.code() == std::errc::broken_pipe ||
-           e.code() == std::errc::connection_aborted || e.code() == std::errc::timed_out;
+    return e.code() == errc::end_of_stream || e.code() == errc::tls_truncated ||
+           e.code() == std::errc::connection_refused || e.code() == std::errc::connection_reset ||
+           e.code() == std::errc::broken_pipe || e.code() == std::errc::connection_aborted ||
+           e.code() == std::errc::timed_out;
   } catch (...) {
     return false;
   }

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "io/http_client_core.hpp"
 
-#include <cerrno>
 #include <string>
-
-#include <poll.h>
 
 #include "core/door.hpp"
 #include "core/fatal.hpp"
@@ -19,19 +16,14 @@ void require_option(bool good, const char* text) {
 }
 
 /// Whether something has arrived on an idle connection: its end, or bytes that were not asked for.
-/// What the reactor knows may be old, so the system is asked.
 bool has_become_readable(io::socket& socket) noexcept {
-  if (const int descriptor = socket.native_handle(); descriptor >= 0) {
-    pollfd asked{descriptor, POLLIN | POLLRDHUP, 0};
-    return ::poll(&asked, 1, 0) != 0;
-  }
-  std::byte ignored{};
-  return socket.core() == nullptr || socket.core()->read({&ignored, 1}).error != EAGAIN;
+  return socket.core() == nullptr || socket.core()->has_arrived();
 }
 
 }  // namespace
 
-client_core::client_core(const http::client_options& options) : options_(options) {
+client_core::client_core(const http::client_options& options)
+    : options_(options), ca_file_(options.ca_file) {
   require_option(options.max_per_host >= 1 && options.max_per_host < (std::int64_t{1} << 32),
                  "max_per_host is below 1 or above 2^32 - 1");
   require_option(options.timeout > duration::zero(), "timeout is not positive");
@@ -42,7 +34,6 @@ client_core::client_core(const http::client_options& options) : options_(options
                      options.redirects == http::redirects::none ||
                      options.redirects == http::redirects::any,
                  "redirects is not same_host, none or any");
-  require_option(options.ca_file.empty(), "ca_file is for https, which is not there yet");
   options_.ca_file = {};
 }
 

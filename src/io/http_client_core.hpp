@@ -84,6 +84,7 @@ class client_core {
   ~client_core();
 
   const http::client_options& options() const noexcept { return options_; }
+  const std::string& ca_file() const noexcept { return ca_file_; }
   /// The client is being destroyed.
   void close() noexcept;
 
@@ -106,7 +107,8 @@ class client_core {
   void arm_watch() noexcept;
   void drop_if_unused(client_origin& origin) noexcept;
 
-  http::client_options options_;
+  http::client_options options_;  // without `ca_file`, which may not last
+  std::string ca_file_;
   home home_;
   std::map<std::string, std::unique_ptr<client_origin>> origins_;
   std::unique_ptr<idle_watch> watch_;  // armed while a connection is kept

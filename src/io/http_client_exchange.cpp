@@ -8,6 +8,7 @@
 
 #include <weir/http/traceparent.hpp>
 #include <weir/io/connect.hpp>
+#include <weir/io/tls.hpp>
 #include <weir/scope.hpp>
 #include <weir/time.hpp>
 
@@ -34,7 +35,8 @@ std::uint64_t milliseconds_until(time_point at) {
 
 /// The connection is of no use any more, or was not when it was used.
 bool is_dead(const error& e) noexcept {
-  return e.code() == errc::end_of_stream || e.code().category() == std::system_category();
+  return e.code() == errc::end_of_stream || e.code() == errc::tls_truncated ||
+         e.code().category() == std::system_category();
 }
 
 }  // namespace
@@ -49,7 +51,6 @@ void client_request::check() const {
   const auto refuse = [this](const std::string& why) {
     raise(errc::invalid_argument, text() + ": " + why);
   };
-  if (url.tls) refuse("https needs TLS, which is not there yet; use http");
   if (!is_http_token(method) || method == "CONNECT") refuse("'" + method + "' is not a method");
   for (const char* name : {"transfer-encoding", "expect", "upgrade"})
     if (fields.has(name)) refuse(std::string("the client cannot send the header ") + name);
@@ -167,7 +168,13 @@ task<> client_exchange::connect() {
   upload_.reset();
   connection_.reset();
   const http_url& url = request_->url;
-  io::socket made = co_await io::connect(url.host, url.port);
+  io::socket made;
+  if (url.tls) {
+    const io::tls_options how{.ca_file = core().ca_file(), .alpn = "http/1.1"};
+    made = co_await io::tls_connect(url.host, url.port, how);
+  } else {
+    made = co_await io::connect(url.host, url.port);
+  }
   connection_ = std::make_unique<client_connection>(std::move(made));
 }
 

@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 
 #include <weir/detail/core/run_rules.hpp>
+#include <weir/io/tls.hpp>
 
 #include "core/loop.hpp"
 #include "io/descriptor_acceptor.hpp"
@@ -48,7 +49,8 @@ void set_option(int descriptor, int level, int option, int value, const std::str
     raise_system(errno, "listen on " + whose);
 }
 
-io::listener listen_at(const io::endpoint& at, int backlog, bool reuse_port, std::string file) {
+io::listener listen_at(const io::endpoint& at, int backlog, bool reuse_port, std::string file,
+                       std::shared_ptr<tls_server> tls = nullptr) {
   const system_address address = to_system(at);
   const std::string name = at.str();
   owned_descriptor made(
@@ -67,7 +69,8 @@ io::listener listen_at(const io::endpoint& at, int backlog, bool reuse_port, std
   if (!file.empty() && ::fchmod(made.get(), 0600) != 0) raise_system(errno, "listen on " + name);
   if (::bind(made.get(), address.get(), address.size) != 0 || ::listen(made.get(), backlog) != 0)
     raise_system(errno, "listen on " + name);
-  return io::listener(std::make_unique<descriptor_acceptor>(std::move(made), std::move(file)));
+  return io::listener(
+      std::make_unique<descriptor_acceptor>(std::move(made), std::move(file), std::move(tls)));
 }
 
 /// Whether a socket file is left over: no process listens on it.
@@ -109,14 +112,17 @@ void listener::close() noexcept {
 
 namespace {
 
-task<listener> listen_on(std::string address, int port, int backlog, bool reuse_port, bool tls) {
+task<listener> listen_on(std::string address, int port, int backlog, bool reuse_port,
+                         std::shared_ptr<detail::tls_server> tls) {
   detail::require_no_run("listen", address);
-  if (tls) detail::raise(errc::invalid_argument, "listen: this version of weir has no TLS");
   detail::require_port(port, "listen");
   detail::require_backlog(backlog);
-  if (detail::require_fiber("listen").env().simulated())
+  if (detail::require_fiber("listen").env().simulated()) {
+    if (tls != nullptr)
+      detail::raise(errc::invalid_argument, "listen: a simulation has no TLS; listen without it");
     co_return detail::listen_in_simulation(address, port, backlog);
-  co_return detail::listen_at(endpoint(address, port), backlog, reuse_port, {});
+  }
+  co_return detail::listen_at(endpoint(address, port), backlog, reuse_port, {}, std::move(tls));
 }
 
 task<listener> listen_on_path(std::string path) {
@@ -130,7 +136,7 @@ task<listener> listen_on_path(std::string path) {
 
 task<listener> listen(listen_options options) {
   return listen_on(std::string(options.address), options.port, options.backlog, options.reuse_port,
-                   options.tls != nullptr);
+                   options.tls == nullptr ? nullptr : options.tls->core());
 }
 
 task<listener> listen_unix(std::string_view path) { return listen_on_path(std::string(path)); }

@@ -30,12 +30,17 @@ bool is_shortage(const std::error_code& code) noexcept {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
+std::int64_t milliseconds_of(duration d) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(d).count();
+}
+
 class server {
  public:
   server(io::listener& l, connection_handler& handler, const io::serve_options& options)
       : listener_(l.core()),
         handler_(handler),
         drain_(options.drain),
+        handshake_timeout_(options.handshake_timeout),
         places_(options.max_connections) {}
 
   task<> run(scope& s) {
@@ -99,7 +104,7 @@ class server {
     scope s(scope_setup({.name = c.peer().str()}, std::source_location::current()),
             region_kind::scope);
     outcome<void> how;
-    auto handle = [&] { return handler_.handle(c); };
+    auto handle = [&] { return c.core()->must_shake_hands() ? handle_tls(c) : handler_.handle(c); };
     co_await detail::inside(s, how, handle);
     body_ended(s, how);
     if (has_loose_ends(s)) co_await detail::quietly(end_scope(s, how));
@@ -108,11 +113,26 @@ class server {
     c.close();
   }
 
+  task<> handle_tls(io::socket& c) {
+    bool late = false;
+    try {
+      co_await with_timeout(handshake_timeout_, c.handshake());
+    } catch (const timeout_error&) {
+      late = true;
+    }
+    if (late)
+      throw timeout_error("TLS handshake: " + c.core()->text() + ": it took longer than " +
+                          std::to_string(milliseconds_of(handshake_timeout_)) +
+                          " ms, the handshake_timeout of the server");
+    co_await handler_.handle(c);
+  }
+
   static constexpr duration first_pause = std::chrono::milliseconds(10);
 
   std::shared_ptr<acceptor_core> listener_;  // the caller's may be destroyed meanwhile
   connection_handler& handler_;
   duration drain_;
+  duration handshake_timeout_;
   duration pause_ = first_pause;
   counting_governor places_;
   event opened_;

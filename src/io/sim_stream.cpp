@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "io/sim_stream.hpp"
 
+#include <cerrno>
 #include <utility>
 
 #include "core/loop.hpp"
@@ -45,6 +46,11 @@ void sim_stream::close() noexcept {
   } else {
     end_.close();
   }
+}
+
+bool sim_stream::has_arrived() noexcept {
+  std::byte ignored{};
+  return read({&ignored, 1}).error != EAGAIN;
 }
 
 int sim_stream::watch(io_side side) noexcept {

@@ -32,6 +32,7 @@ class sim_stream final : public stream_core, private network_user {
   io::endpoint peer() const noexcept override { return peer_; }
   io::endpoint local() const noexcept override { return local_; }
   bool hung_up() const noexcept override { return end_.hung_up(); }
+  bool has_arrived() noexcept override;
 
  private:
   int watch(io_side side) noexcept override;

@@ -65,7 +65,7 @@ socket& socket::operator=(socket&& other) noexcept {
 
 socket::~socket() = default;
 
-void socket::shutdown_write() {
+detail::done_already socket::shutdown_write() {
   detail::stream_core* const core = use();
   if (core == nullptr || core->closed())
     detail::raise(errc::closed, "shutdown_write: the socket is closed");
@@ -73,6 +73,7 @@ void socket::shutdown_write() {
   // The other end has gone already: there is nothing left to tell it.
   if (error != 0 && error != ENOTCONN)
     detail::raise_system(error, "shutdown_write: " + core->text());
+  return {};
 }
 
 void socket::close() noexcept {
@@ -81,6 +82,7 @@ void socket::close() noexcept {
 
 endpoint socket::peer() const { return core_ == nullptr ? endpoint() : core_->peer(); }
 endpoint socket::local() const { return core_ == nullptr ? endpoint() : core_->local(); }
+std::string socket::alpn() const { return core_ == nullptr ? std::string() : core_->alpn(); }
 std::optional<credentials> socket::peer_credentials() const {
   return core_ == nullptr ? std::nullopt : core_->peer_credentials();
 }

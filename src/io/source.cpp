@@ -23,7 +23,13 @@ void io_source::finish(io_wait& w) noexcept {
   w.complete();
 }
 
+io_problem io_source::explain(int error) const {
+  const std::error_code code(error, std::system_category());
+  return {code, code.message()};
+}
+
 void io_source::ready(io_side side) noexcept {
+  if (above_ != nullptr) return above_->ready_below(side);
   io_wait* const w = waiting(side);
   if (w != nullptr && w->poll()) finish(*w);
 }
@@ -95,7 +101,9 @@ bool io_wait::fail(std::exception_ptr error) noexcept {
 
 bool io_wait::fail(int error) noexcept {
   try {
-    return fail(system_failure(error, std::string(what_) + ": " + source_->text()));
+    const io_problem found = source_->explain(error);
+    const std::string text = std::string(what_) + ": " + source_->text() + ": " + found.text;
+    return fail(std::make_exception_ptr(weir::error(found.code, text)));
   } catch (...) {
     return fail(std::current_exception());
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include <weir/detail/core/dump_line.hpp>
 #include <weir/io/socket.hpp>
 
 #include "core/error.hpp"
@@ -169,16 +170,20 @@ bool write_all_wait::try_now() noexcept {
     done_ += sent.bytes;
     core.written = done_;
   }
-  return true;
+  if (!core.unsent) [[likely]]
+    return true;
+  const io_try rest = core.flush();
+  if (rest.error == EAGAIN) return false;
+  return rest.error == 0 || fail_partly(rest.error);
 }
 
 bool write_all_wait::fail_partly(int error) noexcept {
   try {
-    const std::error_code code(error, std::system_category());
-    const std::string text = "write_all: " + source_->text() + ": " + code.message() + " after " +
+    const io_problem found = source_->explain(error);
+    const std::string text = "write_all: " + source_->text() + ": " + found.text + " after " +
                              std::to_string(done_) + " of " + std::to_string(bytes_.size()) +
                              " bytes";
-    return fail(std::make_exception_ptr(io::partial_write(code, text, done_)));
+    return fail(std::make_exception_ptr(io::partial_write(found.code, text, done_)));
   } catch (...) {
     return fail(std::current_exception());
   }
@@ -189,5 +194,19 @@ bool write_all_wait::fail_partly(int error) noexcept {
 hangup_wait::hangup_wait(args&& a) noexcept : io_operation(a.core, io_side::hangup, "hangup") {}
 
 bool hangup_wait::try_now() noexcept { return !may_try() || core_of(source_).hung_up(); }
+
+// ------------------------------------------------------------------ handshake
+
+handshake_wait::handshake_wait(args&& a) noexcept
+    : io_operation(a.core, io_side::read, "TLS handshake") {}
+
+bool handshake_wait::try_now() noexcept {
+  if (!may_try()) return true;
+  const io_try shaken = core_of(source_).handshake();
+  if (shaken.error == EAGAIN) return false;
+  return shaken.error == 0 || fail(shaken.error);
+}
+
+void no_wait::describe(dump_line& line) const { line.add("nothing"); }
 
 }  // namespace weir::detail

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cerrno>
-#include <exception>
 #include <string>
 #include <utility>
 
@@ -40,8 +39,7 @@ class owned_descriptor {
   int number_ = -1;
 };
 
-/// A weir::error with the system's code; the text is `what` and what the system says.
-std::exception_ptr system_failure(int error, const std::string& what);
+/// Throws a weir::error with the system's code; the text is `what` and what the system says.
 [[noreturn]] void raise_system(int error, const std::string& what);
 
 /// A socket address as the system wants it.

@@ -71,11 +71,6 @@ TEST(listener, bad_options_are_refused) {
     EXPECT_EQ(code_of(co_await listen_error({.address = "localhost"})), errc::invalid_argument);
     EXPECT_EQ(code_of(co_await listen_error({.address = "192.0.2.1"})),
               std::errc::address_not_available);
-    int none = 0;
-    const io::listen_options encrypted{.tls = reinterpret_cast<io::tls_context*>(&none)};
-    const std::exception_ptr error = co_await listen_error(encrypted);
-    EXPECT_EQ(code_of(error), errc::invalid_argument);
-    EXPECT_TRUE(contains(what_of(error), "TLS")) << what_of(error);
   };
   weir::run(program);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The HTTP client: requests over connections that are kept for reuse. HTTP/1.1 without proxies,
-// cookies, compression or, so far, https.
+// cookies or compression; https by TLS.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ struct client_options {
   weir::http::redirects redirects = weir::http::redirects::same_host;
   std::int64_t max_redirects = 5;
   duration idle_timeout = std::chrono::seconds(30);  ///< 0: no connection is kept
-  std::string_view ca_file{};                        ///< for https; must be empty so far
+  std::string_view ca_file{};  ///< for https, instead of the system's roots; PEM
 };
 static_assert(std::is_trivially_destructible_v<client_options>);
 

@@ -20,7 +20,7 @@ struct listen_options {
   int port = 0;
   int backlog = 1024;
   bool reuse_port = false;
-  tls_context* tls = nullptr;
+  tls_context* tls = nullptr;  // connections are encrypted with it; <weir/io/tls.hpp>
 };
 
 /// A listening socket. Destroying it closes it. Threads: home loop only.

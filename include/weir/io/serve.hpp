@@ -18,7 +18,7 @@ struct serve_options {
   weir::name name{};
   std::int64_t max_connections = 10'000;
   duration drain = std::chrono::seconds(10);
-  duration handshake_timeout = std::chrono::seconds(10);  // of TLS, which listeners refuse yet
+  duration handshake_timeout = std::chrono::seconds(10);  // of TLS
 };
 
 }  // namespace weir::io
@@ -29,7 +29,8 @@ namespace weir::io {
 
 /// Runs `handler` for every connection, each in a scope of its own that is named by its peer, until
 /// it is cancelled or the listener is closed; both drain. The socket is closed when its handler
-/// ends. An error of a handler ends that connection (event `connection_failed`). At
+/// ends. On a listener with TLS the scope shakes hands first, for at most `handshake_timeout`. An
+/// error of that, or of a handler, ends that connection (event `connection_failed`). At
 /// `max_connections` nothing is accepted; without descriptors accepting pauses (event
 /// `accept_paused`). When it is cancelled it stops accepting, gives the connections `drain`, and
 /// then cancels them.

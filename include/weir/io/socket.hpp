@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// `io::socket`: one end of a byte stream, over TCP or a Unix socket, or in a simulated network. It
-// owns its descriptor and belongs to the loop that made it. Reads and writes are waits: they try,
-// and wait for readiness if that would block, so the kernel never owns a buffer. One reader and one
-// writer at a time.
+// `io::socket`: one end of a byte stream, over TCP, TLS or a Unix socket, or in a simulated
+// network. It owns its descriptor and belongs to the loop that made it. Reads and writes are waits:
+// they try, and wait for readiness if that would block, so the kernel never owns a buffer. One
+// reader and one writer at a time.
 #pragma once
 
 #include <cstddef>
@@ -72,13 +72,16 @@ class socket {
   /// How many bytes the last write_all has sent.
   std::size_t written() const noexcept { return core_ == nullptr ? 0 : core_->written; }
 
-  /// The other end sees the end after what was written; reading goes on.
-  void shutdown_write();
+  /// The other end sees the end after what was written; reading goes on. It has happened when this
+  /// returns: awaiting the result is a checkpoint and no more.
+  detail::done_already shutdown_write();
   /// Ends pending operations. Input that was not read may reset the connection.
   void close() noexcept;
 
   endpoint peer() const;
   endpoint local() const;
+  /// The protocol that both ends of a TLS connection have agreed on; otherwise empty.
+  std::string alpn() const;
   /// Of a Unix socket; otherwise empty.
   std::optional<credentials> peer_credentials() const;
   /// -1 if it is closed or simulated.
@@ -93,8 +96,11 @@ class socket {
   // Below: for the library.
   explicit socket(std::unique_ptr<detail::stream_core> core) noexcept : core_(std::move(core)) {}
   detail::stream_core* core() const noexcept { return core_.get(); }
+  std::unique_ptr<detail::stream_core> release_core() && noexcept { return std::move(core_); }
   /// Waits until the other end is gone or sends no more; for callers that do not read.
   [[nodiscard]] auto hangup() { return detail::pending<detail::hangup_wait>({use()}); }
+  /// Of TLS; otherwise it has nothing to do.
+  [[nodiscard]] auto handshake() { return detail::pending<detail::handshake_wait>({use()}); }
 
  private:
   detail::stream_core* use() {

@@ -13,6 +13,8 @@
 //    not touched after its operation.
 // 4. `ready(side)` may come for no reason: the wait tries again and goes on waiting.
 // 5. Closing ends the waiting operations with errc::closed, and later ones fail with it.
+// 6. A source that is carried by another one (`carry`) has no waits: its readiness goes to the
+//    carrier, which watches through it.
 #pragma once
 
 #include <array>
@@ -21,6 +23,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <weir/detail/core/home.hpp>
@@ -31,10 +34,17 @@ namespace weir::detail {
 
 class io_wait;
 
-/// What one try gave: bytes, or the system's error; EAGAIN: it would block.
+/// What one try gave: bytes, or the system's error; EAGAIN: it would block. Negative errors are the
+/// source's own, which its `explain` knows.
 struct io_try {
   std::size_t bytes = 0;
   int error = 0;
+};
+
+/// An error of a try, for people and programs.
+struct io_problem {
+  std::error_code code;
+  std::string text;
 };
 
 /// `hangup`: the other end is gone or sends no more, although no fiber reads.
@@ -52,11 +62,21 @@ class io_source {
   /// Ends the wait of one side, if there is one, with errc::closed; the source stays open. The wait
   /// gives nothing back.
   void end_wait(io_side side, const char* why) noexcept;
+  /// What an error of a try means.
+  virtual io_problem explain(int error) const;
   /// Throws errc::wrong_loop, or errc::not_journaled in a durable run.
   void require_home(const char* kind) {
     if (!home_.is_here()) [[unlikely]]
       settle_home(kind);
   }
+
+  // Below: for a source that is carried by another one.
+  /// From now on `above`, which outlives this, hears what becomes ready.
+  void carry(io_source& above) noexcept { above_ = &above; }
+  int watch_for_carrier(io_side side) noexcept { return watch(side); }
+  void unwatch_for_carrier(io_side side) noexcept { unwatch(side); }
+  /// Says soon, and not inside this call, that everything may be ready. REQUIRES: it is watched.
+  virtual void stir() noexcept {}
 
  protected:
   virtual ~io_source() = default;
@@ -70,6 +90,8 @@ class io_source {
   io_wait* waiting(io_side side) const noexcept { return waits_[static_cast<std::size_t>(side)]; }
   /// A try on this side may succeed now.
   void ready(io_side side) noexcept;
+  /// The same of the source that this one carries.
+  virtual void ready_below(io_side) noexcept {}
   /// Ends all waits with errc::closed. Returns false if it was closed before.
   bool close_waits() noexcept;
   /// Aborts if an operation waits: the object is being destroyed.
@@ -81,6 +103,7 @@ class io_source {
   static void finish(io_wait& w) noexcept;
 
   std::array<io_wait*, 3> waits_{};
+  io_source* above_ = nullptr;
   home home_;
   bool closed_ = false;
 };

@@ -37,18 +37,29 @@ class stream_core : public io_source {
  public:
   ~stream_core() override = default;
 
-  /// Tries to receive or to send. 0 bytes received: the other end sends no more.
+  /// Tries to receive or to send. 0 bytes received: the other end sends no more. What `send` has
+  /// taken and could not pass on yet is `unsent`; `flush` tries that again.
   virtual io_try receive(std::span<std::byte> into) noexcept = 0;
   virtual io_try send(std::span<const std::byte> bytes) noexcept = 0;
+  virtual io_try flush() noexcept { return {}; }
   /// An error of the system, or 0.
   virtual int shutdown_write() noexcept = 0;
   virtual void close() noexcept = 0;
+  /// The other end must not take the coming close for the end of what was sent.
+  virtual void cut() noexcept {}
   virtual io::endpoint peer() const noexcept = 0;
   virtual io::endpoint local() const noexcept = 0;
   virtual std::optional<io::credentials> peer_credentials() const { return std::nullopt; }
   virtual int native_handle() const noexcept { return -1; }
   /// Whether the other end is known to be gone, or to send no more.
   virtual bool hung_up() const noexcept = 0;
+  /// Whether something has arrived at an idle end that nobody reads: bytes, an end or an error. May
+  /// take some of it.
+  virtual bool has_arrived() noexcept = 0;
+  /// Of TLS; reads and writes shake hands if that was not done before.
+  virtual bool must_shake_hands() const noexcept { return false; }
+  virtual io_try handshake() noexcept { return {}; }
+  virtual std::string alpn() const { return {}; }
   std::string text() const override;
 
   /// `receive`, with what was given back first.
@@ -60,6 +71,7 @@ class stream_core : public io_source {
 
   kept_bytes kept;
   std::size_t written = 0;  // of the last write_all
+  bool unsent = false;
 };
 
 /// See io::socket::read_some.
@@ -159,6 +171,36 @@ class hangup_wait : public io_operation<hangup_wait> {
   explicit hangup_wait(args&& a) noexcept;
   bool try_now() noexcept;
   void take() { rethrow(); }
+};
+
+/// Completes when the handshake of TLS has ended.
+class handshake_wait : public io_operation<handshake_wait> {
+ public:
+  using args = hangup_wait::args;
+  using result = void;
+
+  explicit handshake_wait(args&& a) noexcept;
+  bool try_now() noexcept;
+  void take() { rethrow(); }
+};
+
+/// Waits for nothing.
+class no_wait : public simple_wait<no_wait, local_wait> {
+ public:
+  struct args {};
+  using result = void;
+
+  explicit no_wait(args&&) noexcept {}
+  bool try_now() noexcept { return true; }
+  void arm() noexcept { complete(); }
+  void take() noexcept {}
+  cancel_result withdraw() noexcept override { return cancel_result::done; }
+  void describe(dump_line& line) const override;
+};
+/// The result of a call that has done its work: it may be awaited, or ignored.
+class done_already : public pending<no_wait> {
+ public:
+  done_already() noexcept : pending({}) {}
 };
 
 }  // namespace weir::detail
