@@ -8,6 +8,7 @@
 #include <weir/io/endpoint.hpp>
 #include <weir/io/file.hpp>
 #include <weir/io/listener.hpp>
+#include <weir/io/listeners.hpp>
 #include <weir/io/process.hpp>
 #include <weir/io/ready.hpp>
 #include <weir/io/serve.hpp>

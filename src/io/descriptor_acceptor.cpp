@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -76,6 +77,11 @@ acceptor_core::accepted descriptor_acceptor::accept() {
     if (peer.type() != io::endpoint::kind::unix_path) set_no_delay(number);
     return {std::make_unique<descriptor_stream>(std::move(made), peer), 0};
   }
+}
+
+bool descriptor_acceptor::has_connection() noexcept {
+  pollfd asked{descriptor_.get(), POLLIN, 0};
+  return ::poll(&asked, 1, 0) > 0;
 }
 
 int descriptor_acceptor::watch(io_side) noexcept {

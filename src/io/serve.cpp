@@ -12,12 +12,14 @@
 #include <weir/detail/core/run_scope.hpp>
 #include <weir/event.hpp>
 #include <weir/governor/counting.hpp>
+#include <weir/governor/shared.hpp>
 #include <weir/policy/deadline.hpp>
 #include <weir/policy/settle.hpp>
 #include <weir/scope.hpp>
 #include <weir/time.hpp>
 
 #include "core/loop.hpp"
+#include "io/system.hpp"
 
 namespace weir::detail {
 
@@ -32,11 +34,13 @@ bool is_shortage(const std::error_code& code) noexcept {
 
 class server {
  public:
-  server(io::listener& l, connection_handler& handler, const io::serve_options& options)
+  server(io::listener& l, connection_handler& handler, const io::serve_options& options,
+         shared_governor* shared)
       : listener_(l.core()),
         handler_(handler),
         drain_(options.drain),
-        places_(options.max_connections) {}
+        places_(options.max_connections),
+        shared_places_(shared) {}
 
   task<> run(scope& s) {
     auto hold = [this]() -> task<> { co_await hold_connections(); };
@@ -64,14 +68,36 @@ class server {
 
   task<> accept_all() {
     for (;;) {
-      permit place = co_await places_.acquire();
-      outcome<io::socket> next = co_await settle(pending<accept_wait>({listener_.get()}));
+      permit place;
+      outcome<io::socket> next;
+      if (shared_places_ == nullptr) {
+        place = co_await places_.acquire();
+        next = co_await settle(pending<accept_wait>({listener_.get()}));
+      } else {
+        next = co_await settle(accept_in_turn(place));
+      }
       if (next.is_error()) {
         if (!co_await go_on_after(next.error())) co_return;
         continue;
       }
       pause_ = first_pause;
       connections_->spawn(connection(next.take(), std::move(place)), {.name = "connection"});
+    }
+  }
+
+  /// A place that several loops share is taken when there is a connection for it: a loop that would
+  /// hold one while it waits could keep the last one from a loop that has a client.
+  task<io::socket> accept_in_turn(permit& place) {
+    for (;;) {
+      co_await pending<acceptable_wait>({listener_.get()});
+      permit taken = co_await shared_places_->acquire();
+      if (listener_->closed()) raise(errc::closed, listener_->text() + " was closed meanwhile");
+      acceptor_core::accepted next = listener_->accept();
+      if (next.core != nullptr) {
+        place = std::move(taken);
+        co_return io::socket(std::move(next.core));
+      }
+      if (next.error != EAGAIN) raise_system(next.error, "accept: " + listener_->text());
     }
   }
 
@@ -115,6 +141,7 @@ class server {
   duration drain_;
   duration pause_ = first_pause;
   counting_governor places_;
+  shared_governor* shared_places_;  // instead, if it is not null
   event opened_;
   event never_;
   scope* connections_ = nullptr;
@@ -132,12 +159,12 @@ void check(const io::serve_options& options) {
 }  // namespace
 
 task<> serve_connections(io::listener& l, connection_handler& handler, io::serve_options options,
-                         std::string name) {
+                         std::string name, shared_governor* places) {
   require_no_run("serve", name);
   check(options);
   if (l.core() == nullptr || l.core()->closed()) co_return;
   l.core()->require_home("listener");
-  server s(l, handler, options);
+  server s(l, handler, options, places);
   auto body = [&](scope& in) { return s.run(in); };
   co_await with_scope({.name = name, .grace = duration::max()}, body);
 }

@@ -210,6 +210,7 @@ class network_port final : public network_place, public std::enable_shared_from_
   const network_address& address() const noexcept { return address_; }
   /// The next connection; null: nobody waits.
   std::shared_ptr<network_link> accept();
+  bool has_connection() const noexcept { return !queue_.empty(); }
   /// Not in a dead world.
   void close();
   void watch() noexcept;
