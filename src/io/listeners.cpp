@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <fcntl.h>
+#include <sys/socket.h>
 
 #include <weir/combinators.hpp>
 #include <weir/detail/core/run_rules.hpp>
@@ -26,6 +27,8 @@ namespace detail {
 void listeners_core::close() noexcept {
   if (std::exchange(closed, true)) return;
   for (place& p : places) {
+    // The duplicates do not listen any more either; their loops close them when they see it.
+    if (p.descriptor) ::shutdown(p.descriptor.get(), SHUT_RDWR);
     p.descriptor.reset();
     const std::shared_ptr<acceptor_core> simulated = p.simulated.core();
     if (simulated != nullptr) p.at.post([simulated] { simulated->close(); });

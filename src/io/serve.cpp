@@ -97,6 +97,8 @@ class server {
         place = std::move(taken);
         co_return io::socket(std::move(next.core));
       }
+      // Of a socket that listened: its owner, on another loop, has closed it.
+      if (next.error == EINVAL) raise(errc::closed, listener_->text() + " was closed meanwhile");
       if (next.error != EAGAIN) raise_system(next.error, "accept: " + listener_->text());
     }
   }
