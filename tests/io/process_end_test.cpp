@@ -62,6 +62,14 @@ class ending {
   weir::child<void> future_;
 };
 
+/// Runs `body(scope)`. A grace of an hour is one that must not be used up.
+template <class Body>
+void with_real_time(Body body) {
+  auto program = [&]() -> task<> { co_await weir::with_scope(body); };
+  weir::run(program);
+  EXPECT_TRUE(has_no_child());
+}
+
 /// Runs `body(scope, clock)` in virtual time.
 template <class Body>
 void with_virtual_time(Body body) {
@@ -78,9 +86,9 @@ void with_virtual_time(Body body) {
 TEST(process_end, a_polite_process_gets_sigterm_and_the_time_to_clean_up) {
   scratch_folder d;
   const std::string mark = d / "mark";
-  with_virtual_time([&](weir::scope& s, weir::test_clock&) -> task<> {
+  with_real_time([&](weir::scope& s) -> task<> {
     ending e(s, script("trap 'echo cleaned > " + mark + "; exit 5' TERM; echo up; " + forever),
-             {.grace = 1s});
+             {.grace = 1h});
     co_await e.ended();
     EXPECT_EQ(content(mark), "cleaned\n");
     EXPECT_EQ((co_await e.process().wait()).code(), 5);
@@ -106,7 +114,7 @@ TEST(process_end, one_that_ignores_sigterm_is_killed_after_the_grace_and_not_bef
 TEST(process_end, every_member_of_the_group_gets_sigterm) {
   scratch_folder d;
   const std::string mark = d / "mark";
-  with_virtual_time([&](weir::scope& s, weir::test_clock&) -> task<> {
+  with_real_time([&](weir::scope& s) -> task<> {
     const std::string inner = "trap \"echo inner > " + mark + "; exit\" TERM; echo up; " + forever;
     ending e(s, script("sh -c '" + inner + "' & trap 'wait; exit' TERM; " + forever),
              {.grace = 1h});
@@ -134,22 +142,17 @@ TEST(process_end, what_is_left_of_the_group_after_its_leader_has_the_grace_too) 
 }
 
 TEST(process_end, the_grace_is_not_used_up_when_the_last_of_the_group_has_ended) {
-  // In real time: a whole grace would be an hour.
-  auto program = []() -> task<> {
-    co_await weir::with_scope([](weir::scope& s) -> task<> {
-      const std::string slow = "trap \"sleep 0.05; exit\" TERM; echo up; " + forever;
-      ending e(s, script("sh -c '" + slow + "' & wait"), {.grace = 1h});
-      co_await e.ended();
-    });
-  };
-  weir::run(program);
-  EXPECT_TRUE(has_no_child());
+  with_real_time([&](weir::scope& s) -> task<> {
+    const std::string slow = "trap \"sleep 0.05; exit\" TERM; echo up; " + forever;
+    ending e(s, script("sh -c '" + slow + "' & wait"), {.grace = 1h});
+    co_await e.ended();
+  });
 }
 
 TEST(process_end, a_descendant_that_has_left_the_group_is_left_alone_and_holds_nothing_up) {
   scratch_folder d;
   const std::string pids = d / "pids";
-  with_virtual_time([&](weir::scope& s, weir::test_clock&) -> task<> {
+  with_real_time([&](weir::scope& s) -> task<> {
     // It keeps the output open, too.
     const std::string daemon = "echo $$ > " + pids + "; echo up; exec sleep 1000";
     ending e(s, script("setsid sh -c '" + daemon + "' & wait"), {.grace = 1h});
@@ -163,7 +166,7 @@ TEST(process_end, a_descendant_that_has_left_the_group_is_left_alone_and_holds_n
 TEST(process_end, a_stopped_process_is_continued_so_that_it_sees_the_signal) {
   scratch_folder d;
   const std::string mark = d / "mark";
-  with_virtual_time([&](weir::scope& s, weir::test_clock&) -> task<> {
+  with_real_time([&](weir::scope& s) -> task<> {
     ending e(
         s, script("trap 'echo seen > " + mark + "; exit' TERM; echo up; kill -STOP $$; " + forever),
         {.grace = 1h});
@@ -175,7 +178,7 @@ TEST(process_end, a_stopped_process_is_continued_so_that_it_sees_the_signal) {
 TEST(process_end, its_last_words_do_not_block_it) {
   scratch_folder d;
   const std::string mark = d / "mark";
-  with_virtual_time([&](weir::scope& s, weir::test_clock&) -> task<> {
+  with_real_time([&](weir::scope& s) -> task<> {
     ending e(s,
              script("trap 'head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2; echo said > " +
                     mark + "; exit' TERM; echo up; " + forever),
@@ -186,7 +189,7 @@ TEST(process_end, its_last_words_do_not_block_it) {
 }
 
 TEST(process_end, without_grace_it_is_killed_at_once) {
-  with_virtual_time([&](weir::scope& s, weir::test_clock&) -> task<> {
+  with_real_time([&](weir::scope& s) -> task<> {
     ending e(s, script("trap '' TERM; echo up; " + forever), {.grace = 0s});
     co_await e.ended();
     EXPECT_EQ((co_await e.process().wait()).signal(), SIGKILL);
