@@ -61,7 +61,8 @@ TEST(process_storm, of_a_thousand_that_are_cancelled_at_random_moments_none_is_l
   const unsigned count = sanitized ? 300 : 1000;
   storm all;
   auto program = [&]() -> task<> {
-    EXPECT_TRUE((co_await io::process::run(io::command("true"))).ok());  // makes the reactor
+    io::command slow("sleep", "1000");  // waits, which makes the reactor and its descriptors
+    co_await weir::settle(weir::with_timeout(1ms, io::process::run(slow)));
     const std::size_t before = open_descriptors();
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
       weir::counting_governor places(16);
