@@ -11,7 +11,6 @@
 #include <optional>
 #include <string>
 
-#include <weir/detail/core/scope_state.hpp>
 #include <weir/event.hpp>
 #include <weir/io/process.hpp>
 #include <weir/scope.hpp>
