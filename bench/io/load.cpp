@@ -18,6 +18,7 @@ struct plan {
   int buffer;           // of the server for one connection
   std::int64_t trips;   // of all connections together; 0: the connections stay idle
   bool tls = false;     // of echoes; without a message a trip is a connection and its handshake
+  bool spread = false;  // the server may use all cores, and shares that of its clients
 };
 
 constexpr std::size_t small = 64;
@@ -26,6 +27,8 @@ constexpr plan plans[] = {
     {"io_echo", "echo", small, 1024, 200'000},
     {"io_echo_bulk", "bulk", large, int(large), 10'000},
     {"io_echo_idle", "echo_idle", small, 1024, 0},
+    {"io_loops1", "loops", small, 1024, 200'000, false, true},
+    {"io_loops2", "loops", small, 1024, 200'000, false, true},
     {"io_http", "http", 0, 1024, 100'000},
     {"io_http_idle", "http_idle", 0, 1024, 0},
     {"io_tls", "tls", small, 1024, 50'000, true},
@@ -112,7 +115,7 @@ int main(int argc, char** argv) {
     run_tls(p, cores, argv + 3, argc - 3, connections);
     return 0;
   }
-  bench::server_process server(argv + 3, argc - 3, p.buffer, cores.server);
+    bench::server_process server(argv + 3, argc - 3, p.buffer, p.spread ? -1 : cores.server);
   bench::core_pair::use(cores.client);
   bench::echo_protocol echo(std::max<std::size_t>(p.message, 1));
   bench::http_protocol http;

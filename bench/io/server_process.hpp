@@ -59,8 +59,8 @@ inline void raise_descriptor_limit() {
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) give_up("cannot raise the limit of descriptors");
 }
 
-/// Starts `command PORT BUFFER` with port 0 and reads the port that it prints. Its end is a
-/// SIGTERM, so that a profiler may be part of the command.
+/// Starts `command PORT BUFFER` with port 0, on a core unless that is -1, and reads the port that
+/// it prints. Its end is a SIGTERM, so that a profiler may be part of the command.
 class server_process {
  public:
   server_process(char** command, int count, int buffer, int core) {
@@ -104,7 +104,7 @@ class server_process {
  private:
   // In the child. Huge pages are off, as for other programs that report memory.
   [[noreturn]] static void become(char** command, int count, int buffer, int core, int out) {
-    core_pair::use(core);
+    if (core >= 0) core_pair::use(core);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     dup2(out, STDOUT_FILENO);

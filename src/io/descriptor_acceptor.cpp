@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -81,6 +82,11 @@ acceptor_core::accepted descriptor_acceptor::accept() {
     if (tls_ != nullptr) return {tls_->encrypt(std::move(core)), 0};
     return {std::move(core), 0};
   }
+}
+
+bool descriptor_acceptor::has_connection() noexcept {
+  pollfd asked{descriptor_.get(), POLLIN, 0};
+  return ::poll(&asked, 1, 0) > 0;
 }
 
 int descriptor_acceptor::watch(io_side) noexcept {

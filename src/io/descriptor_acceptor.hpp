@@ -23,6 +23,7 @@ class descriptor_acceptor final : public acceptor_core, private reactor_entry {
   ~descriptor_acceptor() override;
 
   accepted accept() override;
+  bool has_connection() noexcept override;
   void close() noexcept override;
   io::endpoint local() const noexcept override { return local_; }
   int native_handle() const noexcept override { return descriptor_.get(); }

@@ -24,23 +24,56 @@ void check_http(const http::http_options& o) {
   require_http(o.progress_timeout > duration::zero(), "progress_timeout is not positive");
 }
 
+io::serve_options serve_options_of(const http::http_options& options) {
+  io::serve_options how;
+  how.max_connections = options.max_connections;
+  how.drain = options.drain;
+  return how;
+}
+
+std::string take_name(http::http_options& options) {
+  std::string name(options.name.empty() ? "http" : options.name.view());
+  options.name = {};
+  return name;
+}
+
+class http_on_loop final : public loop_service {
+ public:
+  http_on_loop(std::unique_ptr<http_handler> handler, const http::http_options& options,
+               std::string name)
+      : server_(std::move(handler), options), name_(std::move(name)) {}
+  task<> serve(io::listener& l, shared_governor& places) override {
+    return serve_connections(l, server_, serve_options_of(server_.options()), name_, &places);
+  }
+
+ private:
+  http_server server_;
+  std::string name_;
+};
+
 task<> run_http(io::listener& l, std::unique_ptr<http_handler> handler, http::http_options options,
                 std::string name) {
   check_http(options);
   http_server server(std::move(handler), options);
-  io::serve_options how;
-  how.max_connections = options.max_connections;
-  how.drain = options.drain;
-  co_await serve_connections(l, server, how, std::move(name));
+  co_await serve_connections(l, server, serve_options_of(options), std::move(name));
 }
 
 }  // namespace
 
 task<> serve_http(io::listener& l, std::unique_ptr<http_handler> handler,
                   http::http_options options) {
-  std::string name(options.name.empty() ? "http" : options.name.view());
-  options.name = {};
+  std::string name = take_name(options);
   return run_http(l, std::move(handler), options, std::move(name));
+}
+
+task<> serve_http(io::listeners& l, std::vector<std::unique_ptr<http_handler>> handlers,
+                  http::http_options options) {
+  check_http(options);
+  const std::string name = take_name(options);
+  std::vector<std::unique_ptr<loop_service>> services;
+  for (std::unique_ptr<http_handler>& one : handlers)
+    services.push_back(std::make_unique<http_on_loop>(std::move(one), options, name));
+  return serve_on_loops(l.core(), std::move(services), options.max_connections, name);
 }
 
 task<> http_server::handle(io::socket& connection) {

@@ -23,6 +23,10 @@ namespace detail {
 
 std::string acceptor_core::text() const { return "listener " + local().str(); }
 
+bool acceptable_wait::try_now() noexcept {
+  return !may_try() || static_cast<acceptor_core&>(*source_).has_connection();
+}
+
 bool accept_wait::try_now() noexcept {
   if (!may_try()) return true;
   try {
@@ -36,28 +40,29 @@ bool accept_wait::try_now() noexcept {
   return true;
 }
 
-namespace {
-
 void require_backlog(int backlog) {
   if (backlog < 1)
     raise(errc::invalid_argument, "listen: a backlog of " + std::to_string(backlog) +
                                       " takes no connections; give 1 or more");
 }
 
+namespace {
+
 void set_option(int descriptor, int level, int option, int value, const std::string& whose) {
   if (::setsockopt(descriptor, level, option, &value, sizeof value) != 0)
     raise_system(errno, "listen on " + whose);
 }
 
-io::listener listen_at(const io::endpoint& at, int backlog, bool reuse_port, std::string file,
-                       std::shared_ptr<tls_server> tls = nullptr) {
+}  // namespace
+
+owned_descriptor open_listening(const io::endpoint& at, int backlog, bool reuse_port) {
+  const bool file = at.type() == io::endpoint::kind::unix_path;
   const system_address address = to_system(at);
   const std::string name = at.str();
   owned_descriptor made(
       ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!made) raise_system(errno, "listen on " + name);
-  if (at.type() != io::endpoint::kind::unix_path)
-    set_option(made.get(), SOL_SOCKET, SO_REUSEADDR, 1, name);
+  if (!file) set_option(made.get(), SOL_SOCKET, SO_REUSEADDR, 1, name);
   if (reuse_port) set_option(made.get(), SOL_SOCKET, SO_REUSEPORT, 1, name);
   if (at.type() == io::endpoint::kind::ip6) {
     const std::string_view bytes = at.bytes();
@@ -66,11 +71,18 @@ io::listener listen_at(const io::endpoint& at, int backlog, bool reuse_port, std
   }
   // Before it is bound, so that no other user can connect for an instant. Linux takes the mode of
   // the file from that of the descriptor.
-  if (!file.empty() && ::fchmod(made.get(), 0600) != 0) raise_system(errno, "listen on " + name);
+  if (file && ::fchmod(made.get(), 0600) != 0) raise_system(errno, "listen on " + name);
   if (::bind(made.get(), address.get(), address.size) != 0 || ::listen(made.get(), backlog) != 0)
     raise_system(errno, "listen on " + name);
-  return io::listener(
-      std::make_unique<descriptor_acceptor>(std::move(made), std::move(file), std::move(tls)));
+  return made;
+}
+
+namespace {
+
+io::listener listen_at(const io::endpoint& at, int backlog, bool reuse_port, std::string file,
+                       std::shared_ptr<tls_server> tls = nullptr) {
+  return io::listener(std::make_unique<descriptor_acceptor>(open_listening(at, backlog, reuse_port),
+                                                             std::move(file), std::move(tls)));
 }
 
 /// Whether a socket file is left over: no process listens on it.

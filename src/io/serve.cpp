@@ -12,12 +12,14 @@
 #include <weir/detail/core/run_scope.hpp>
 #include <weir/event.hpp>
 #include <weir/governor/counting.hpp>
+#include <weir/governor/shared.hpp>
 #include <weir/policy/deadline.hpp>
 #include <weir/policy/settle.hpp>
 #include <weir/scope.hpp>
 #include <weir/time.hpp>
 
 #include "core/loop.hpp"
+#include "io/system.hpp"
 
 namespace weir::detail {
 
@@ -36,12 +38,14 @@ std::int64_t milliseconds_of(duration d) {
 
 class server {
  public:
-  server(io::listener& l, connection_handler& handler, const io::serve_options& options)
+  server(io::listener& l, connection_handler& handler, const io::serve_options& options,
+         shared_governor* shared)
       : listener_(l.core()),
         handler_(handler),
         drain_(options.drain),
         handshake_timeout_(options.handshake_timeout),
-        places_(options.max_connections) {}
+        places_(options.max_connections),
+        shared_places_(shared) {}
 
   task<> run(scope& s) {
     auto hold = [this]() -> task<> { co_await hold_connections(); };
@@ -69,14 +73,38 @@ class server {
 
   task<> accept_all() {
     for (;;) {
-      permit place = co_await places_.acquire();
-      outcome<io::socket> next = co_await settle(pending<accept_wait>({listener_.get()}));
+      permit place;
+      outcome<io::socket> next;
+      if (shared_places_ == nullptr) {
+        place = co_await places_.acquire();
+        next = co_await settle(pending<accept_wait>({listener_.get()}));
+      } else {
+        next = co_await settle(accept_in_turn(place));
+      }
       if (next.is_error()) {
         if (!co_await go_on_after(next.error())) co_return;
         continue;
       }
       pause_ = first_pause;
       connections_->spawn(connection(next.take(), std::move(place)), {.name = "connection"});
+    }
+  }
+
+  /// A place that several loops share is taken when there is a connection for it: a loop that would
+  /// hold one while it waits could keep the last one from a loop that has a client.
+  task<io::socket> accept_in_turn(permit& place) {
+    for (;;) {
+      co_await pending<acceptable_wait>({listener_.get()});
+      permit taken = co_await shared_places_->acquire();
+      if (listener_->closed()) raise(errc::closed, listener_->text() + " was closed meanwhile");
+      acceptor_core::accepted next = listener_->accept();
+      if (next.core != nullptr) {
+        place = std::move(taken);
+        co_return io::socket(std::move(next.core));
+      }
+      // Of a socket that listened: its owner, on another loop, has closed it.
+      if (next.error == EINVAL) raise(errc::closed, listener_->text() + " was closed meanwhile");
+      if (next.error != EAGAIN) raise_system(next.error, "accept: " + listener_->text());
     }
   }
 
@@ -135,6 +163,7 @@ class server {
   duration handshake_timeout_;
   duration pause_ = first_pause;
   counting_governor places_;
+  shared_governor* shared_places_;  // instead, if it is not null
   event opened_;
   event never_;
   scope* connections_ = nullptr;
@@ -152,12 +181,12 @@ void check(const io::serve_options& options) {
 }  // namespace
 
 task<> serve_connections(io::listener& l, connection_handler& handler, io::serve_options options,
-                         std::string name) {
+                         std::string name, shared_governor* places) {
   require_no_run("serve", name);
   check(options);
   if (l.core() == nullptr || l.core()->closed()) co_return;
   l.core()->require_home("listener");
-  server s(l, handler, options);
+  server s(l, handler, options, places);
   auto body = [&](scope& in) { return s.run(in); };
   co_await with_scope({.name = name, .grace = duration::max()}, body);
 }

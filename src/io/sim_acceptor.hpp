@@ -16,6 +16,7 @@ class sim_acceptor final : public acceptor_core, private network_user {
   ~sim_acceptor() override;
 
   accepted accept() override;
+  bool has_connection() noexcept override { return port_->has_connection(); }
   void close() noexcept override;
   io::endpoint local() const noexcept override { return local_; }
 

@@ -11,6 +11,7 @@
 
 #include "core/loop.hpp"
 #include "io/sim_acceptor.hpp"
+#include "io/sim_datagrams.hpp"
 #include "io/sim_stream.hpp"
 #include "io/system.hpp"
 #include "sim/network.hpp"
@@ -73,6 +74,15 @@ task<io::socket> connect_in_simulation(std::string host, int port) {
                                     "': no such host in this simulation; "
                                     "hosts are the names of its loops, and 'main'");
   co_return co_await reach_address(here, std::move(to), host + ":" + std::to_string(port));
+}
+
+io::udp bind_in_simulation(const std::string& address, int port) {
+  loop& here = *loop::here();
+  (void)io::endpoint(address, port);  // refuses what is no number
+  auto made = network_of(here).bind(here, port);
+  if (made == nullptr)
+    raise_system(EADDRINUSE, "udp::bind to " + here.own_door().name() + ":" + std::to_string(port));
+  return io::udp(std::make_unique<sim_datagrams>(std::move(made)));
 }
 
 io::listener listen_unix_in_simulation(const std::string& path) {

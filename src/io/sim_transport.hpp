@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sockets on the simulated network: what io::listen, io::connect and their Unix variants do on a
-// loop whose environment is simulated. No port, no descriptor, no file.
+// Sockets on the simulated network: what io::listen, io::connect, their Unix variants and
+// io::udp::bind do on a loop whose environment is simulated. No port, no descriptor, no file.
 //
 // Requires: called by a fiber of a simulated loop (`loop::here()->env().simulated()`), outside of
 // durable runs; ports are 0 to 65535, backlogs 1 or more.
@@ -10,6 +10,7 @@
 
 #include <weir/io/listener.hpp>
 #include <weir/io/socket.hpp>
+#include <weir/io/udp.hpp>
 #include <weir/task.hpp>
 
 namespace weir::detail {
@@ -22,7 +23,11 @@ io::listener listen_in_simulation(const std::string& address, int port, int back
 /// errc::host_not_found; no listener there: std::errc::connection_refused.
 task<io::socket> connect_in_simulation(std::string host, int port);
 
-/// The same by a path; the paths of a world are one namespace, which is not the file system's.
+/// Binds a port for datagrams on the running loop; address and port as for listening.
+io::udp bind_in_simulation(const std::string& address, int port);
+
+/// Listening and connecting by a path; the paths of a world are one namespace, which is not the
+/// file system's.
 io::listener listen_unix_in_simulation(const std::string& path);
 task<io::socket> connect_unix_in_simulation(std::string path);
 

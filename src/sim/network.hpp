@@ -16,7 +16,10 @@
 // 5. An end belongs to the loop that made it, and is closed if that loop crashes. If it ends, to
 //    the next loop that uses it. A socket may outlive the world: it keeps its link, and is closed.
 // 6. Bytes that arrived before a reset can still be read.
-// 7. Nothing here depends on addresses of objects or on hashes: equal choices give equal runs.
+// 7. A datagram is alone: it is lost, doubled and delayed on its own, and may overtake others. What
+//    cannot be delivered when its time has come is gone: nobody is bound there, the hosts are
+//    separated, or its receiver is full (`window`, `max_letters`).
+// 8. Nothing here depends on addresses of objects or on hashes: equal choices give equal runs.
 #pragma once
 
 #include <array>
@@ -207,6 +210,7 @@ class network_port final : public network_place, public std::enable_shared_from_
   const network_address& address() const noexcept { return address_; }
   /// The next connection; null: nobody waits.
   std::shared_ptr<network_link> accept();
+  bool has_connection() const noexcept { return !queue_.empty(); }
   /// Not in a dead world.
   void close();
   void watch() noexcept;
@@ -220,9 +224,41 @@ class network_port final : public network_place, public std::enable_shared_from_
   std::deque<std::shared_ptr<network_link>> beyond_;  // did not find a place in the queue
 };
 
+/// What is bound to a port for datagrams; these ports are not those of listeners.
+class network_mailbox final : public network_place,
+                              public std::enable_shared_from_this<network_mailbox> {
+ public:
+  struct letter {
+    network_address from;
+    std::string bytes;
+  };
+
+  network_mailbox(network_state& net, network_address address)
+      : net_(&net), address_(std::move(address)) {}
+
+  const network_address& address() const noexcept { return address_; }
+  /// The next datagram; empty: none has arrived.
+  std::optional<letter> take() noexcept;
+  /// Whether there is a loop of this name, or was.
+  bool has_host(std::string_view name) const noexcept;
+  /// Without effect in a world that is gone.
+  void send(const network_address& to, std::span<const std::byte> bytes);
+  /// Not in a dead world.
+  void close();
+  void watch() noexcept;
+
+ private:
+  friend class network_state;
+  network_state* net_;  // null: it is closed
+  network_address address_;
+  std::deque<letter> arrived_;
+  std::size_t unread_ = 0;  // bytes in `arrived_`
+};
+
 class network_state {
  public:
   static constexpr std::size_t window = 64 * 1024;
+  static constexpr std::size_t max_letters = 1024;  // unread datagrams, which may be empty
   static constexpr duration resend = std::chrono::milliseconds(200);
 
   explicit network_state(network_host& host) noexcept : host_(host) {}
@@ -253,12 +289,15 @@ class network_state {
   std::shared_ptr<network_port> listen(loop& here, network_address at, std::size_t backlog);
   /// Begins to connect; see network_end::settled.
   std::shared_ptr<network_link> connect(loop& here, network_address to);
+  /// Port 0 picks one. Null: it is taken.
+  std::shared_ptr<network_mailbox> bind(loop& here, int port);
   /// Whether a connect to a path finds a file there, although nobody listens.
   bool stale(const std::string& path) const { return stale_paths_.contains(path); }
 
  private:
   friend class network_end;
   friend class network_port;
+  friend class network_mailbox;
   using kind = network_end::kind;
   using piece = network_end::piece;
   using place = std::pair<std::string, int>;  // host and port; or path and -1
@@ -267,6 +306,8 @@ class network_state {
   static place place_of(const network_address& a);
   static host_pair pair_of(std::string_view a, std::string_view b);
   bool separated(const network_end& from) const;
+  bool separated(const std::string& a, const std::string& b) const;
+  time_point delayed();
   time_point arrival(kind what);
   int free_port(const std::string& host);
   void put(network_end& from, piece p);
@@ -281,6 +322,18 @@ class network_state {
   void reset(network_end& end);
   void forget_if_done(network_link& link) noexcept;
 
+  struct datagram {
+    network_address from;
+    place to;
+    std::string bytes;
+  };
+  void send(const network_mailbox& from, const network_address& to,
+            std::span<const std::byte> bytes);
+  void send_copy(datagram d);
+  void arrive(datagram d);
+  bool deliver_piece();
+  bool deliver_datagram();
+
   network_host& host_;
   sim::network_faults faults_;
   std::set<std::string, std::less<>> hosts_{"main"};
@@ -289,6 +342,8 @@ class network_state {
   std::map<place, std::shared_ptr<network_port>> ports_;
   std::set<std::string> stale_paths_;  // of listeners that ended without removing their file
   std::multimap<time_point, network_end*> schedule_;
+  std::map<place, std::shared_ptr<network_mailbox>> mailboxes_;
+  std::multimap<time_point, datagram> datagrams_;
   std::uint64_t last_id_ = 0;
   int last_port_ = 0;
 };

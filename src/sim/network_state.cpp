@@ -16,6 +16,15 @@ constexpr int picked_ports = 65'536 - first_picked_port;
 /// As with timers: the order among equal times is chosen among this many.
 constexpr std::size_t equal_limit = 8;
 
+/// Which of the first entries with the same time comes next: a choice, if there are several.
+template <class Schedule>
+typename Schedule::iterator next_of(Schedule& all, network_host& host) {
+  const auto equal = static_cast<std::size_t>(all.count(all.begin()->first));
+  const std::size_t options = std::min(equal, equal_limit);
+  return std::next(all.begin(),
+                   static_cast<std::ptrdiff_t>(options > 1 ? host.choose(options) : 0));
+}
+
 }  // namespace
 
 network_state::~network_state() {
@@ -26,6 +35,10 @@ network_state::~network_state() {
   for (auto& [where, port] : ports_) {
     port->net_ = nullptr;
     port->orphan();
+  }
+  for (auto& [where, mailbox] : mailboxes_) {
+    mailbox->net_ = nullptr;
+    mailbox->orphan();
   }
 }
 
@@ -48,7 +61,7 @@ int network_state::free_port(const std::string& host) {
   for (int i = 0; i < picked_ports; ++i) {
     const int port = first_picked_port + last_port_;
     last_port_ = (last_port_ + 1) % picked_ports;
-    if (!ports_.contains({host, port})) return port;
+    if (!ports_.contains({host, port}) && !mailboxes_.contains({host, port})) return port;
   }
   return 0;
 }
@@ -88,9 +101,12 @@ std::shared_ptr<network_link> network_state::connect(loop& here, network_address
 
 // ------------------------------------------------------------------ the world's part
 
+bool network_state::separated(const std::string& a, const std::string& b) const {
+  return !partitions_.empty() && partitions_.contains(pair_of(a, b));
+}
+
 bool network_state::separated(const network_end& from) const {
-  return !partitions_.empty() &&
-         partitions_.contains(pair_of(from.address_.host, from.peer().address_.host));
+  return separated(from.address_.host, from.peer().address_.host);
 }
 
 void network_state::partition(std::string_view a, std::string_view b) {
@@ -130,6 +146,12 @@ void network_state::loop_crashed(std::uint32_t serial) {
     port->orphan();
     close(*port, true);
   }
+  for (auto next = mailboxes_.begin(); next != mailboxes_.end();) {
+    const std::shared_ptr<network_mailbox> mailbox = (next++)->second;
+    if (mailbox->serial() != serial) continue;
+    mailbox->orphan();
+    mailbox->close();
+  }
   for (auto next = links_.begin(); next != links_.end();) {
     const std::shared_ptr<network_link> link = (next++)->second;
     for (network_end* end : {&link->client, &link->server}) {
@@ -142,12 +164,15 @@ void network_state::loop_crashed(std::uint32_t serial) {
 
 // ------------------------------------------------------------------ pieces under way
 
+time_point network_state::delayed() {
+  const time_point at = saturating_add(host_.now(), faults_.latency);
+  if (faults_.jitter <= duration::zero()) return at;
+  const auto more = host_.below(static_cast<std::uint64_t>(faults_.jitter.count()) + 1);
+  return saturating_add(at, duration(static_cast<duration::rep>(more)));
+}
+
 time_point network_state::arrival(kind what) {
-  time_point at = saturating_add(host_.now(), faults_.latency);
-  if (faults_.jitter > duration::zero()) {
-    const auto more = host_.below(static_cast<std::uint64_t>(faults_.jitter.count()) + 1);
-    at = saturating_add(at, duration(static_cast<duration::rep>(more)));
-  }
+  time_point at = delayed();
   // That room has come back is said again by whatever follows: its loss costs nothing.
   if (what != kind::taken && faults_.loss > 0 && host_.chance(faults_.loss))
     at = saturating_add(at, resend);
@@ -188,28 +213,42 @@ void network_state::drop_lane(network_end& from) noexcept {
 }
 
 time_point network_state::next() const noexcept {
-  return schedule_.empty() ? time_point::max() : schedule_.begin()->first;
+  const time_point streams = schedule_.empty() ? time_point::max() : schedule_.begin()->first;
+  return datagrams_.empty() ? streams : std::min(streams, datagrams_.begin()->first);
 }
 
 bool network_state::deliver_due() {
   bool any = false;
-  while (!schedule_.empty() && schedule_.begin()->first <= host_.now()) {
-    const auto equal = static_cast<std::size_t>(schedule_.count(schedule_.begin()->first));
-    const std::size_t options = std::min(equal, equal_limit);
-    const auto chosen = std::next(
-        schedule_.begin(), static_cast<std::ptrdiff_t>(options > 1 ? host_.choose(options) : 0));
-    network_end& from = *chosen->second;
-    schedule_.erase(chosen);
-    from.scheduled_ = false;
-    if (separated(from)) continue;  // held until `heal`
-    piece p = std::move(from.lane_.front());
-    from.lane_.pop_front();
-    const std::shared_ptr<network_link> keep = from.link_.shared_from_this();
-    schedule(from);
-    arrive(from, std::move(p));
-    any = true;
+  for (;;) {
+    const time_point now = host_.now();
+    const bool of_stream = !schedule_.empty() && schedule_.begin()->first <= now;
+    const bool alone = !datagrams_.empty() && datagrams_.begin()->first <= now;
+    if (!of_stream && !alone) return any;
+    const bool chosen = alone && (!of_stream || host_.choose(2) == 1);
+    any = (chosen ? deliver_datagram() : deliver_piece()) || any;
   }
-  return any;
+}
+
+bool network_state::deliver_piece() {
+  const auto chosen = next_of(schedule_, host_);
+  network_end& from = *chosen->second;
+  schedule_.erase(chosen);
+  from.scheduled_ = false;
+  if (separated(from)) return false;  // held until `heal`
+  piece p = std::move(from.lane_.front());
+  from.lane_.pop_front();
+  const std::shared_ptr<network_link> keep = from.link_.shared_from_this();
+  schedule(from);
+  arrive(from, std::move(p));
+  return true;
+}
+
+bool network_state::deliver_datagram() {
+  const auto chosen = next_of(datagrams_, host_);
+  datagram d = std::move(chosen->second);
+  datagrams_.erase(chosen);
+  arrive(std::move(d));
+  return true;
 }
 
 void network_state::arrive(network_end& from, piece p) {

@@ -29,12 +29,14 @@ struct io_outside {
   io::listener listener;
   io::socket near;
   io::socket far;
+  io::udp datagrams;
   http::client client;
 
   task<> open() {
     listener = co_await io::listen();
     near = co_await io::connect("127.0.0.1", listener.port());
     far = co_await listener.accept();
+    datagrams = co_await io::udp::bind();
   }
 };
 
@@ -60,6 +62,17 @@ io_uses all_io_uses(io_outside& w, const std::string& file) {
        []() -> task<> {
          (void)io::adopt_socket(0);
          co_return;
+       }},
+      {"udp::bind", []() -> task<> { (void)co_await io::udp::bind(); }},
+      {"send_to", [&w]() -> task<> { co_await w.datagrams.send_to("x", w.datagrams.local()); }},
+      {"receive_from", [&w]() -> task<> { (void)co_await w.datagrams.receive_from(room); }},
+      {"process::run", []() -> task<> { (void)co_await io::process::run(io::command("true")); }},
+      {"process::spawn",
+       []() -> task<> {
+         co_await weir::with_scope([](weir::scope& s) -> task<> {
+           (void)io::process::spawn(s, io::command("true"));
+           co_return;
+         });
        }},
       {"signals",
        []() -> task<> {

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <weir/detail/io/http_handler.hpp>
 #include <weir/duration.hpp>
 #include <weir/http/request.hpp>
 #include <weir/http/response.hpp>
 #include <weir/io/listener.hpp>
+#include <weir/io/listeners.hpp>
 #include <weir/name.hpp>
 #include <weir/task.hpp>
 
@@ -38,6 +42,9 @@ namespace weir::detail {
 
 task<> serve_http(io::listener& l, std::unique_ptr<http_handler> handler,
                   http::http_options options);
+/// One handler for each loop.
+task<> serve_http(io::listeners& l, std::vector<std::unique_ptr<http_handler>> handlers,
+                  http::http_options options);
 
 }  // namespace weir::detail
 
@@ -61,6 +68,18 @@ template <class Handler>
 task<> serve(io::listener& l, Handler handler, http_options options = {}) {
   return detail::serve_http(
       l, std::make_unique<detail::http_handler_of<Handler>>(std::move(handler)), options);
+}
+
+/// The same on all loops of a runtime, each with a copy of the handler; see io::listeners.
+/// `max_connections` is for all loops together.
+template <class Handler>
+  requires(std::is_invocable_r_v<task<response>, Handler&, request&> &&
+           std::copy_constructible<Handler>)
+task<> serve(io::listeners& l, Handler handler, http_options options = {}) {
+  std::vector<std::unique_ptr<detail::http_handler>> handlers;
+  for (std::size_t i = 0; i < l.size(); ++i)
+    handlers.push_back(std::make_unique<detail::http_handler_of<Handler>>(Handler(handler)));
+  return detail::serve_http(l, std::move(handlers), options);
 }
 
 }  // namespace weir::http

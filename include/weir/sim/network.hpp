@@ -29,7 +29,7 @@ struct network_faults {
   duration latency{};
   /// Up to so much longer, at random. The pieces of a stream still arrive in order.
   duration jitter{};
-  /// That a piece is lost: a stream sends it again, 200 ms later.
+  /// That a piece is lost: a stream sends it again, 200 ms later; a datagram is gone.
   double loss = 0;
   /// That a datagram arrives twice. Streams have no duplicates.
   double duplicate = 0;
@@ -46,7 +46,8 @@ class network {
   /// Rates outside of [0, 1] and negative durations: errc::invalid_argument, and nothing is set.
   void set(const network_faults& faults);
   /// Cuts two hosts off from each other: what is under way between them, and what they send, waits
-  /// for `heal()`. Nobody is told. A host cannot be cut off from itself: errc::invalid_argument.
+  /// for `heal()`; datagrams are lost. Nobody is told. A host cannot be cut off from itself:
+  /// errc::invalid_argument.
   void partition(std::string_view a, std::string_view b);
   /// Ends all partitions: what waited is sent on its way again.
   void heal();

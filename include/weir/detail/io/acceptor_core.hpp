@@ -21,11 +21,26 @@ class acceptor_core : public io_source {
     int error = 0;
   };
   virtual accepted accept() = 0;
+  /// Whether a connection waits to be accepted; it may be gone by then.
+  virtual bool has_connection() noexcept = 0;
   /// Ends waiting accepts; the first of several calls counts.
   virtual void close() noexcept = 0;
   virtual io::endpoint local() const noexcept = 0;
   virtual int native_handle() const noexcept { return -1; }
   std::string text() const override;
+};
+
+/// Completes when a connection waits to be accepted, without taking it.
+class acceptable_wait : public io_operation<acceptable_wait> {
+ public:
+  struct args {
+    acceptor_core* core;
+  };
+  using result = void;
+
+  explicit acceptable_wait(args&& a) noexcept : io_operation(a.core, io_side::read, "accept") {}
+  bool try_now() noexcept;
+  void take() { rethrow(); }
 };
 
 /// See io::listener::accept.

@@ -9,7 +9,11 @@
 #include <weir/io/socket.hpp>
 #include <weir/task.hpp>
 
-namespace weir::detail {
+namespace weir {
+
+class shared_governor;
+
+namespace detail {
 
 /// A handler of connections, without its type.
 class connection_handler {
@@ -32,8 +36,9 @@ class connection_handler_of final : public connection_handler {
   Handler* handler_;
 };
 
+/// `places`, if given, replaces `options.max_connections`: servers of several loops share them.
 task<> serve_connections(io::listener& l, connection_handler& handler, io::serve_options options,
-                         std::string name);
+                         std::string name, shared_governor* places = nullptr);
 
 template <class Handler>
 task<> serve_with(io::listener& l, Handler handler, io::serve_options options, std::string name) {
@@ -41,4 +46,5 @@ task<> serve_with(io::listener& l, Handler handler, io::serve_options options, s
   co_await serve_connections(l, erased, options, std::move(name));
 }
 
-}  // namespace weir::detail
+}  // namespace detail
+}  // namespace weir
