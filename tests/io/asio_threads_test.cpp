@@ -86,9 +86,9 @@ TEST(asio_threads, a_loop_waits_for_a_context_that_another_thread_runs) {
 TEST(asio_threads, other_threads_wake_a_loop_that_sleeps_in_a_context) {
   asio::io_context context;
   auto op = [&]() -> task<> {
-    auto [to, from] = weir::make_channel<int>(4);
+    auto [to, from] = weir::channel<int>(4);
     std::thread producer([sender = std::move(to)]() mutable {
-      for (int i = 0; i < 1000; ++i) sender.blocking_send(i);
+      for (int i = 0; i < 1000; ++i) sender.send_blocking(i);
     });
     int sum = 0;
     for (int i = 0; i < 1000; ++i) sum += *co_await from.next();

@@ -169,7 +169,7 @@ TEST(asio_wait, an_operation_that_cannot_be_cancelled_is_waited_for_and_gives_it
     EXPECT_EQ(got, 9);
     EXPECT_FALSE(after);
   };
-  EXPECT_THROW(weir::run_on(context, op), weir::cancelled_error);
+  weir::run_on(context, op);
 }
 
 TEST(asio_wait, a_handler_that_is_invoked_at_once_is_no_problem) {
