@@ -57,8 +57,9 @@ weir::task<> program(asio::io_context& context) {
   tcp::acceptor acceptor(context, {asio::ip::address_v4::loopback(), 0});
   accept_next(context, acceptor);
   const unsigned short port = acceptor.local_endpoint().port();
-  co_await weir::blocking(
-      [&] { std::cout << ask(port, "/one") << "\n" << ask(port, "/two") << "\n"; });
+  co_await weir::blocking([&] {
+    std::cout << ask(port, "/one") << "\n" << ask(port, "/two") << "\n";
+  });
 }
 
 int main() {

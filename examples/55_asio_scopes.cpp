@@ -62,8 +62,9 @@ weir::task<> program(asio::io_context& context) {
   const unsigned short port = acceptor.local_endpoint().port();
   co_await weir::with_scope([&](weir::scope& s) -> weir::task<> {
     s.background(serve(context, acceptor));
-    co_await weir::blocking(
-        [&] { std::cout << ask(port, "/one") << "\n" << ask(port, "/two") << "\n"; });
+    co_await weir::blocking([&] {
+      std::cout << ask(port, "/one") << "\n" << ask(port, "/two") << "\n";
+    });
   });
   std::cout << "every connection has ended\n";
 }

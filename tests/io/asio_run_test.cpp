@@ -60,7 +60,11 @@ TEST(asio_run, leaves_the_programs_own_work_pending_and_the_context_running) {
 TEST(asio_run, a_stopped_context_is_restarted_first) {
   asio::io_context context;
   context.stop();
-  EXPECT_EQ(weir::run_on(context, []() -> task<int> { co_await weir::sleep(1ms); co_return 1; }),
+  EXPECT_EQ(weir::run_on(context,
+                         []() -> task<int> {
+                           co_await weir::sleep(1ms);
+                           co_return 1;
+                         }),
             1);
   EXPECT_FALSE(context.stopped());
 }

@@ -76,7 +76,8 @@ TEST(asio_spawn, the_slot_of_the_token_cancels_it_and_its_cleanup_runs) {
     const flag_at_end guard(cleaned);
     co_await weir::sleep(1h);
   };
-  weir::spawn_on(context, op, asio::bind_cancellation_slot(signal.slot(), [&](std::exception_ptr e) {
+  weir::spawn_on(context, op,
+                 asio::bind_cancellation_slot(signal.slot(), [&](std::exception_ptr e) {
                    EXPECT_TRUE(cleaned);
                    error = e;
                  }));

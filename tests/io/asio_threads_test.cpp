@@ -106,11 +106,10 @@ TEST(asio_threads, operations_may_be_spawned_and_cancelled_from_any_thread) {
     asio::io_context own;
     asio::cancellation_signal signal;
     std::exception_ptr error;
-    weir::spawn_on(context, []() -> task<> { co_await weir::sleep(1h); },
-                   asio::bind_cancellation_slot(
-                       signal.slot(), asio::bind_executor(own, [&](std::exception_ptr e) {
-                         error = e;
-                       })));
+    weir::spawn_on(
+        context, []() -> task<> { co_await weir::sleep(1h); },
+        asio::bind_cancellation_slot(
+            signal.slot(), asio::bind_executor(own, [&](std::exception_ptr e) { error = e; })));
     if (i % 2 == 0) std::this_thread::yield();
     signal.emit(asio::cancellation_type::total);
     own.run();

@@ -104,9 +104,8 @@ TEST(asio_wait, is_lazy_and_an_operation_for_every_combinator) {
     EXPECT_EQ(x + y, 3);
     EXPECT_TRUE(holds<weir::timeout_error>(
         co_await error_of(weir::with_timeout(2ms, slow.async_wait(use_weir)))));
-    const auto settled = co_await weir::settle(
-        complete_with<void(boost::system::error_code)>(
-            context, use_weir, boost::system::error_code(asio::error::eof)));
+    const auto settled = co_await weir::settle(complete_with<void(boost::system::error_code)>(
+        context, use_weir, boost::system::error_code(asio::error::eof)));
     EXPECT_TRUE(settled.is_error());
   };
   weir::run_on(context, op);
@@ -121,7 +120,8 @@ TEST(asio_wait, a_cancelled_read_is_over_before_its_buffer_is_gone) {
         const auto own = std::make_unique<std::array<char, 64>>();
         co_await pair.b.async_read_some(asio::buffer(*own), use_weir);
       };
-      const auto how = co_await weir::settle(weir::with_timeout(std::chrono::microseconds(i), read()));
+      const auto how =
+          co_await weir::settle(weir::with_timeout(std::chrono::microseconds(i), read()));
       EXPECT_TRUE(how.is_error());
     }
     co_await asio::async_write(pair.a, asio::buffer("kept", 4), use_weir);
@@ -140,8 +140,7 @@ TEST(asio_wait, a_composed_operation_is_cancelled_as_a_whole) {
       co_await asio::async_read_until(pair.b, asio::dynamic_buffer(text), '\n', use_weir);
     };
     co_await asio::async_write(pair.a, asio::buffer("no end", 6), use_weir);
-    EXPECT_TRUE(
-        holds<weir::timeout_error>(co_await error_of(weir::with_timeout(3ms, read()))));
+    EXPECT_TRUE(holds<weir::timeout_error>(co_await error_of(weir::with_timeout(3ms, read()))));
   };
   weir::run_on(context, op);
 }
@@ -177,8 +176,8 @@ TEST(asio_wait, a_handler_that_is_invoked_at_once_is_no_problem) {
   auto op = [&]() -> task<> {
     for (int i = 0; i < 1000; ++i) co_await asio::dispatch(context, use_weir);
     auto at_once = [](auto handler) { std::move(handler)(8); };
-    EXPECT_EQ((co_await asio::async_initiate<const weir::use_weir_t&, void(int)>(at_once, use_weir)),
-              8);
+    EXPECT_EQ(
+        (co_await asio::async_initiate<const weir::use_weir_t&, void(int)>(at_once, use_weir)), 8);
   };
   weir::run_on(context, op);
 }
@@ -221,8 +220,8 @@ TEST(asio_wait, a_value_that_arrives_after_a_cancellation_is_an_event) {
       });
     };
     auto wait = asio::async_initiate<const weir::use_weir_t&, void(int)>(late, use_weir);
-    EXPECT_TRUE(holds<weir::timeout_error>(
-        co_await error_of(weir::with_timeout(1ms, std::move(wait)))));
+    EXPECT_TRUE(
+        holds<weir::timeout_error>(co_await error_of(weir::with_timeout(1ms, std::move(wait)))));
     int discarded = 0;
     for (const auto& e : weir::recent_events().events) discarded += e.name == "value_discarded";
     EXPECT_EQ(discarded, 1);

@@ -24,6 +24,7 @@
 #include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/query.hpp>
+#include <boost/asio/system_executor.hpp>
 #include <boost/system/error_code.hpp>
 #include <boost/system/system_error.hpp>
 
@@ -160,13 +161,19 @@ class asio_wait_base : public outside_wait {
     this->finished();
   }
   void dropped() noexcept { this->abandoned(); }
-  boost::asio::any_io_executor executor(const boost::asio::any_io_executor& of_object) const {
+  /// `of_object` itself where that is possible: copying it costs more than what it is asked for.
+  template <class Executor>
+  const boost::asio::any_io_executor& executor(const Executor& of_object) {
     boost::asio::execution_context& context =
         boost::asio::query(of_object, boost::asio::execution::context);
-    if (guest() == nullptr) return loop_executor(home(), context);
-    auto& host = static_cast<asio_service&>(guest()->host());
-    if (&context == &host.context()) return of_object;
-    return host.context().get_executor();
+    if (guest() == nullptr) return away_ = loop_executor(home(), context);
+    boost::asio::io_context& host = static_cast<asio_service&>(guest()->host()).context();
+    if (&context != &host) return away_ = host.get_executor();
+    if constexpr (std::is_same_v<Executor, boost::asio::any_io_executor>) {
+      return of_object;
+    } else {
+      return away_ = of_object;
+    }
   }
 
  protected:
@@ -176,6 +183,7 @@ class asio_wait_base : public outside_wait {
  private:
   asio_result<Args...> result_;
   boost::asio::cancellation_signal signal_;
+  boost::asio::any_io_executor away_;  // not that of the I/O object
 };
 
 /// The handler: moved along by Asio, and called once or destroyed.
@@ -200,8 +208,10 @@ class asio_handler {
     return wait_ == nullptr ? cancellation_slot_type() : wait_->slot();
   }
   allocator_type get_allocator() const noexcept { return {}; }
-  boost::asio::any_io_executor executor(const boost::asio::any_io_executor& of_object) const {
-    return wait_ == nullptr ? of_object : wait_->executor(of_object);
+  /// REQUIRES: it was not moved from.
+  template <class Executor>
+  const boost::asio::any_io_executor& executor(const Executor& of_object) const {
+    return wait_->executor(of_object);
   }
 
  private:
@@ -264,8 +274,11 @@ struct asio_signature<void(Args...) && noexcept> : asio_signature<void(Args...)>
 template <class... Args, class Executor>
 struct boost::asio::associated_executor<weir::detail::asio_handler<Args...>, Executor> {
   using type = boost::asio::any_io_executor;
-  static type get(const weir::detail::asio_handler<Args...>& h,
-                  const Executor& of_object = Executor()) noexcept {
+  static const type& get(const weir::detail::asio_handler<Args...>& h) noexcept {
+    return h.executor(boost::asio::system_executor());
+  }
+  static const type& get(const weir::detail::asio_handler<Args...>& h,
+                         const Executor& of_object) noexcept {
     return h.executor(of_object);
   }
 };
