@@ -9,6 +9,7 @@
 
 #include <iostream>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace asio = boost::asio;
@@ -22,8 +23,9 @@ weir::task<> serve_one(tcp::socket socket) {
   bool again = true;
   while (again) {
     http::request<http::string_body> request;
-    co_await weir::with_timeout(std::chrono::seconds(30),
-                                http::async_read(stream, buffer, request, weir::use_weir));
+    auto read = http::async_read(stream, buffer, request, asio::as_tuple(weir::use_weir));
+    const auto result = co_await weir::with_timeout(std::chrono::seconds(30), std::move(read));
+    if (std::get<0>(result)) co_return;  // the client has gone
     http::response<http::string_body> response(http::status::ok, request.version());
     response.body() = "you asked for " + std::string(request.target());
     again = request.keep_alive();

@@ -187,7 +187,6 @@ void loop::request_stops() noexcept {
 
 void loop::arm_timer(timer_node& node, std::uint64_t when) noexcept {
   if (seam_ != nullptr) return seam_->arm_timer(node, when, false);
-  ++timers_armed_;
   wheels_->timers.arm(node, when);
   door_->timers.add(1);
 }
@@ -199,7 +198,6 @@ void loop::cancel_timer(timer_node& node) noexcept {
 void loop::arm_deadline(deadline_node& node, time_point when, std::uint32_t order) noexcept {
   node.order = order;
   if (seam_ != nullptr) return seam_->arm_timer(node, ticks(when), true);
-  ++timers_armed_;
   wheels_->deadlines.arm(node, ticks(when));
   door_->timers.add(1);
 }
@@ -211,7 +209,6 @@ void loop::cancel_deadline(deadline_node& node) noexcept {
 void loop::arm_watch(deadline_node& node, time_point when) noexcept {
   if (seam_ != nullptr) return;  // it only reports, and would be a command of the run
   node.counted = false;
-  ++timers_armed_;
   node.order = next_order();
   wheels_->deadlines.arm(node, ticks(when));
 }

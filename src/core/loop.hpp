@@ -110,10 +110,6 @@ class loop {
   void run();
   /// Makes one turn and returns instead of parking: for a loop that has no thread of its own.
   void turn();
-  /// The first part of a turn: runs ready strands. Messages, I/O and timers wait for the next turn.
-  void run_ready();
-  /// Changes with each timer that is armed.
-  std::uint64_t timers_armed() const noexcept { return timers_armed_; }
   /// Whether the next turn has something to do at once.
   bool needs_turn() const noexcept { return head_ != nullptr || !stops_.empty(); }
   /// Whether the root and everything that other loops started here has ended. When the root has
@@ -310,6 +306,7 @@ class loop {
   struct put_off_list;
 
   void close() noexcept;
+  void run_ready();
   void look_outside();
   void run_deep();
   void run_one(strand& s);
@@ -378,7 +375,6 @@ class loop {
   std::uint64_t late_seen_ = 0;
   std::uint64_t steps_ = 0;
   std::uint64_t deep_steps_ = 0;
-  std::uint64_t timers_armed_ = 0;
   std::unique_ptr<event_recorder> own_events_;
   event_recorder* events_;
   std::unique_ptr<wheels> wheels_;  // an inner loop has none

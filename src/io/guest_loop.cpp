@@ -50,9 +50,6 @@ struct guest_loop::state {
   end_watch* ended = nullptr;  // whose ends are to be told
   end_watch** ended_end = &ended;
   std::optional<time_point> wake;  // the host was asked for it
-  std::uint64_t timers_seen = 0;   // timers armed when it was last asked
-  std::uint64_t steps_seen = 0;    // steps of strands at the last whole turn
-  bool time_came = false;          // since then
   bool in_turn = false;
   bool watched = false;
 };
@@ -90,10 +87,9 @@ class guest_loop::end_watch final : public composite, public frame_allocated {
 /// RAII: a visit, see guest.hpp.
 class guest_loop::visit {
  public:
-  explicit visit(guest_loop& g, bool whole = true) noexcept
+  explicit visit(guest_loop& g) noexcept
       : guest_(g),
         outermost_(!g.state_->in_turn),
-        whole_(whole),
         home_(g.state_->itself()),
         before_(std::exchange(current_guest, &g)) {
     if (!g.is_here())
@@ -106,7 +102,7 @@ class guest_loop::visit {
   visit& operator=(const visit&) = delete;
   ~visit() {
     if (outermost_) {
-      make_turn();
+      guest_.state_->itself().turn();
       guest_.settle();
       guest_.state_->in_turn = false;
     }
@@ -114,20 +110,8 @@ class guest_loop::visit {
   }
 
  private:
-  // What a completed operation has made ready runs without a look at messages, I/O and timers,
-  // which have visits of their own; but not for long.
-  void make_turn() {
-    constexpr std::uint64_t steps_between_looks = 64;
-    state& s = *guest_.state_;
-    loop& l = s.itself();
-    if (!whole_ && l.steps() - s.steps_seen < steps_between_looks) return l.run_ready();
-    l.turn();
-    s.steps_seen = l.steps();
-  }
-
   guest_loop& guest_;
   bool outermost_;
-  bool whole_;
   in_loop home_;
   guest_loop* before_;
 };
@@ -173,7 +157,6 @@ void guest_loop::readable() noexcept {
 void guest_loop::time_passed() noexcept {
   const visit now(*this);
   state_->wake.reset();
-  state_->time_came = true;
 }
 
 void guest_loop::start(fiber& f, guest_op* op, std::source_location site) noexcept {
@@ -191,7 +174,7 @@ void guest_loop::cancel(fiber& f, const cancel_reason& why) noexcept {
 }
 
 void guest_loop::complete(outside_wait& w) noexcept {
-  const visit now(*this, false);
+  const visit now(*this);
   w.arrived();
 }
 
@@ -224,17 +207,6 @@ void guest_loop::tell_ended() noexcept {
   }
 }
 
-// A timer that is cancelled may leave a wake-up that is too early: a visit for nothing.
-void guest_loop::ask_for_time() noexcept {
-  loop& l = state_->itself();
-  state_->timers_seen = l.timers_armed();
-  state_->time_came = false;
-  const time_point next = l.next_look();
-  if (next == time_point::max() || (state_->wake && *state_->wake <= next)) return;
-  state_->wake = next;
-  host_.wake_at(next);
-}
-
 void guest_loop::settle() noexcept {
   loop& l = state_->itself();
   tell_ended();
@@ -243,7 +215,12 @@ void guest_loop::settle() noexcept {
   if (ending())
     for (fiber* f = cancel_tree::first_child(*l.root_scope()); f != nullptr; f = f->following)
       cancel_fiber(*f, {cancel_kind::shutdown, "the loop has ended"});
-  if (state_->time_came || state_->timers_seen != l.timers_armed()) ask_for_time();
+  // A timer that is cancelled may leave a wake-up that is too early: a visit for nothing.
+  const time_point next = l.next_look();
+  if (next != time_point::max() && (!state_->wake || next < *state_->wake)) {
+    state_->wake = next;
+    host_.wake_at(next);
+  }
   if (!std::exchange(state_->watched, true)) host_.watch(state_->io->descriptor());
   if (l.needs_turn() || !l.own_door().begin_watch()) host_.turn_soon();
 }

@@ -124,7 +124,6 @@ class guest_loop {
   struct state;
   void settle() noexcept;
   void tell_ended() noexcept;
-  void ask_for_time() noexcept;
 
   guest_host& host_;
   std::unique_ptr<state> state_;
