@@ -88,14 +88,10 @@ class guest_loop::end_watch final : public composite, public frame_allocated {
 class guest_loop::visit {
  public:
   explicit visit(guest_loop& g) noexcept
-      : guest_(g),
+      : guest_(on_its_thread(g)),
         outermost_(!g.state_->in_turn),
         home_(g.state_->itself()),
         before_(std::exchange(current_guest, &g)) {
-    if (!g.is_here())
-      fatal(
-          "a second thread runs an io_context in which weir's fibers run; they share one thread "
-          "with its handlers: run it on that thread only");
     g.state_->in_turn = true;
   }
   visit(const visit&) = delete;
@@ -110,6 +106,15 @@ class guest_loop::visit {
   }
 
  private:
+  // Before this thread enters the loop: its tree belongs to the other thread, and is not printed.
+  static guest_loop& on_its_thread(guest_loop& g) noexcept {
+    if (!g.is_here())
+      fatal(
+          "a second thread runs an io_context in which weir's fibers run; they share one thread "
+          "with its handlers: run it on that thread only");
+    return g;
+  }
+
   guest_loop& guest_;
   bool outermost_;
   in_loop home_;
