@@ -143,6 +143,7 @@ class asio_spawned final : public asio_spawned_base {
       work.reset();
       if (slot.is_connected()) slot.clear();
       if constexpr (std::is_void_v<T>) {
+        static_cast<void>(value);  // clang would warn of the capture
         std::move(handler)(std::move(error));
       } else {
         std::move(handler)(std::move(error), std::move(*value));
