@@ -76,6 +76,17 @@ class bell {
   slept sleep(std::int64_t nanoseconds) noexcept;
   /// The same in a parker that watches `descriptor()`.
   void sleep_in(parker& where, std::int64_t nanoseconds) noexcept;
+  /// Like the beginning of `sleep_in`, for an owner that sleeps without calling this class: a ring
+  /// writes to the descriptor, until `heard` is called. False: it was rung, and that is taken.
+  bool park() noexcept {
+    std::uint32_t seen = word_.load(std::memory_order_relaxed);
+    if (seen == parked) return true;
+    if (seen == awake && word_.compare_exchange_strong(seen, parked, std::memory_order_release,
+                                                       std::memory_order_relaxed))
+      return true;
+    heard();
+    return false;
+  }
   /// An eventfd that is written when the sleeping owner is rung; made at the first call. Throws
   /// std::system_error. Nobody reads it: watch for edges.
   int descriptor();

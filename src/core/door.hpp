@@ -52,6 +52,10 @@ class door {
   /// The loop's thread: sleeps until a message or a `wake` comes, or `nanoseconds` have passed
   /// (negative: without limit), or earlier for no reason; in `where`, unless that is null.
   void sleep(std::int64_t nanoseconds, parker* where = nullptr) noexcept;
+  /// For a loop that sleeps in the event loop of another library, which watches `descriptor()`:
+  /// from now on a message or a `wake` writes to that. Stays in force until then; calling it again
+  /// changes nothing. False: a message or a wake-up is already there.
+  bool begin_watch() noexcept { return messages.begin_sleep() && bell_.park(); }
   /// See bell::descriptor.
   int descriptor() { return bell_.descriptor(); }
 

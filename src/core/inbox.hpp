@@ -62,10 +62,12 @@ class inbox {
     if (!has_messages()) return nullptr;
     return in_order(head_.exchange(nullptr, std::memory_order_acquire));
   }
-  /// Announces sleep. False if there is a message.
+  /// Announces sleep, also if that was announced before. False if there is a message.
   bool begin_sleep() noexcept {
-    message* empty = nullptr;
-    return head_.compare_exchange_strong(empty, sleeping_mark(), std::memory_order_acquire);
+    message* seen = head_.load(std::memory_order_relaxed);
+    if (seen == sleeping_mark()) return true;
+    return seen == nullptr &&
+           head_.compare_exchange_strong(seen, sleeping_mark(), std::memory_order_acquire);
   }
   /// Awake again, whatever the reason.
   void end_sleep() noexcept {

@@ -81,16 +81,26 @@ void loop::run() {
   while (!finished()) {
     run_ready();
     if (finished()) break;
-    take_inbox();
-    if (outer_->parker != nullptr && steps_ - outer_->steps_at_io >= io_interval) [[unlikely]]
-      look_at_io();
-    request_stops();
-    look_around(nothing_ready());
-    env_.between_turns(*this);
-    fire_timers();
+    look_outside();
     if (nothing_ready()) park();
   }
   request_stops();
+}
+
+void loop::turn() {
+  run_ready();
+  look_outside();
+}
+
+// The rest of a turn: messages, I/O, signals and timers.
+inline void loop::look_outside() {
+  take_inbox();
+  if (outer_->parker != nullptr && steps_ - outer_->steps_at_io >= io_interval) [[unlikely]]
+    look_at_io();
+  request_stops();
+  look_around(nothing_ready());
+  env_.between_turns(*this);
+  fire_timers();
 }
 
 void loop::sleep(std::int64_t nanoseconds) noexcept {

@@ -108,6 +108,10 @@ class loop {
   }
   /// Makes turns until the root, and everything that other loops started here, has ended.
   void run();
+  /// Makes one turn and returns instead of parking: for a loop that has no thread of its own.
+  void turn();
+  /// Whether the next turn has something to do at once.
+  bool needs_turn() const noexcept { return head_ != nullptr || !stops_.empty(); }
   /// Whether the root and everything that other loops started here has ended. When the root has
   /// just ended, cancels the rest.
   bool finished();
@@ -322,6 +326,7 @@ class loop {
 
   void close() noexcept;
   void run_ready();
+  void look_outside();
   void run_deep();
   void run_one(strand& s);
   void begin_turn(strand& s) noexcept;
@@ -415,6 +420,20 @@ class active_loop {
   std::uint32_t serial_;
   run_seam* run_;
   std::uint32_t run_serial_;
+};
+
+/// RAII: makes `l` the current loop while no strand runs: to enter a loop from outside of its own
+/// turn, and to return to the one around it.
+class in_loop {
+ public:
+  explicit in_loop(loop& l) noexcept : active_(l), before_(std::exchange(current, nullptr)) {}
+  in_loop(const in_loop&) = delete;
+  in_loop& operator=(const in_loop&) = delete;
+  ~in_loop() { current = before_; }
+
+ private:
+  active_loop active_;
+  strand* before_;
 };
 
 /// True in destructors of frames that a crash destroys: they must have no effect outside.

@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include <weir/detail/core/frame_allocator.hpp>
 #include <weir/detail/core/run_seam.hpp>
 #include <weir/detail/core/timer.hpp>
 #include <weir/detail/core/wait_list.hpp>
@@ -24,7 +25,6 @@
 #include <weir/future.hpp>
 #include <weir/scope.hpp>
 
-#include "core/frame_allocator.hpp"
 #include "core/loop.hpp"
 #include "durable/journal.hpp"
 #include "durable/kept_text.hpp"
@@ -38,20 +38,6 @@ namespace weir::detail {
 
 class durable_run;
 class engine_core;
-
-/// RAII: makes `l` the current loop while no strand runs, to enter a run and to return from it to
-/// the host.
-class in_loop {
- public:
-  explicit in_loop(loop& l) noexcept : active_(l), before_(std::exchange(current, nullptr)) {}
-  in_loop(const in_loop&) = delete;
-  in_loop& operator=(const in_loop&) = delete;
-  ~in_loop() { current = before_; }
-
- private:
-  active_loop active_;
-  strand* before_;
-};
 
 /// A timer of a run in memory. It and the node in the run's frame point to each other while both
 /// exist.

@@ -71,6 +71,9 @@ class reactor final : public parker {
 
   void sleep(std::int64_t nanoseconds) noexcept override;
   bool deliver() noexcept override;
+  /// The epoll instance, which another one may watch: it is readable while there is something to
+  /// deliver, or the loop was rung.
+  int descriptor() const noexcept { return epoll_; }
 
   /// An operation begins to wait: registers the entry if it is not, and keeps the loop from being
   /// called deadlocked. An error of the system, or 0. `end_wait` follows in any case.

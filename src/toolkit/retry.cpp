@@ -5,11 +5,11 @@
 #include <unordered_map>
 
 #include <weir/context.hpp>
+#include <weir/detail/core/frame_allocator.hpp>
 #include <weir/detail/toolkit/policy_event.hpp>
 #include <weir/error.hpp>
 
 #include "core/cancel_tree.hpp"
-#include "core/frame_allocator.hpp"
 #include "core/loop.hpp"
 #include "toolkit/budget_core.hpp"
 #include "toolkit/option.hpp"
