@@ -11,3 +11,4 @@
 #include <weir/io/serve.hpp>
 #include <weir/io/signals.hpp>
 #include <weir/io/socket.hpp>
+#include <weir/ws.hpp>
