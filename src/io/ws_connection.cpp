@@ -74,6 +74,12 @@ detail::ws_core* connection::use() {
   return core_.get();
 }
 
+detail::ws_core* connection::use_to_read() {
+  detail::ws_core* const core = use();
+  if (core != nullptr) core->make_way();
+  return core;
+}
+
 namespace {
 
 detail::ws_core& open(detail::ws_core* core, const char* what) {

@@ -351,6 +351,11 @@ class counted_write {
 
 }  // namespace
 
+void ws_core::make_way() noexcept {
+  if (std::exchange(discarding_, false))
+    source()->end_wait(io_side::read, "is read by the caller again");
+}
+
 void ws_core::require_writable(const char* what) {
   source()->require_home("ws::connection");
   const std::string whose = std::string(what) + ": the connection to " + socket_.peer().str();
@@ -414,9 +419,14 @@ task<> ws_core::say_close_and_wait() {
     changed_.reset();
     bool another_reads = false;
     try {
+      discarding_ = true;
+      const struct at_end {
+        bool& flag;
+        ~at_end() { flag = false; }
+      } mark{discarding_};
       (void)co_await pending<ws_piece_wait>({this});
-    } catch (const error& e) {
-      another_reads = e.code() == errc::busy;
+    } catch (const error&) {
+      another_reads = true;
     }
     if (another_reads && !ended()) co_await changed_.wait();
   }

@@ -67,6 +67,8 @@ class ws_core {
   bool ended() const noexcept { return code_ != 0; }
   /// Why it has failed, once.
   std::optional<ws_fault> take_fault() noexcept { return std::exchange(fault_, std::nullopt); }
+  /// A read begins: it goes before a close that drops what comes.
+  void make_way() noexcept;
   /// A read that waited has ended, or was withdrawn.
   void reader_left() {
     if (closing_) changed_.set();
@@ -127,6 +129,7 @@ class ws_core {
   bool writing_ = false;
   bool close_queued_ = false;  // no data is sent any more
   bool closing_ = false;       // a close waits for the peer
+  bool discarding_ = false;    // it reads and drops what comes
   bool unsendable_ = false;    // sending has failed
   bool failed_ = false;        // by this side: the peer may still send
   std::string out_;            // what must be sent next
