@@ -12,7 +12,8 @@ namespace detail {
 
 ws_wait::ws_wait(args&& a, const char* what) noexcept
     : io_operation(a.core == nullptr ? nullptr : a.core->source(), io_side::read, what),
-      core_(a.core) {}
+      core_(a.core),
+      discards_(a.discards) {}
 
 bool ws_wait::try_now() noexcept {
   const bool waited = waits();
@@ -27,6 +28,7 @@ bool ws_wait::try_now() noexcept {
 }
 
 bool ws_wait::try_core() {
+  if (core_ != nullptr && !discards_) core_->make_way();
   if ((core_ == nullptr || !core_->ended()) && !may_try()) return true;
   for (int i = 0; i < ws_core::max_receives; ++i) {
     if (take_ready(*core_)) return true;
@@ -37,6 +39,12 @@ bool ws_wait::try_core() {
   }
   core_->retry_read_later();
   return false;
+}
+
+// Since it tried, a close may have begun to read.
+void ws_wait::link() {
+  if (!discards_) core_->make_way();
+  io_operation::link();
 }
 
 cancel_result ws_wait::withdraw() noexcept {
@@ -72,12 +80,6 @@ connection::~connection() = default;
 detail::ws_core* connection::use() {
   if (core_ != nullptr) core_->source()->require_home("ws::connection");
   return core_.get();
-}
-
-detail::ws_core* connection::use_to_read() {
-  detail::ws_core* const core = use();
-  if (core != nullptr) core->make_way();
-  return core;
 }
 
 namespace {

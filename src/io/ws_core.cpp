@@ -424,7 +424,7 @@ task<> ws_core::say_close_and_wait() {
         bool& flag;
         ~at_end() { flag = false; }
       } mark{discarding_};
-      (void)co_await pending<ws_piece_wait>({this});
+      (void)co_await pending<ws_piece_wait>({this, true});
     } catch (const error&) {
       another_reads = true;
     }

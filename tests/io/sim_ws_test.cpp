@@ -55,7 +55,7 @@ FIBER_TEST_IN_EVERY_ORDER(sim_ws, cancelled_writes_leave_the_frames_whole) {
   w.network().set({.latency = 5ms, .jitter = 5ms});
   auto client = []() -> task<> {
     auto c = co_await ws::connect("ws://server:80/");
-    const std::string much = pattern(200'000);
+    const std::string much = pattern(80'000);
     const auto first = co_await weir::settle(weir::with_timeout(7ms, c.write_text(much)));
     co_await weir::all(
         [&]() -> task<> {

@@ -45,12 +45,10 @@ class connection {
   ~connection();
 
   /// The next message; nothing once the connection has ended. Cancelled, it has taken nothing.
-  [[nodiscard]] auto read() { return detail::pending<detail::ws_read_wait>({use_to_read()}); }
+  [[nodiscard]] auto read() { return detail::pending<detail::ws_read_wait>({use()}); }
   /// The next bytes of a message, however long it is: `max_message` does not count. A message that
   /// was begun so is read to its `last()` piece so; a `read` before that is errc::busy.
-  [[nodiscard]] auto read_piece() {
-    return detail::pending<detail::ws_piece_wait>({use_to_read()});
-  }
+  [[nodiscard]] auto read_piece() { return detail::pending<detail::ws_piece_wait>({use()}); }
   /// Messages until the connection ends. The connection outlives the stream.
   [[nodiscard]] stream<message> messages();
 
@@ -84,7 +82,6 @@ class connection {
 
  private:
   detail::ws_core* use();
-  detail::ws_core* use_to_read();
 
   std::unique_ptr<detail::ws_core> core_;
 };

@@ -18,10 +18,12 @@ class ws_wait : public io_operation<ws_wait> {
  public:
   struct args {
     ws_core* core;
+    bool discards = false;  // it reads for a close, and makes way for others
   };
 
   explicit ws_wait(args&& a, const char* what) noexcept;
   bool try_now() noexcept;
+  void link() override;
   cancel_result withdraw() noexcept override;
 
  protected:
@@ -33,6 +35,7 @@ class ws_wait : public io_operation<ws_wait> {
   bool try_core();
 
   ws_core* core_;
+  bool discards_;
 };
 
 /// See ws::connection::read.
