@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fuzz/ws_frames.hpp"
 #include "io/ws_peer.hpp"
 
 namespace {
@@ -119,6 +120,14 @@ TEST(ws_frame, is_read_the_same_however_the_bytes_are_cut) {
   for (const frame_case& c : frame_cases())
     for (std::size_t piece = 1; piece < 12; ++piece)
       EXPECT_EQ(reading(c.bytes, true, piece), c.found) << c.what << ", " << piece << " at a time";
+}
+
+TEST(ws_frame, the_fuzzer_accepts_what_is_tested) {
+  for (const frame_case& c : frame_cases())
+    for (char first = 0; first < 32; ++first) {
+      const std::string input = first + c.bytes;
+      fuzz::check_ws(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+    }
 }
 
 TEST(ws_frame, of_a_server_is_not_masked) {
