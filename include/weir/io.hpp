@@ -16,3 +16,4 @@
 #include <weir/io/socket.hpp>
 #include <weir/io/tls.hpp>
 #include <weir/io/udp.hpp>
+#include <weir/ws.hpp>

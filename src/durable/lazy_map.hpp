@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/frame_allocator.hpp"
+#include <weir/detail/core/frame_allocator.hpp>
 
 namespace weir::detail {
 

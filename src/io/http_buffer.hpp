@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace weir::detail {
 
@@ -14,6 +15,14 @@ namespace weir::detail {
 /// shrinks: its users have limits.
 class http_buffer {
  public:
+  http_buffer() noexcept = default;
+  http_buffer(http_buffer&& other) noexcept
+      : bytes_(std::move(other.bytes_)),
+        capacity_(std::exchange(other.capacity_, 0)),
+        begin_(std::exchange(other.begin_, 0)),
+        end_(std::exchange(other.end_, 0)) {}
+  http_buffer& operator=(http_buffer&&) = delete;
+
   std::string_view view() const noexcept { return {bytes_.get() + begin_, end_ - begin_}; }
   bool empty() const noexcept { return begin_ == end_; }
 

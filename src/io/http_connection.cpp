@@ -104,11 +104,17 @@ task<bool> http_connection::exchange() {
   keep_ = false;
   auto body = [this](scope& s) { return watch(s); };
   const outcome<void> how = co_await settle(with_scope({.name = "request"}, body));
+  std::shared_ptr<response_upgrade> upgrade;
+  if (x_->answer) upgrade = x_->answer->upgrade();
   end_exchange();
   if (how.is_error()) std::rethrow_exception(how.error());
-  if (how.is_cancelled() || x_->broken) co_return false;
+  if (how.is_cancelled() || x_->broken) co_return false;  // and with it an upgrade
   if (x_->cut) {
     if (x_->head.minor == 0) reset_on_close();
+    co_return false;
+  }
+  if (upgrade != nullptr) {
+    co_await upgrade->run(server_, std::move(socket_), std::move(x_->in));
     co_return false;
   }
   bool kept = keep_;

@@ -127,7 +127,9 @@ void http_exchange::append_headers(bool keep, wall_time now) {
   } else if (r.status() >= 200 && r.status() != 204 && r.status() != 304) {
     append_http_field(out, "content-length", r.body().size());
   }
-  if (!keep) {
+  if (r.upgrade() != nullptr) {
+    append_http_field(out, "connection", "upgrade");
+  } else if (!keep) {
     append_http_field(out, "connection", "close");
   } else if (head.minor == 0) {
     append_http_field(out, "connection", "keep-alive");

@@ -84,6 +84,13 @@ void http_server::draining() noexcept {
   draining_ = true;
   // Closing only wakes their fibers, which leave the list later.
   for (http_connection* c = idle_; c != nullptr; c = c->next_idle_) c->close_idle();
+  for (upgraded_connection* c : upgraded_) c->drain();
+}
+
+http_server::upgrade_watch::upgrade_watch(http_server& server, upgraded_connection& connection)
+    : server_(server), connection_(connection) {
+  server.upgraded_.insert(&connection);
+  if (server.is_draining()) connection.drain();
 }
 
 std::unique_ptr<http_exchange> http_server::borrow() {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <weir/http/serve.hpp>
@@ -14,6 +15,31 @@
 namespace weir::detail {
 
 class http_connection;
+class http_server;
+
+/// A connection that has left HTTP for another protocol.
+class upgraded_connection {
+ public:
+  upgraded_connection() = default;
+  upgraded_connection(const upgraded_connection&) = delete;
+  upgraded_connection& operator=(const upgraded_connection&) = delete;
+  /// The server drains.
+  virtual void drain() noexcept = 0;
+
+ protected:
+  ~upgraded_connection() = default;
+};
+
+/// What an answer with status 101 leads to.
+class response_upgrade {
+ public:
+  response_upgrade() = default;
+  response_upgrade(const response_upgrade&) = delete;
+  response_upgrade& operator=(const response_upgrade&) = delete;
+  virtual ~response_upgrade() = default;
+  /// Runs the other protocol until it has ended. `in`: what was received behind the request.
+  virtual task<> run(http_server& server, io::socket socket, http_buffer in) = 0;
+};
 
 class http_server final : public connection_handler {
  public:
@@ -30,6 +56,19 @@ class http_server final : public connection_handler {
   const http::http_options& options() const noexcept { return options_; }
   http_handler& handler() noexcept { return *handler_; }
 
+  /// While it exists, `connection` is told of the drain.
+  class upgrade_watch {
+   public:
+    upgrade_watch(http_server& server, upgraded_connection& connection);
+    upgrade_watch(const upgrade_watch&) = delete;
+    upgrade_watch& operator=(const upgrade_watch&) = delete;
+    ~upgrade_watch() { server_.upgraded_.erase(&connection_); }
+
+   private:
+    http_server& server_;
+    upgraded_connection& connection_;
+  };
+
   /// An exchange with empty buffers, which are warm if one was returned before.
   std::unique_ptr<http_exchange> borrow();
   void give_back(std::unique_ptr<http_exchange> used) noexcept;
@@ -44,6 +83,7 @@ class http_server final : public connection_handler {
   std::unique_ptr<http_handler> handler_;
   std::vector<std::unique_ptr<http_exchange>> unused_;
   http_connection* idle_ = nullptr;  // those that wait for a request
+  std::unordered_set<upgraded_connection*> upgraded_;
   bool draining_ = false;
 };
 

@@ -21,6 +21,8 @@ struct response_stream {
   std::optional<any_stream<http::event>> events;
 };
 
+class response_upgrade;
+
 }  // namespace weir::detail
 
 namespace weir::http {
@@ -95,6 +97,10 @@ class response {
   response(int status, http::headers headers, std::string body) noexcept
       : headers_(std::move(headers)), body_(std::move(body)), status_(status) {}
   detail::response_stream* streamed() const noexcept { return stream_.get(); }
+  /// The connection belongs to another protocol behind this answer, whose status is 101.
+  response(http::headers headers, std::shared_ptr<detail::response_upgrade> upgrade) noexcept
+      : headers_(std::move(headers)), upgrade_(std::move(upgrade)), status_(101) {}
+  const std::shared_ptr<detail::response_upgrade>& upgrade() const noexcept { return upgrade_; }
 
  private:
   void set_header(std::string_view name, std::string_view value);
@@ -104,6 +110,7 @@ class response {
   http::headers headers_;
   std::string body_;
   std::shared_ptr<detail::response_stream> stream_;
+  std::shared_ptr<detail::response_upgrade> upgrade_;
   int status_;
 };
 

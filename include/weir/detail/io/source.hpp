@@ -59,6 +59,10 @@ class io_source {
   bool closed() const noexcept { return closed_; }
   /// How errors and dumps call it: "socket 127.0.0.1:80".
   virtual std::string text() const = 0;
+  /// Whether an operation of this side waits.
+  bool has_wait(io_side side) const noexcept { return waiting(side) != nullptr; }
+  /// The waiting operation of this side, if there is one, tries again.
+  void retry(io_side side) noexcept { ready(side); }
   /// Ends the wait of one side, if there is one, with errc::closed; the source stays open. The wait
   /// gives nothing back.
   void end_wait(io_side side, const char* why) noexcept;
