@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
     run_tls(p, cores, argv + 3, argc - 3, connections);
     return 0;
   }
-    bench::server_process server(argv + 3, argc - 3, p.buffer, p.spread ? -1 : cores.server);
+  bench::server_process server(argv + 3, argc - 3, p.buffer, p.spread ? -1 : cores.server);
   bench::core_pair::use(cores.client);
   bench::echo_protocol echo(std::max<std::size_t>(p.message, 1));
   bench::http_protocol http;

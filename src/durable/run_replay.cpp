@@ -57,8 +57,8 @@ bool durable_run::go_live() {
       block(problem);
       return false;
     }
-    const record_place place = record(
-        c.key, c.kind, {c.name, c.digest, c.number, c.value, engine_.site_of(c.site)});
+    const record_place place =
+        record(c.key, c.kind, {c.name, c.digest, c.number, c.value, engine_.site_of(c.site)});
     if (c.kind == command_kind::patch) continue;
     const auto timer = live->timers.find(c.key);
     if (timer != live->timers.end()) timer->second.order = place;

@@ -203,9 +203,8 @@ step_job::recorded step_job::record_value(outcome<std::string>& result) {
     const errc code = errc_of(e);
     if (code == errc::journal_full) return recorded::no_room;
     result.reset();
-    result.set_error(make_error(
-        code, "the result of step '" + setup().name + "' of run '" + run_.id.str() +
-                  "': " + e.what()));
+    result.set_error(make_error(code, "the result of step '" + setup().name + "' of run '" +
+                                          run_.id.str() + "': " + e.what()));
     return recorded::failed;
   }
   leave();

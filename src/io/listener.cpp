@@ -82,7 +82,7 @@ namespace {
 io::listener listen_at(const io::endpoint& at, int backlog, bool reuse_port, std::string file,
                        std::shared_ptr<tls_server> tls = nullptr) {
   return io::listener(std::make_unique<descriptor_acceptor>(open_listening(at, backlog, reuse_port),
-                                                             std::move(file), std::move(tls)));
+                                                            std::move(file), std::move(tls)));
 }
 
 /// Whether a socket file is left over: no process listens on it.

@@ -22,6 +22,7 @@ class ws_upgrade final : public response_upgrade {
              std::string subprotocol)
       : handler_(std::move(handler)), options_(options), subprotocol_(std::move(subprotocol)) {
     options_.subprotocol = {};
+    options_.tls = {};
   }
 
   task<> run(http_server& server, io::socket socket, http_buffer in) override {
@@ -123,6 +124,7 @@ task<http::response> ws_accept(http::request& r, std::unique_ptr<ws_handler> han
                                ws::ws_options options) {
   std::string subprotocols(options.subprotocol);
   options.subprotocol = {};
+  options.tls = {};
   return answer_handshake(r, std::move(handler), options, std::move(subprotocols));
 }
 

@@ -7,6 +7,7 @@
 
 #include <weir/detail/core/run_rules.hpp>
 #include <weir/io/connect.hpp>
+#include <weir/io/tls.hpp>
 #include <weir/time.hpp>
 
 #include "core/error.hpp"
@@ -73,6 +74,35 @@ std::string request_of(const detail::http_url& url, const std::string& key,
   return out;
 }
 
+/// Copies of the texts of ws_options, which need not outlive the call.
+struct texts {
+  explicit texts(const ws_options& o)
+      : subprotocols(o.subprotocol),
+        ca_file(o.tls.ca_file),
+        server_name(o.tls.server_name),
+        alpn(o.tls.alpn.empty() ? "http/1.1" : o.tls.alpn),
+        cert_file(o.tls.cert_file),
+        key_file(o.tls.key_file) {}
+
+  std::string subprotocols;
+  std::string ca_file;
+  std::string server_name;
+  std::string alpn;
+  std::string cert_file;
+  std::string key_file;
+};
+
+task<io::socket> connect_socket(const detail::http_url& url, const texts& t, bool verify) {
+  if (!url.tls) return io::connect(url.host, url.port);
+  return io::tls_connect(url.host, url.port,
+                         {.ca_file = t.ca_file,
+                          .server_name = t.server_name,
+                          .alpn = t.alpn,
+                          .cert_file = t.cert_file,
+                          .key_file = t.key_file,
+                          .verify = verify});
+}
+
 struct answered {
   detail::http_head head;
   detail::http_buffer in;  // what came behind it
@@ -124,19 +154,17 @@ std::string check_answer(const detail::http_head& head, const std::string& key,
   return std::string(*chosen);
 }
 
-task<connection> connect_to(std::string text, ws_options options, std::string subprotocols,
-                            http::headers fields) {
+task<connection> connect_to(std::string text, ws_options options, texts t, http::headers fields) {
   detail::require_no_run("ws::connect", text);
   detail::check_ws_options(options);
-  detail::check_subprotocols(subprotocols);
+  detail::check_subprotocols(t.subprotocols);
   const detail::http_url url = parse_ws_url(text);
   const std::string key = new_key();
-  const std::string request = request_of(url, key, subprotocols, fields);
-  if (url.tls) detail::raise(errc::invalid_argument, "ws::connect: wss needs TLS");
-  io::socket socket = co_await io::connect(url.host, url.port);
+  const std::string request = request_of(url, key, t.subprotocols, fields);
+  io::socket socket = co_await connect_socket(url, t, options.tls.verify);
   co_await socket.write_all(request);
   answered a = co_await read_answer(socket, text);
-  std::string chosen = check_answer(a.head, key, subprotocols, text);
+  std::string chosen = check_answer(a.head, key, t.subprotocols, text);
   co_return connection(std::make_unique<detail::ws_core>(std::move(socket), std::move(a.in),
                                                          detail::ws_core::role::client, options,
                                                          std::move(chosen)));
@@ -145,9 +173,10 @@ task<connection> connect_to(std::string text, ws_options options, std::string su
 }  // namespace
 
 task<connection> connect(std::string_view url, ws_options options, http::headers fields) {
-  std::string subprotocols(options.subprotocol);
+  texts copies(options);
   options.subprotocol = {};
-  return connect_to(std::string(url), options, std::move(subprotocols), std::move(fields));
+  options.tls = {.verify = options.tls.verify};
+  return connect_to(std::string(url), options, std::move(copies), std::move(fields));
 }
 
 }  // namespace weir::ws

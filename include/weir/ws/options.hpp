@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <weir/duration.hpp>
+#include <weir/io/tls.hpp>
 
 namespace weir::ws {
 
@@ -16,6 +17,7 @@ struct ws_options {
   duration ping_every = std::chrono::seconds(20);
   /// Comma-separated, the preferred one first: those that a client offers, or a server accepts.
   std::string_view subprotocol{};
+  io::tls_options tls{};  ///< of a client, for wss; `alpn` is http/1.1 unless set
 };
 static_assert(std::is_trivially_destructible_v<ws_options>);
 
