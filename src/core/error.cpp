@@ -193,6 +193,11 @@ std::exception_ptr make_error(errc code, const std::string& what) {
 
 errc errc_of(const error& e) noexcept { return static_cast<errc>(e.code().value()); }
 
+const char* what_of(const std::exception& e) noexcept {
+  const char* const text = e.what();
+  return text == nullptr ? "an exception without a text" : text;
+}
+
 std::string running_loop_text() {
   loop* const here = loop::here();
   return here == nullptr ? "a thread without a loop" : "loop '" + here->own_door().name() + "'";
