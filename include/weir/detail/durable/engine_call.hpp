@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -35,13 +36,14 @@ struct engine_coroutine {
                      std::source_location site) {
     options.path = path;
     options.encryption_key = key;
-    auto body = [&](scope& s) { return inside(s, options, fn, site); };
+    // The end of the scope joins the bodies of steps, which may use the engine until then.
+    std::optional<durable::engine> e;
+    auto body = [&](scope& s) { return inside(e, s, options, fn, site); };
     co_return co_await with_scope({.name = "with_engine"}, body, site);
   }
-  static task<T> inside(scope& s, durable::engine_options& options, F& fn,
-                        std::source_location site) {
-    durable::engine e(s, options, site);
-    co_return co_await fn(e);
+  static task<T> inside(std::optional<durable::engine>& e, scope& s,
+                        durable::engine_options& options, F& fn, std::source_location site) {
+    co_return co_await fn(e.emplace(s, options, site));
   }
 };
 
