@@ -402,6 +402,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// Its end is durable and reported: from now on only the index knows it. Frees `run`, at the
   /// latest when the queue of ready runs gets to it.
   void retire(durable_run& run);
+  /// A command of it cannot be recorded: it is replayed after a while, to try it again.
+  void set_aside(durable_run& run);
   static ended_run entry_of(const durable_run& run, record_place end, wall_time at) noexcept;
   /// REQUIRES: it has ended.
   static ended_run entry_of(const durable_run& run) noexcept {

@@ -38,6 +38,7 @@ void engine_core::answer_run(durable_run& run, completion what) {
     what.answer.how = command_answer::kind::error;
     what.answer.code = errc_of(e);
     what.answer.text = e.what();
+    what.answer.facts = {};
     record(run, what);
   }
   hand_over(run, std::move(what));

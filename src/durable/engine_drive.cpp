@@ -67,7 +67,23 @@ void engine_core::drive(durable_run& run) {
       return end_run(run);
     case durable_run::progress::blocked:
       return stop_blocked(run);
+    case durable_run::progress::unrecorded:
+      return set_aside(run);
   }
+}
+
+// Steps under way refer to its frames, and their results are recorded: the end of each makes it
+// ready again. Then it leaves memory, and its replay comes to the command again.
+void engine_core::set_aside(durable_run& run) {
+  if (!run.may_be_evicted()) return;
+  const std::string why = std::move(*run.live->unrecorded);
+  run.evict("a command of it cannot be recorded");
+  --live_;
+  run.state = durable::run_state::suspended;
+  run.set_message(why);
+  const wall_time again = wall_now() + room_interval;
+  set_alarm(run, ticks_of(again), run.start_place);
+  emit(run);
 }
 
 // ------------------------------------------------------------------ parked and suspended runs
