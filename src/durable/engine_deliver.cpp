@@ -112,8 +112,8 @@ void engine_core::deliver_cancel(durable_run& run, completion what) {
   }
 }
 
-bool cancel_run(engine_core& engine, const std::string& id, std::string_view why) {
-  return engine.cancel(id, why);
+bool cancel_run(run_hold& run, const std::string& id, std::string_view why) {
+  return run.engine()->cancel(id, why);
 }
 
 }  // namespace weir::detail

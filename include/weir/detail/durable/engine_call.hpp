@@ -24,9 +24,9 @@ namespace weir {
 
 namespace detail {
 
-bool cancel_run(engine_core& engine, const std::string& id, std::string_view why);
+bool cancel_run(run_hold& run, const std::string& id, std::string_view why);
 /// The encoded result of a run, when it has ended.
-task<std::string> run_result(std::shared_ptr<engine_core> engine, std::string id);
+task<std::string> run_result(std::shared_ptr<run_hold> run, std::string id);
 task<durable::replay_report> replay_exported(std::string file,
                                              std::shared_ptr<const handler_base> handler);
 
