@@ -2,6 +2,8 @@
 // Letting runs continue: which is driven when; parking and suspending them.
 #include "durable/engine_core.hpp"
 
+#include <algorithm>
+
 #include "core/error_notes.hpp"
 #include "durable/visits.hpp"
 
@@ -12,6 +14,9 @@ namespace {
 /// How many turns a recovered run may take to come to rest before the timers of all other runs stop
 /// waiting for it.
 constexpr int recovery_patience = 16;
+/// A run whose command cannot be recorded is replayed for each attempt, so the pauses between them
+/// grow from one second to half a minute: they are doubled so often.
+constexpr unsigned pauses_doubled = 5;
 
 }  // namespace
 
@@ -57,6 +62,8 @@ void engine_core::drive(durable_run& run) {
   const bool blocked = how == durable_run::progress::blocked;
   if (run.resuming && (!run.live->replaying || blocked)) replayed(run);
   if (!blocked && !run.resuming) run.set_cancelled_blocked({});
+  const bool unrecorded = how == durable_run::progress::unrecorded;
+  if (!unrecorded && !run.resuming && run.rare().unrecorded != 0) run.need_rare().unrecorded = 0;
   switch (how) {
     case durable_run::progress::more:
       if (run.recovering && ++run.restless_turns == recovery_patience) has_recovered(run);
@@ -81,8 +88,8 @@ void engine_core::set_aside(durable_run& run) {
   --live_;
   run.state = durable::run_state::suspended;
   run.set_message(why);
-  const wall_time again = wall_now() + room_interval;
-  set_alarm(run, ticks_of(again), run.start_place);
+  const unsigned before = std::min(run.need_rare().unrecorded++, pauses_doubled);
+  set_alarm(run, ticks_of(wall_now() + (room_interval * (1U << before))), run.start_place);
   emit(run);
 }
 

@@ -263,6 +263,7 @@ struct rare_part : frame_allocated {
   std::uint64_t missing = 0;                   // records of a fork that were not read yet
   durable_run* successor = nullptr;            // its next life; it stops existing
   std::optional<blocked_command> blocked_on;   // null: not blocked, or not on a command
+  unsigned unrecorded = 0;                     // how often in a row a command was not recorded
   /// It was cancelled for this reason while it was blocked: it ends as soon as its steps have, or
   /// when it is blocked again by the replay that is under way.
   std::optional<std::string> cancelled_blocked;
