@@ -72,7 +72,7 @@ constexpr meaning meanings[] = {
     {errc::not_journaled, "neither local to the run nor journaled"},
     {errc::unknown_awakeable, "no such awakeable"},
     {errc::unknown_handler, "no such handler"},
-    {errc::id_in_use, "the id belongs to a run of another handler"},
+    {errc::id_in_use, "the id belongs to another run"},
     {errc::not_open, "the engine is not open"},
     {errc::already_open, "the engine is open or was opened before"},
     {errc::not_durable, "called outside a durable run"},
@@ -192,6 +192,11 @@ std::exception_ptr make_error(errc code, const std::string& what) {
 }
 
 errc errc_of(const error& e) noexcept { return static_cast<errc>(e.code().value()); }
+
+const char* what_of(const std::exception& e) noexcept {
+  const char* const text = e.what();
+  return text == nullptr ? "an exception without a text" : text;
+}
 
 std::string running_loop_text() {
   loop* const here = loop::here();

@@ -12,6 +12,8 @@ namespace weir::detail {
 /// The error that `raise` would throw.
 std::exception_ptr make_error(errc code, const std::string& what);
 errc errc_of(const error& e) noexcept;
+/// Its `what()`, which may be null in classes of users: then a text that says so.
+const char* what_of(const std::exception& e) noexcept;
 
 /// "loop 'main'", or "a thread without a loop".
 std::string running_loop_text();

@@ -8,6 +8,7 @@
 
 #include <weir/error.hpp>
 
+#include "core/error.hpp"
 #include "core/error_notes.hpp"
 #include "core/function_name.hpp"
 
@@ -39,7 +40,7 @@ std::string text_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& e) {
-    return e.what();
+    return detail::what_of(e);
   } catch (const std::string& text) {
     return text;
   } catch (const char* text) {

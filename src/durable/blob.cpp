@@ -7,6 +7,7 @@
 #include <new>
 #include <span>
 
+#include "core/error.hpp"
 #include "durable/journal_error.hpp"
 #include "durable/little_endian.hpp"
 
@@ -83,11 +84,17 @@ std::string draft_blob(const journal_files& files, const blob_name& name, std::s
 }
 
 // Even if the file exists already: that one may not be durable.
-void finish_blobs(const journal_files& files, std::span<const blob_draft> drafts) {
+void finish_blobs(const journal_files& files, std::vector<blob_draft>& drafts) {
   if (drafts.empty()) return;
-  for (const blob_draft& d : drafts) {
+  for (; !drafts.empty(); drafts.pop_back()) {
+    const blob_draft& d = drafts.back();
     files.sync_file(*files.disk->open(d.path, open_mode::read_write));
-    files.disk->rename(d.path, blob_path(files, d.name));
+    try {
+      files.disk->rename(d.path, blob_path(files, d.name));
+    } catch (const std::exception& e) {
+      if (is_no_space(e)) throw no_room(what_of(e));
+      throw;
+    }
   }
   files.sync_names(files.path(blob_directory));
 }

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "durable/journal_files.hpp"
 
@@ -41,14 +42,15 @@ std::string blob_path(const journal_files& files, const blob_name& name);
 /// Writes a blob in two steps. `draft_blob` does everything that can fail for lack of space, before
 /// any record refers to the blob. It returns the path of an unfinished file, fully written and not
 /// synced; `serial` distinguishes drafts of the same content. `finish_blobs` syncs drafts and
-/// renames them to their names.
+/// renames them to their names; those that have them are taken out of `drafts`. If there is no
+/// space for a name it throws `no_room` and may be called again with the rest.
 struct blob_draft {
   blob_name name;
   std::string path;
 };
 std::string draft_blob(const journal_files& files, const blob_name& name, std::string_view content,
                        std::uint64_t serial);
-void finish_blobs(const journal_files& files, std::span<const blob_draft> drafts);
+void finish_blobs(const journal_files& files, std::vector<blob_draft>& drafts);
 /// A blob that is missing or has another content is errc::journal_corrupt.
 void read_blob(const journal_files& files, const blob_name& name, std::string& into);
 

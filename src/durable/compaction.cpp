@@ -47,7 +47,6 @@ void log_compaction::step(log_writer& writer, std::uint64_t durable_lsn) {
           break;
         }
       finish_blobs(files_, drafts_);
-      drafts_.clear();
       unsynced_ += out_->written() - before;
       if (unsynced_ < sync_bytes) return;
       unsynced_ = 0;

@@ -57,8 +57,8 @@ task<> engine::close(std::source_location site) {
   return close_and_join(*core_, service_);
 }
 
-task<std::string> engine::begin(std::string_view handler, const start_options& options,
-                                std::string input) {
+task<weir::detail::begun_run> engine::begin(std::string_view handler, const start_options& options,
+                                            std::string input) {
   weir::detail::run_request request;
   request.handler = handler;
   request.input = std::move(input);
@@ -66,13 +66,14 @@ task<std::string> engine::begin(std::string_view handler, const start_options& o
   request.key = options.key;
   request.idempotency = options.idempotency;
   struct coroutine {
-    static task<std::string> run(std::shared_ptr<weir::detail::engine_core> core,
-                                 weir::detail::run_request r) {
+    static task<weir::detail::begun_run> run(std::shared_ptr<weir::detail::engine_core> core,
+                                             weir::detail::run_request r) {
       core->require_open("start");
       if (core->lacks_room()) co_await core->find_room();
-      const auto begun = core->begin_run(std::move(r));
+      auto begun = core->begin_run(std::move(r));
+      weir::detail::begun_run made{core->hold(begun.number), std::move(begun.id)};
       co_await core->durable(begun.lsn);
-      co_return begun.id;
+      co_return made;
     }
   };
   return coroutine::run(core_, std::move(request));

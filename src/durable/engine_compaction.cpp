@@ -50,7 +50,12 @@ void engine_core::consider_compaction() {
     if (segment > old.last_segment) break;
     garbage += bytes;
   }
-  if (100 * garbage > garbage_percent * old.bytes) begin_compaction(old.last_segment);
+  if (100 * garbage <= garbage_percent * old.bytes) return;
+  try {
+    begin_compaction(old.last_segment);
+  } catch (...) {  // the writer's thread has found that the journal has failed
+    break_down(std::current_exception());
+  }
 }
 
 void engine_core::begin_compaction(std::uint64_t last_segment) {

@@ -24,6 +24,7 @@
 #include "durable/object.hpp"
 #include "durable/run.hpp"
 #include "durable/run_export.hpp"
+#include "durable/run_hold.hpp"
 #include "durable/run_index.hpp"
 #include "durable/run_record.hpp"
 #include "durable/site_table.hpp"
@@ -160,8 +161,13 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   struct begun {
     std::string id;
     std::uint64_t lsn;
+    std::uint64_t number;
   };
   begun begin_run(run_request request);
+  /// What the handles of this run share.
+  std::shared_ptr<run_hold> hold(std::uint64_t number);
+  /// The last of them is gone.
+  void let_go(std::uint64_t number) noexcept;
   struct delivered {
     bool first;
     std::uint64_t lsn;
@@ -396,6 +402,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   void answer_with(durable_run& run, const command_wait& w, const std::string& callee, F result);
   void park(durable_run& run);
   void suspend_some();
+  /// A command of it cannot be recorded: it is replayed after a while, to try it again.
+  void set_aside(durable_run& run);
   void finish_durable_runs();
 
   // Ended runs: engine_retention.cpp.
@@ -421,6 +429,8 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// It does not exist for users any more, though its entry may still be there: its retention is
   /// over, and no run may ask for its result.
   bool is_over(const ended_run& run) const;
+  /// A run begins again: its handles belong to its next life.
+  void pass_hold(std::uint64_t from, std::uint64_t to);
   /// A run starts with the id or the idempotency key of runs that are over.
   void forget_predecessors(const start_record& start);
   void arm_forgetting();
@@ -523,6 +533,7 @@ class engine_core final : public std::enable_shared_from_this<engine_core>, priv
   /// An ended run, and one that waits for its result and was not in memory when it ended: it will
   /// call it again.
   std::set<std::pair<std::uint64_t, std::uint64_t>> asked_again_;
+  std::unordered_map<std::uint64_t, held_run> handles_;  // the runs that have some, by number
   forget_clock forget_clock_{*this};
   object_table objects_;
   std::uint64_t last_joined_ = 0;  // the place of the last delayed turn

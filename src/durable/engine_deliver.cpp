@@ -38,6 +38,7 @@ void engine_core::answer_run(durable_run& run, completion what) {
     what.answer.how = command_answer::kind::error;
     what.answer.code = errc_of(e);
     what.answer.text = e.what();
+    what.answer.facts = {};
     record(run, what);
   }
   hand_over(run, std::move(what));
@@ -111,8 +112,8 @@ void engine_core::deliver_cancel(durable_run& run, completion what) {
   }
 }
 
-bool cancel_run(engine_core& engine, const std::string& id, std::string_view why) {
-  return engine.cancel(id, why);
+bool cancel_run(run_hold& run, const std::string& id, std::string_view why) {
+  return run.engine()->cancel(id, why);
 }
 
 }  // namespace weir::detail

@@ -2,6 +2,8 @@
 // Letting runs continue: which is driven when; parking and suspending them.
 #include "durable/engine_core.hpp"
 
+#include <algorithm>
+
 #include "core/error_notes.hpp"
 #include "durable/visits.hpp"
 
@@ -12,6 +14,9 @@ namespace {
 /// How many turns a recovered run may take to come to rest before the timers of all other runs stop
 /// waiting for it.
 constexpr int recovery_patience = 16;
+/// A run whose command cannot be recorded is replayed for each attempt, so the pauses between them
+/// grow from one second to half a minute: they are doubled so often.
+constexpr unsigned pauses_doubled = 5;
 
 }  // namespace
 
@@ -57,6 +62,8 @@ void engine_core::drive(durable_run& run) {
   const bool blocked = how == durable_run::progress::blocked;
   if (run.resuming && (!run.live->replaying || blocked)) replayed(run);
   if (!blocked && !run.resuming) run.set_cancelled_blocked({});
+  const bool unrecorded = how == durable_run::progress::unrecorded;
+  if (!unrecorded && !run.resuming && run.rare().unrecorded != 0) run.need_rare().unrecorded = 0;
   switch (how) {
     case durable_run::progress::more:
       if (run.recovering && ++run.restless_turns == recovery_patience) has_recovered(run);
@@ -67,7 +74,23 @@ void engine_core::drive(durable_run& run) {
       return end_run(run);
     case durable_run::progress::blocked:
       return stop_blocked(run);
+    case durable_run::progress::unrecorded:
+      return set_aside(run);
   }
+}
+
+// Steps under way refer to its frames, and their results are recorded: the end of each makes it
+// ready again. Then it leaves memory, and its replay comes to the command again.
+void engine_core::set_aside(durable_run& run) {
+  if (!run.may_be_evicted()) return;
+  const std::string why = std::move(*run.live->unrecorded);
+  run.evict("a command of it cannot be recorded");
+  --live_;
+  run.state = durable::run_state::suspended;
+  run.set_message(why);
+  const unsigned before = std::min(run.need_rare().unrecorded++, pauses_doubled);
+  set_alarm(run, ticks_of(wall_now() + (room_interval * (1U << before))), run.start_place);
+  emit(run);
 }
 
 // ------------------------------------------------------------------ parked and suspended runs

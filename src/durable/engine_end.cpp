@@ -2,9 +2,11 @@
 // How runs end or are blocked, and how that is recorded and reported.
 #include "durable/engine_core.hpp"
 
+#include <array>
 #include <cstdio>
 
 #include "core/error.hpp"
+#include "durable/json_text.hpp"
 #include "durable/step_job.hpp"
 
 namespace weir::detail {
@@ -20,6 +22,20 @@ std::string shortened(std::string text) {
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;  // UTF-8
   text.resize(end);
   return text.append("...");
+}
+
+/// Ids and messages come from outside: they must not move the cursor of a terminal.
+std::string without_controls(std::string_view text) {
+  std::string safe;
+  std::array<char, 6> room{};
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      safe.append(c == 0x7f ? "\\u007f" : escaped(c, room));
+    } else {
+      safe.push_back(c);
+    }
+  }
+  return safe;
 }
 
 }  // namespace
@@ -191,8 +207,8 @@ void engine_core::emit_blocked(durable_run& run) {
   host_.emit("run_blocked", run.id);
   if (!setup_.report_blocked) return;
   const std::string line = "weir: durable run '" + run.id.str() + "' of handler '" + run.handler() +
-                           "' is blocked: " + std::string(run.message()) + "\n";
-  std::fputs(line.c_str(), stderr);
+                           "' is blocked: " + std::string(run.message());
+  std::fputs(without_controls(line).append("\n").c_str(), stderr);
 }
 
 // Steps refer to the run's frames, so they end first.

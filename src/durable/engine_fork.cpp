@@ -46,6 +46,29 @@ std::uint64_t cut_after(std::vector<exported_record>& records, std::uint64_t com
   return issued;
 }
 
+/// Throws errc::invalid_argument if the kept part of a turn has read a stored value: the fork would
+/// commit what follows from it, and by then the value may be another one.
+void require_nothing_read(const std::string& id, const std::vector<exported_record>& records) {
+  if (kind_of_start(records.front().head.flags) != handler_kind::exclusive) return;
+  std::uint32_t issued = 0;
+  for (const exported_record& r : records) {
+    const bool command = r.head.type == static_cast<std::uint16_t>(record_type::command);
+    if (command && kind_of_command(r.head.flags) == command_kind::stored) {
+      const bool own = r.head.fiber == root_fiber;
+      std::string text("fork: run '" + id + "' has read stored '");
+      text.append(command_record::read(r.payload).name).append("' as command ");
+      text.append(std::to_string(r.head.index)).append(own ? " of its handler" : " of a child");
+      if (!own) text.append(", after command " + std::to_string(issued) + " of its handler");
+      text.append(", and the value may be another one when the fork has its turn; ");
+      const std::uint32_t before = own ? r.head.index : issued;
+      if (before == 0) raise(errc::invalid_argument, text.append("restart the run"));
+      text.append("fork before it, at step ").append(std::to_string(before - 1));
+      raise(errc::invalid_argument, text.append(before == 1 ? "" : " at most"));
+    }
+    if (is_root_command(r.head)) issued = std::max<std::uint32_t>(issued, r.head.index);
+  }
+}
+
 }  // namespace
 
 // The places of the records are known while the run has not ended; afterwards they are found
@@ -88,13 +111,16 @@ engine_core::begun engine_core::fork(const std::string& id, std::int64_t at_step
   if (records.empty())
     raise(errc::journal_corrupt,
           text_of_use("fork") + " does not find the records of run '" + id + "'");
-  const std::uint64_t issued =
-      at_step < 0 ? 0 : cut_after(records, static_cast<std::uint64_t>(at_step));
-  if (at_step < 0 || issued < static_cast<std::uint64_t>(at_step))
+  if (at_step < 0)
+    raise(errc::invalid_argument, "fork: the step is " + std::to_string(at_step) +
+                                      "; give the number of commands to keep, 0 or more");
+  const std::uint64_t issued = cut_after(records, static_cast<std::uint64_t>(at_step));
+  if (issued < static_cast<std::uint64_t>(at_step))
     raise(errc::invalid_argument, "fork: run '" + id + "' cannot be forked at step " +
                                       std::to_string(at_step) + ": its handler has issued " +
                                       std::to_string(issued) +
                                       " commands; give a number from 0 to that");
+  require_nothing_read(id, records);
   if (!new_id_given.empty() && find_known(new_id_given))
     raise(errc::id_in_use, "fork: there is a run '" + new_id_given + "' already; give another id");
   const std::string made_id = new_id_given.empty() ? new_id() : new_id_given;
@@ -138,7 +164,7 @@ engine_core::begun engine_core::fork(const std::string& id, std::int64_t at_step
   if (start.kind != handler_kind::plain) enter_object(run, start);
   starting_.push_back(&run);
   resume(run);
-  return {run.id.str(), run.start_lsn};
+  return {run.id.str(), run.start_lsn, run.number()};
 }
 
 }  // namespace weir::detail

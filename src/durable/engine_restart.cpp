@@ -36,6 +36,7 @@ std::uint64_t engine_core::restart(const std::string& id) {
   next.start_place = at.place;
   next.start_lsn = next.depends = at.lsn;
   next.bytes = bytes_in_log(payload.view().bytes);
+  pass_hold(again.replaced, next.number());
   if (known.run != nullptr) {
     take_place(*known.run, next);
   } else {

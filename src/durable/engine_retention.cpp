@@ -2,10 +2,10 @@
 // Ended runs: how long they are known, and how they are found.
 //
 // A run is forgotten `retention` after the time that its end was recorded with, by the wall clock,
-// not before, and not before every run that may still ask for its result has done so: its caller,
-// and runs that were not in memory when it ended. Then its id and idempotency key are free, and its
-// records are garbage. Nothing is recorded about it: after a restart the clock says the same again,
-// or the start of another run with the same id does.
+// not before, and not before everyone who may still ask for its result has done so: its caller,
+// runs that were not in memory when it ended, and those who have a handle to it. Then its id and
+// idempotency key are free, and its records are garbage. Nothing is recorded about it: after a
+// restart the clock says the same again, or the start of another run with the same id does.
 #include "durable/engine_core.hpp"
 
 #include "durable/visits.hpp"
@@ -91,6 +91,7 @@ bool engine_core::is_due(const ended_run& run, wall_time now) const noexcept {
 bool engine_core::is_over(const ended_run& run) const {
   if (to_recover_ > 0 || !is_due(run, host_.env().wall_now())) return false;
   if (run.parent != 0 && runs_.contains(run.parent)) return false;
+  if (handles_.contains(run.number)) return false;
   for (auto it = asked_again_.lower_bound({run.number, 0});
        it != asked_again_.end() && it->first == run.number; ++it)
     if (runs_.contains(it->second)) return false;
@@ -124,7 +125,45 @@ void engine_core::forget(const ended_run& run) {
     past_.unqueue(run.number);
     return;
   }
+  if (const auto held = handles_.find(run.number); held != handles_.end()) {
+    held->second.due = true;
+    past_.unqueue(run.number);
+    return;
+  }
   drop(run);
+}
+
+// ------------------------------------------------------------------ handles
+
+run_hold::~run_hold() { engine_->let_go(number_); }
+
+std::shared_ptr<run_hold> engine_core::hold(std::uint64_t number) {
+  held_run& held = handles_[number];
+  std::shared_ptr<run_hold> made = held.by.lock();
+  if (made == nullptr) {
+    made = std::allocate_shared<run_hold>(frame_allocator<run_hold>(), shared_from_this(), number);
+    held.by = made;
+  }
+  return made;
+}
+
+void engine_core::let_go(std::uint64_t number) noexcept {
+  if (!process_.is_here() || current_loop_serial() != host_serial_) return;
+  const auto held = handles_.find(number);
+  if (held == handles_.end()) return;
+  const bool due = held->second.due;
+  handles_.erase(held);
+  if (!due || !running()) return;
+  if (const auto run = past_.find(number)) forget(*run);
+}
+
+void engine_core::pass_hold(std::uint64_t from, std::uint64_t to) {
+  auto held = handles_.extract(from);
+  if (held.empty()) return;
+  if (const std::shared_ptr<run_hold> by = held.mapped().by.lock()) by->pass_to(to);
+  held.key() = to;
+  held.mapped().due = false;
+  handles_.insert(std::move(held));
 }
 
 void engine_core::drop(const ended_run& run) {

@@ -108,12 +108,14 @@ engine_core::begun engine_core::begin_run(run_request request) {
   require_open("start");
   std::string problem;
   if (const errc refused = refuses(request, problem); refused != errc{}) raise(refused, problem);
-  if (const known_run there = attached(request))
-    return {there.id, there.run != nullptr ? there.run->start_lsn : 0};
+  if (const known_run there = attached(request)) {
+    if (there.run == nullptr) return {there.id, 0, there.ended->number};
+    return {there.id, there.run->start_lsn, there.run->number()};
+  }
   require_room();
   const durable_run* made = start_run(request, 0, 0);
   require_running();
-  return {made->id.str(), made->start_lsn};
+  return {made->id.str(), made->start_lsn, made->number()};
 }
 
 std::string engine_core::new_id() {

@@ -91,7 +91,8 @@ command_answer engine_core::late_result(record_place end) {
   return how;  // an error always becomes a terminal_error with its message
 }
 
-task<std::string> run_result(std::shared_ptr<engine_core> engine, std::string id) {
+task<std::string> run_result(std::shared_ptr<run_hold> run, std::string id) {
+  const std::shared_ptr<engine_core> engine = run->engine();
   engine->require_open("result");
   (void)engine->require_known(id);
   command_answer how = co_await engine->end_of(id);

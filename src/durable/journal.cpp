@@ -183,7 +183,7 @@ void journal::state::look_at_segments(std::uint64_t first, std::uint64_t last,
     recovery(files_, options_.segment_bytes, {}, options_.keys)
         .look_at_segments(first, last, reader);
   } catch (const std::system_error&) {
-    throw error(journal_error(files_.directory, std::current_exception()));
+    throw error(read_error(files_.directory, std::current_exception()));
   }
 }
 
@@ -275,7 +275,7 @@ blob_name journal::state::write_payload(std::string_view payload) {
     throw payload_error(is_no_space(e) ? errc::journal_full : errc::journal_failed,
                         "a payload of " + std::to_string(payload.size()) +
                             " bytes could not be written to the journal '" + files_.directory +
-                            "': " + e.what() +
+                            "': " + what_of(e) +
                             "; nothing of it was recorded, check the disk and "
                             "try again");
   }
@@ -444,7 +444,7 @@ record_head journal::state::read(record_place place, std::string& payload) {
   try {
     return reader_.read(place, layout_->seed(), cipher_ ? &*cipher_ : nullptr, payload);
   } catch (const std::system_error&) {
-    throw error(journal_error(files_.directory, std::current_exception()));
+    throw error(read_error(files_.directory, std::current_exception()));
   }
 }
 

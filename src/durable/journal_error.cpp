@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "core/error.hpp"
+
 namespace weir::detail {
 
 corrupt_error::corrupt_error(const std::string& file, std::uint64_t offset, const std::string& why)
@@ -32,11 +34,22 @@ error journal_error(const std::string& directory, const std::exception_ptr& caus
   } catch (const std::exception& e) {
     if (is_no_space(e))
       return {errc::journal_full,
-              name + " has no space: " + e.what() + "; free some on its disk and open it again"};
+              name + " has no space: " + what_of(e) + "; free some on its disk and open it again"};
     return {errc::journal_failed,
-            name + " failed: " + e.what() + "; check its disk and open it again"};
+            name + " failed: " + what_of(e) + "; check its disk and open it again"};
   } catch (...) {
     return {errc::journal_failed, name + " failed for an unknown reason; open it again"};
+  }
+}
+
+error read_error(const std::string& directory, const std::exception_ptr& cause) {
+  try {
+    std::rethrow_exception(cause);
+  } catch (const error& e) {
+    return e;
+  } catch (const std::exception& e) {
+    return {errc::journal_failed, "a file of the journal '" + directory + "' cannot be read: " +
+                                      what_of(e) + "; nothing was changed, check its disk"};
   }
 }
 

@@ -5,11 +5,17 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include <weir/error.hpp>
 
 namespace weir::detail {
+
+/// There is no space, and what was to be written may be written again.
+struct no_room : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 /// errc::journal_corrupt, with its parts.
 class corrupt_error : public error {
@@ -35,6 +41,9 @@ class corrupt_error : public error {
 /// Converts any error of a call on the journal's files: no space becomes errc::journal_full, errors
 /// of weir stay unchanged, everything else becomes errc::journal_failed.
 error journal_error(const std::string& directory, const std::exception_ptr& cause);
+
+/// The same for a call that only reads: the journal has not failed.
+error read_error(const std::string& directory, const std::exception_ptr& cause);
 
 bool is_no_space(const std::exception& e) noexcept;
 

@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "core/error.hpp"
 #include "durable/journal_error.hpp"
 #include "durable/snapshot.hpp"
 
@@ -23,7 +24,7 @@ constexpr std::uint64_t prepared_per_byte = 4;
 log_writer::log_writer(const journal_files& files, start at) : files_(files), at_(std::move(at)) {}
 
 void log_writer::write(log_batch& batch) {
-  finish_blobs(files_, std::exchange(batch.drafts, {}));
+  finish_blobs(files_, batch.drafts);
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < batch.extents.size(); ++i) {
     const log_batch::extent& e = batch.extents[i];
@@ -81,7 +82,7 @@ void log_writer::replace_before(std::uint64_t segment, std::uint64_t first_lsn,
     write_manifest(files_, next);
   } catch (const std::exception& e) {
     if (is_no_space(e)) throw;
-    throw switch_failed(e.what());
+    throw switch_failed(what_of(e));
   }
   at_.known = next;
 }
@@ -109,7 +110,7 @@ void log_writer::next_segment() {
     if (!at_.next_ready) next_->step(at_.segment_bytes);
   } catch (const std::exception& e) {
     next_.reset();
-    if (is_no_space(e)) throw no_room(e.what());
+    if (is_no_space(e)) throw no_room(what_of(e));
     throw;
   }
   next_.reset();

@@ -14,11 +14,6 @@
 
 namespace weir::detail {
 
-/// There is no space for another segment.
-struct no_room : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 /// The manifest could not be written, and which one is on the disk is unknown.
 struct switch_failed : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -45,8 +40,8 @@ class log_writer {
   log_writer(const journal_files& files, start at);
 
   /// Writes and syncs a sealed batch, and prepares the next segment if it is time. Throws `no_room`
-  /// if there is no space for the next segment; then the whole batch may be written again. After
-  /// any other error the end of the log is unknown.
+  /// if there is no space for the next segment or the name of a blob; then the whole batch may be
+  /// written again. After any other error the end of the log is unknown.
   void write(log_batch& batch);
   /// Records what is durable, which segment is the last, and that nothing follows.
   void note_close(std::uint64_t durable_lsn);

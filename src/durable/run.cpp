@@ -55,22 +55,23 @@ void durable_run::handler_begins(std::source_location function) noexcept {
 }
 
 durable_run::progress durable_run::drive() {
+  if (live->unrecorded != nullptr) return progress::unrecorded;
   const in_loop in_run(live->inner);
   if (!std::exchange(live->driven, true)) cancel_before_begin();
   for (int turns = 0;; ++turns) {
     if (turns == strands_per_turn) return progress::more;
     for (int i = 0; !live->inner.drain(1);) {
-      if (state == durable::run_state::blocked) return progress::blocked;
+      if (stopped()) return how_it_stopped();
       if (hurry() && !deliver_next()) return progress::blocked;
       if (++i == strands_per_turn) return progress::more;
     }
-    if (state == durable::run_state::blocked) return progress::blocked;
+    if (stopped()) return how_it_stopped();
     if (static_cast<fiber*>(live->root.get())->ended) {
-      if (live->replaying && !go_live()) return progress::blocked;
+      if (live->replaying && !go_live()) return how_it_stopped();
       return progress::ended;
     }
     if (live->replaying && live->replay->past.completions.empty()) {
-      if (!go_live()) return progress::blocked;
+      if (!go_live()) return how_it_stopped();
       if (engine_.only_looks()) return progress::parked;
     } else if (live->replaying || (live->inbox != nullptr && !live->inbox->empty())) {
       if (!deliver_next()) return progress::blocked;
@@ -107,6 +108,10 @@ void durable_run::block(std::string why) {
   if (state == durable::run_state::blocked) return;
   state = durable::run_state::blocked;
   set_message(why);
+}
+
+void durable_run::stop_unrecorded(std::string why) {
+  if (!stopped()) live->unrecorded = std::make_unique<std::string>(std::move(why));
 }
 
 // ------------------------------------------------------------------ end

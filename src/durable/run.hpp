@@ -223,7 +223,8 @@ struct live_run : frame_allocated {
   bool first_life = false;  // the handler was not called before, so it is not past any place
   bool driven = false;
   bool evicting = false;
-  bool forced = false;  // the cleanup after a deadlock was deadlocked, too
+  bool forced = false;                      // the cleanup after a deadlock was deadlocked, too
+  std::unique_ptr<std::string> unrecorded;  // why a command could not be recorded; null: all were
 };
 
 /// How a run ended: from its end until it is taken out of memory.
@@ -248,6 +249,7 @@ struct rare_part : frame_allocated {
   std::uint64_t missing = 0;                   // records of a fork that were not read yet
   durable_run* successor = nullptr;            // its next life; it stops existing
   std::optional<blocked_command> blocked_on;   // null: not blocked, or not on a command
+  unsigned unrecorded = 0;                     // how often in a row a command was not recorded
   /// It was cancelled for this reason while it was blocked: it ends as soon as its steps have, or
   /// when it is blocked again by the replay that is under way.
   std::optional<std::string> cancelled_blocked;
@@ -289,7 +291,7 @@ durable::run_state state_after(command_answer::kind how) noexcept;
 /// index.
 class durable_run final : public run_seam, public run_alarm {
  public:
-  enum class progress { parked, more, ended, blocked };
+  enum class progress { parked, more, ended, blocked, unrecorded };
 
   durable_run(engine_core& engine, std::uint64_t number) noexcept
       : engine_(engine), number_(number) {}
@@ -383,6 +385,13 @@ class durable_run final : public run_seam, public run_alarm {
   progress drive();
   /// The run cannot continue.
   void block(std::string why);
+  /// One of its commands cannot be recorded now: what it does from here on has no effect, until it
+  /// is replayed and the command recorded.
+  void stop_unrecorded(std::string why);
+  /// It is blocked, or stopped because of a command: its code issues no more commands.
+  bool stopped() const noexcept {
+    return state == durable::run_state::blocked || live->unrecorded != nullptr;
+  }
   /// The same, because of the answer to this wait.
   void block_on(const command_wait& w, std::string why);
   /// Frees its in-memory state, in which no fiber is left.
@@ -438,7 +447,7 @@ class durable_run final : public run_seam, public run_alarm {
 
  private:
   struct issued_command {
-    std::uint64_t key = 0;  // 0: it does not match, and the run is blocked
+    std::uint64_t key = 0;  // 0: it does not match or cannot be recorded, and the run is stopped
     std::uint64_t number = 0;
     record_place place = 0;
     std::optional<std::string> failure{};
@@ -448,9 +457,13 @@ class durable_run final : public run_seam, public run_alarm {
   issued_command issue(command_kind kind, std::string_view name, std::uint64_t digest,
                        std::uint64_t number, std::source_location site,
                        std::optional<run_request> sends = std::nullopt, std::string value = {});
-  /// Answers a wait of kind `stored`; false: the run is blocked.
+  /// Answers a wait of kind `stored`; false: the run is stopped.
   bool read_stored(command_wait& w);
-  record_place record(std::uint64_t key, command_kind kind, const command_record& c);
+  /// nullopt: it cannot be recorded, and the run is stopped.
+  std::optional<record_place> record(std::uint64_t key, command_kind kind, const command_record& c);
+  progress how_it_stopped() const noexcept {
+    return state == durable::run_state::blocked ? progress::blocked : progress::unrecorded;
+  }
   /// Of an exclusive handler of an object: started when it ends.
   void keep_send(run_request request);
   /// The handler of a run that this one has sent to, and that is not started yet; null: none.

@@ -14,7 +14,7 @@ durable_run::issued_command durable_run::issue(command_kind kind, std::string_vi
                                                std::source_location site,
                                                std::optional<run_request> sends,
                                                std::string value) {
-  if (state == durable::run_state::blocked) return {};
+  if (stopped()) return {};
   if (site.line() != 0) live->last_site = site;
   live_run::fiber_record& f = running_fiber();
   const std::uint64_t key = command_key(f.id, ++f.commands);
@@ -30,9 +30,10 @@ durable_run::issued_command durable_run::issue(command_kind kind, std::string_vi
   }
   if (site.line() == 0) site = running_user_place();
   if (!live->replaying) {
-    const record_place place =
+    const std::optional<record_place> place =
         record(key, kind, {name, digest, number, value, engine_.site_of(site)});
-    return {key, number, place, {}, std::move(value)};
+    if (!place) return {};
+    return {key, number, *place, {}, std::move(value)};
   }
   live_run::fresh_command made{key,  kind, std::string(name), digest, number, std::move(sends),
                                site, value};
@@ -43,14 +44,24 @@ durable_run::issued_command durable_run::issue(command_kind kind, std::string_vi
 
 // The run of a send was started before its command is recorded, so that a crash in between does not
 // lose it; if it was started before, it is found by its id.
-record_place durable_run::record(std::uint64_t key, command_kind kind, const command_record& c) {
+//
+// A command with a payload of its own file, for which there is no space, must not fail: the code
+// would see an error that a replay does not have. So the run stops here, and tries it again.
+std::optional<record_place> durable_run::record(std::uint64_t key, command_kind kind,
+                                                const command_record& c) {
   payload_writer payload;
   c.write(payload);
-  const journal::appended at = engine_.append(
-      *this, record_type::command, static_cast<std::uint16_t>(kind), key, payload.view());
-  // Read again, it could be another value; in a turn it is the same.
-  if (kind == command_kind::stored && part->shared) depends = at.lsn;
-  return at.place;
+  try {
+    const journal::appended at = engine_.append(
+        *this, record_type::command, static_cast<std::uint16_t>(kind), key, payload.view());
+    // Read again, it could be another value; in a turn it is the same.
+    if (kind == command_kind::stored && part->shared) depends = at.lsn;
+    return at.place;
+  } catch (const payload_error& e) {
+    std::string why(to_string(kind));
+    stop_unrecorded(why.append(" cannot be recorded, and is tried again: ").append(e.what()));
+    return std::nullopt;
+  }
 }
 
 // ------------------------------------------------------------------ timers
@@ -201,7 +212,7 @@ std::string durable_run::send(run_request request, std::source_location site) {
               request.handler + "'; give another id";
   }
   // During a replay the run is started later, if the journal does not have the send.
-  const bool later = live->replaying || state == durable::run_state::blocked || live->work;
+  const bool later = live->replaying || stopped() || live->work;
   if (refused == errc{} && !later) refused = engine_.start_sent(request, problem);
   const bool started_later = refused == errc{} && later;
   const issued_command c =

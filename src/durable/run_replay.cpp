@@ -57,11 +57,12 @@ bool durable_run::go_live() {
       block(problem);
       return false;
     }
-    const record_place place =
+    const std::optional<record_place> place =
         record(c.key, c.kind, {c.name, c.digest, c.number, c.value, engine_.site_of(c.site)});
+    if (!place) return false;
     if (c.kind == command_kind::patch) continue;
     const auto timer = live->timers.find(c.key);
-    if (timer != live->timers.end()) timer->second.order = place;
+    if (timer != live->timers.end()) timer->second.order = *place;
   }
   for (auto& [key, t] : live->timers) engine_.start_timer(t);
   std::vector<command_wait*> waits;
@@ -94,7 +95,7 @@ bool durable_run::patch(std::string_view patch_id, std::source_location site) {
   }
   const bool repeats = live->replaying && !live->first_life && left;
   patches.emplace(patch_id, !repeats);
-  if (repeats || state == durable::run_state::blocked) return !repeats;
+  if (repeats || stopped()) return !repeats;
   const live_run::fiber_record& f = running_fiber();
   const std::uint64_t key = command_key(f.id, f.commands);
   if (live->replaying) {

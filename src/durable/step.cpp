@@ -44,7 +44,7 @@ std::string message_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& e) {
-    return e.what();
+    return what_of(e);
   } catch (...) {
     return "an exception of unknown type";
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "io/pipe_stream.hpp"
 
+#include <poll.h>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -91,6 +92,12 @@ void pipe_stream::close() noexcept {
   if (!close_waits()) return;
   unregister(descriptor_.get());
   descriptor_.reset();
+}
+
+bool pipe_stream::has_arrived() noexcept {
+  if (!kept.empty()) return true;
+  pollfd asked{descriptor_.get(), POLLIN, 0};
+  return ::poll(&asked, 1, 0) != 0;
 }
 
 int pipe_stream::watch(io_side) noexcept {

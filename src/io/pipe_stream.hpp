@@ -28,6 +28,7 @@ class pipe_stream final : public stream_core, private reactor_entry {
   io::endpoint local() const noexcept override { return {}; }
   int native_handle() const noexcept override { return descriptor_.get(); }
   bool hung_up() const noexcept override { return hung_up_; }
+  bool has_arrived() noexcept override;
   std::string text() const override { return text_; }
 
  private:

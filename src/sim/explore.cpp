@@ -4,6 +4,7 @@
 #include <ostream>
 #include <typeinfo>
 
+#include "core/error.hpp"
 #include "sim/simulation.hpp"
 
 namespace weir {
@@ -34,7 +35,7 @@ void judge_error(run_result& r) {
     throw;
   } catch (const std::exception& e) {
     r.kind = typeid(e).name();
-    r.what = e.what();
+    r.what = what_of(e);
   } catch (...) {
     r.kind = "not a std::exception";
   }

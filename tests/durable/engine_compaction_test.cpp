@@ -269,8 +269,10 @@ TEST(durable_compaction, keeps_the_states_of_objects_whose_turns_are_forgotten) 
   count_in(options, [&](durable::engine& e) -> task<> {
     for (int i = 0; i < 300; ++i)
       co_await add_to(e, "a" + std::to_string(i), "k" + std::to_string(i % 3), i);
-    auto run = co_await e.start<bool>("counter/empty", {.id = "clear", .key = "k2"}, 0);
-    EXPECT_TRUE(co_await run.result());
+    {
+      auto run = co_await e.start<bool>("counter/empty", {.id = "clear", .key = "k2"}, 0);
+      EXPECT_TRUE(co_await run.result());
+    }
     co_await weir::sleep(2min);
     co_await say(e, 0, 10);
     co_await weir::sleep(2min);

@@ -57,16 +57,49 @@ TEST(durable_retention, an_ended_run_is_known_until_its_retention_is_over) {
   });
 }
 
-TEST(durable_retention, result_of_a_forgotten_run_says_that_it_is_not_known) {
+TEST(durable_retention, a_run_is_known_as_long_as_there_is_a_handle_to_it) {
   const stage on;
   keeping_session(on, 1h, as_h(gives_its_input), [](durable::engine& e) -> task<> {
-    auto run = co_await e.start<int>("h", {.id = "r"}, 1);
-    EXPECT_EQ(co_await run.result(), 1);
-    EXPECT_EQ(co_await run.result(), 1);
+    std::optional run = co_await e.start<int>("h", {.id = "r"}, 1);
+    std::optional copy = *run;
+    run.reset();
     co_await weir::sleep(2h);
-    const auto error = co_await test_support::attempt([&] { return run.result(); });
-    EXPECT_EQ(test_support::code_of(error), errc::invalid_argument);
-    EXPECT_TRUE(test_support::contains(test_support::what_of(error), "'r'"));
+    EXPECT_EQ(co_await copy->result(), 1);
+    EXPECT_EQ(co_await run_it(e, "r", 2), 1);  // attached
+    copy.reset();
+    co_await expect_unknown(e, "r");
+    EXPECT_EQ(co_await run_it(e, "r", 3), 3);  // another run
+  });
+}
+
+TEST(durable_retention, no_result_is_lost_between_a_start_and_the_question_for_it) {
+  const stage on;
+  keeping_session(on, 0s, as_h(gives_its_input), [](durable::engine& e) -> task<> {
+    std::vector<durable::run_handle<int>> runs;
+    for (int i = 0; i < 10; ++i) {
+      auto run = co_await e.start<int>("h", {}, i);
+      runs.push_back(run);
+    }
+    co_await weir::sleep(1h);
+    for (int i = 0; i < 10; ++i) {
+      auto question = runs[0].result();
+      runs.erase(runs.begin());
+      EXPECT_EQ(co_await std::move(question), i);
+    }
+    EXPECT_TRUE(e.list().empty());
+  });
+}
+
+TEST(durable_retention, a_handle_keeps_the_next_life_of_its_run_known) {
+  const stage on;
+  keeping_session(on, 0s, as_h(gives_its_input), [](durable::engine& e) -> task<> {
+    std::optional run = co_await e.start<int>("h", {.id = "r"}, 1);
+    co_await weir::sleep(1h);
+    co_await e.restart("r");
+    co_await weir::sleep(1h);
+    EXPECT_EQ(co_await run->result(), 1);
+    run.reset();
+    co_await expect_unknown(e, "r");
   });
 }
 
@@ -114,8 +147,7 @@ TEST(durable_retention, a_forgotten_run_does_not_come_back) {
 TEST(durable_retention, zero_forgets_as_soon_as_the_end_is_reported) {
   const stage on;
   keeping_session(on, 0s, as_h(gives_its_input), [](durable::engine& e) -> task<> {
-    auto run = co_await e.start<int>("h", {.id = "r"}, 1);
-    EXPECT_EQ(co_await run.result(), 1);  // it was waiting already
+    EXPECT_EQ(co_await run_it(e, "r", 1), 1);
     co_await weir::sleep(1ms);
     co_await expect_unknown(e, "r");
     EXPECT_EQ(co_await run_it(e, "r", 2), 2);

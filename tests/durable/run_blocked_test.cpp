@@ -268,3 +268,22 @@ TEST(durable_blocked, run_whose_steps_are_still_ending_is_ended_by_cancel_when_t
     EXPECT_EQ(co_await ending_of(run), "cancelled");
   });
 }
+
+TEST(durable_blocked, the_line_about_it_has_no_control_characters_of_its_id) {
+  const stage on;
+  const std::string id = "a\x1b[31mb\nc";
+  session_of(on, asks, [&](durable::engine& e) -> task<> {
+    (void)co_await e.start<std::string>("h", {.id = id}, 1);
+  });
+  durable::engine_options options = options_for(on);
+  options.report_blocked = true;
+  testing::internal::CaptureStderr();
+  auto use = [&](durable::engine& e) -> task<> {
+    co_await weir::sleep(1s);
+    EXPECT_EQ(e.get(id)->state, durable::run_state::blocked);
+  };
+  sim::run({.seed = 1, .start_time = day0},
+           with_open_engine(options, [](durable::engine&) {}, use));
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(test_support::contains(said, "'a\\u001b[31mb\\nc'")) << said;
+}

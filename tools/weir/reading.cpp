@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "key_files.hpp"
 
 namespace weir_tool {
@@ -58,8 +59,8 @@ journal_reader open_journal(const request& r) {
 }
 
 void raise_no_run(const request& r) {
-  raise(weir::errc::invalid_argument,
-        "journal '" + r.path + "' has no run '" + r.run + "'; `weir journal ls` lists its runs");
+  raise(weir::errc::invalid_argument, "journal '" + r.path + "' has no run '" + plain(r.run) +
+                                          "'; `weir journal ls` lists its runs");
 }
 
 }  // namespace weir_tool

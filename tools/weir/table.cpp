@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t gap = 2;
 constexpr std::size_t narrowest = 24;  // of a column that is cut
+constexpr std::size_t widest = 80;  // of a column before the last one: an id may be of any length
 
 std::string padded(const std::string& text, std::size_t to, bool right) {
   const std::size_t n = width(text);
@@ -23,7 +24,10 @@ std::string padded(const std::string& text, std::size_t to, bool right) {
 
 table::table(std::vector<column> columns) : columns_(std::move(columns)) {}
 
-void table::row(std::vector<cell> cells) { rows_.push_back(std::move(cells)); }
+void table::row(std::vector<cell> cells) {
+  for (std::size_t i = 0; i + 1 < cells.size(); ++i) cells[i].text = cut(cells[i].text, widest);
+  rows_.push_back(std::move(cells));
+}
 
 std::vector<std::size_t> table::widths() const {
   std::vector<std::size_t> all(columns_.size(), 0);

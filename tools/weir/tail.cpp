@@ -61,9 +61,11 @@ class tail_printer {
  private:
   static constexpr std::size_t date_columns = 19;
   static constexpr std::size_t narrowest = 12;
+  static constexpr std::size_t widest = 80;
 
   /// Columns are as wide as what was seen so far, because what follows is not known.
   static std::string aligned(std::string text, std::size_t& columns) {
+    text = cut(text, widest);
     columns = std::max(columns, width(text));
     text.append(columns - width(text), ' ');
     return text;

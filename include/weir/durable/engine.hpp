@@ -31,6 +31,12 @@ namespace weir {
 namespace detail {
 class durable_run;
 class engine_core;
+class run_hold;
+/// A run that was started or attached to.
+struct begun_run {
+  std::shared_ptr<run_hold> hold;
+  std::string id;
+};
 }  // namespace detail
 
 namespace durable {
@@ -87,12 +93,13 @@ struct list_options {
   std::string_view handler{};
 };
 
-/// A handle to a run. Copyable; it may outlive its engine: then errc::not_open.
+/// A handle to a run. Copyable; it may outlive its engine: then errc::not_open. While there is one,
+/// this engine does not forget the run, even if its retention is over. Destroy it on the loop of
+/// the engine: elsewhere the run stays known until the engine ends.
 template <class T>
 class run_handle {
  public:
-  run_handle(std::shared_ptr<detail::engine_core> engine, std::string id)
-      : engine_(std::move(engine)), id_(std::move(id)) {}
+  explicit run_handle(detail::begun_run run) : hold_(std::move(run.hold)), id_(std::move(run.id)) {}
 
   const std::string& id() const noexcept { return id_; }
   /// Waits until the run has ended and its end is on the disk. A failed run: callers that already
@@ -100,15 +107,15 @@ class run_handle {
   /// weir::cancelled_error. A blocked run is waited for as well.
   task<T> result(std::source_location site = std::source_location::current()) const {
     weir::detail::require_no_run("a durable::engine", {}, site);
-    return wait(engine_, id_);
+    return wait(hold_, id_);
   }
   /// Recorded before it takes effect. `why` is the message of the reason. False: the run had ended.
   bool cancel(std::string_view why = {},
               std::source_location site = std::source_location::current()) const;
 
  private:
-  static task<T> wait(std::shared_ptr<detail::engine_core> engine, std::string id);
-  std::shared_ptr<detail::engine_core> engine_;
+  static task<T> wait(std::shared_ptr<detail::run_hold> run, std::string id);
+  std::shared_ptr<detail::run_hold> hold_;
   std::string id_;
 };
 
@@ -252,20 +259,15 @@ class engine {
   }
   void add_handler(std::string_view name, std::shared_ptr<const detail::handler_base> handler,
                    int version);
-  task<std::string> begin(std::string_view handler, const start_options& options,
-                          std::string input);
+  task<detail::begun_run> begin(std::string_view handler, const start_options& options,
+                                std::string input);
   task<bool> answer(std::string_view id, bool ok, std::string text);
   task<bool> send_signal(std::string_view id, std::string_view name, std::string value);
   task<replay_report> replay_runs(const char* what, std::string run_id);
   template <class T>
-  task<run_handle<T>> started(task<std::string> id) {
-    return attach<T>(core_, std::move(id));
-  }
-  template <class T>
-  static task<run_handle<T>> attach(std::shared_ptr<detail::engine_core> core,
-                                    task<std::string> id) {
-    std::string known = co_await std::move(id);
-    co_return run_handle<T>(std::move(core), std::move(known));
+  static task<run_handle<T>> started(task<detail::begun_run> begins) {
+    detail::begun_run run = co_await std::move(begins);
+    co_return run_handle<T>(std::move(run));
   }
 
   std::shared_ptr<detail::engine_core> core_;
@@ -283,12 +285,12 @@ namespace weir {
 template <class T>
 bool durable::run_handle<T>::cancel(std::string_view why, std::source_location site) const {
   detail::require_no_run("a durable::engine", {}, site);
-  return detail::cancel_run(*engine_, id_, why);
+  return detail::cancel_run(*hold_, id_, why);
 }
 
 template <class T>
-task<T> durable::run_handle<T>::wait(std::shared_ptr<detail::engine_core> engine, std::string id) {
-  const std::string text = co_await detail::run_result(std::move(engine), id);
+task<T> durable::run_handle<T>::wait(std::shared_ptr<detail::run_hold> run, std::string id) {
+  const std::string text = co_await detail::run_result(std::move(run), id);
   co_return detail::decode_as<T>(text, "the result of run", id);
 }
 

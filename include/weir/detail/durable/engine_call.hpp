@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -23,9 +24,9 @@ namespace weir {
 
 namespace detail {
 
-bool cancel_run(engine_core& engine, const std::string& id, std::string_view why);
+bool cancel_run(run_hold& run, const std::string& id, std::string_view why);
 /// The encoded result of a run, when it has ended.
-task<std::string> run_result(std::shared_ptr<engine_core> engine, std::string id);
+task<std::string> run_result(std::shared_ptr<run_hold> run, std::string id);
 task<durable::replay_report> replay_exported(std::string file,
                                              std::shared_ptr<const handler_base> handler);
 
@@ -35,13 +36,14 @@ struct engine_coroutine {
                      std::source_location site) {
     options.path = path;
     options.encryption_key = key;
-    auto body = [&](scope& s) { return inside(s, options, fn, site); };
+    // The end of the scope joins the bodies of steps, which may use the engine until then.
+    std::optional<durable::engine> e;
+    auto body = [&](scope& s) { return inside(e, s, options, fn, site); };
     co_return co_await with_scope({.name = "with_engine"}, body, site);
   }
-  static task<T> inside(scope& s, durable::engine_options& options, F& fn,
-                        std::source_location site) {
-    durable::engine e(s, options, site);
-    co_return co_await fn(e);
+  static task<T> inside(std::optional<durable::engine>& e, scope& s,
+                        durable::engine_options& options, F& fn, std::source_location site) {
+    co_return co_await fn(e.emplace(s, options, site));
   }
 };
 
