@@ -17,17 +17,22 @@ class kept_text {
   kept_text(const kept_text&) = delete;
   ~kept_text() { ::operator delete(block_); }
   kept_text& operator=(const kept_text&) = delete;
+  /// Uses the block of a text that is as long, or a little longer. REQUIRES: `text` is not a part
+  /// of this one.
   kept_text& operator=(std::string_view text) {
-    char* made = nullptr;
-    if (!text.empty()) {
-      const std::uint64_t size = text.size();
-      made = static_cast<char*>(::operator new(header_bytes + size));
-      // Shorter than 2^32 bytes: it was, or will be, in a record.
-      const auto kept = static_cast<std::uint32_t>(size);
-      std::memcpy(made, &kept, header_bytes);
-      std::memcpy(made + header_bytes, text.data(), size);
+    if (text.empty()) {
+      ::operator delete(std::exchange(block_, nullptr));
+      return *this;
     }
-    ::operator delete(std::exchange(block_, made));
+    const std::size_t room = view().size();
+    if (text.size() > room || room - text.size() > wasted_bytes_max) {
+      char* const made = static_cast<char*>(::operator new(header_bytes + text.size()));
+      ::operator delete(std::exchange(block_, made));
+    }
+    // Shorter than 2^32 bytes: it was, or will be, in a record.
+    const auto size = static_cast<std::uint32_t>(text.size());
+    std::memcpy(block_, &size, header_bytes);
+    std::memcpy(block_ + header_bytes, text.data(), text.size());
     return *this;
   }
 
@@ -43,6 +48,7 @@ class kept_text {
 
  private:
   static constexpr std::size_t header_bytes = sizeof(std::uint32_t);
+  static constexpr std::size_t wasted_bytes_max = 16;
   char* block_ = nullptr;  // the size, then the text
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "io/pipe_stream.hpp"
 
-#include <poll.h>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 namespace weir::detail {
