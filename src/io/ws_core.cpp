@@ -162,7 +162,7 @@ void ws_core::handle(const ws_reader::found& f) {
 void ws_core::peer_closed(std::string_view payload) {
   const ws_close said = read_ws_close(payload);
   if (said.fault) return fail(said.fault);
-  reason_ = said.reason;
+  said_ = said.reason;
   if (!close_queued_) queue_close(said.code, {});
   flush();
   end(said.code);

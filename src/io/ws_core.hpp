@@ -82,7 +82,7 @@ class ws_core {
   /// The end of a server's connection: whatever its code has left to be done.
   task<> finish(int code);
   int code() const noexcept { return code_; }
-  const std::string& reason() const noexcept { return reason_; }
+  const std::string& reason() const noexcept { return said_; }
   const std::string& subprotocol() const noexcept { return subprotocol_; }
   io::socket& socket() noexcept { return socket_; }
 
@@ -139,7 +139,7 @@ class ws_core {
   std::optional<std::string> close_;
   bool ping_due_ = false;
   int code_ = 0;
-  std::string reason_;
+  std::string said_;  // by the peer's close frame
   std::optional<ws_fault> fault_;
   std::string subprotocol_;
   std::uint64_t max_message_;

@@ -20,6 +20,13 @@ std::string pattern_of(std::size_t n, bool text) {
   return out;
 }
 
+task<> read_to_end(ws::connection& c) {
+  for (bool more = true; more;) {
+    const auto m = co_await c.read();
+    more = m.has_value();
+  }
+}
+
 }  // namespace
 
 FIBER_TEST(ws, messages_arrive_whole_in_both_directions_and_kinds) {
@@ -77,8 +84,7 @@ FIBER_TEST(ws, a_close_of_the_peer_ends_reading_and_is_answered) {
   };
   std::vector<seen> all;
   auto fn = [&](ws::connection& c) -> task<> {
-    while (co_await c.read()) {
-    }
+    co_await read_to_end(c);
     seen s;
     s.code = c.close_code();
     s.reason = c.close_reason();
@@ -115,8 +121,7 @@ FIBER_TEST(ws, a_close_of_the_peer_ends_reading_and_is_answered) {
 FIBER_TEST(ws, a_connection_that_breaks_ends_with_1006) {
   std::vector<int> codes;
   auto fn = [&](ws::connection& c) -> task<> {
-    while (co_await c.read()) {
-    }
+    co_await read_to_end(c);
     codes.push_back(c.close_code());
   };
   co_await with_ws(fn, [&](int port) -> task<> {
@@ -298,8 +303,7 @@ FIBER_TEST(ws, messages_is_a_stream_until_the_end) {
 FIBER_TEST(ws, a_client_that_is_dropped_says_1001) {
   std::vector<int> codes;
   auto fn = [&](ws::connection& c) -> task<> {
-    while (co_await c.read()) {
-    }
+    co_await read_to_end(c);
     codes.push_back(c.close_code());
   };
   co_await with_ws(fn, [&](int port) -> task<> {
@@ -335,8 +339,7 @@ FIBER_TEST(ws, a_handler_that_throws_closes_with_1011_and_is_reported) {
 FIBER_TEST(ws, a_server_that_drains_closes_with_1001) {
   int code = 0;
   auto fn = [&](ws::connection& c) -> task<> {
-    while (co_await c.read()) {
-    }
+    co_await read_to_end(c);
     code = c.close_code();
   };
   auto handler = [&](http::request& r) -> task<http::response> { return ws::accept(r, fn); };
