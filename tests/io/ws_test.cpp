@@ -193,14 +193,14 @@ FIBER_TEST(ws, options_that_make_no_sense_are_refused) {
 
 FIBER_TEST(ws, one_reader_and_one_writer_at_a_time) {
   auto fn = [](ws::connection& c) -> task<> {
+    const std::string much(1U << 20U, 'w');
+    auto reader = [&]() -> task<> { co_await c.read(); };
+    auto writer = [&]() -> task<> { co_await weir::settle(c.write_binary(much)); };
     co_await weir::with_scope([&](weir::scope& s) -> task<> {
-      auto reader = [&]() -> task<> { co_await c.read(); };
       s.spawn(reader);
       co_await weir::yield();
       EXPECT_EQ(co_await code_after([&] { return c.read(); }), errc::busy);
       EXPECT_EQ(co_await code_after([&] { return c.read_piece(); }), errc::busy);
-      const std::string much(1U << 20U, 'w');
-      auto writer = [&]() -> task<> { co_await weir::settle(c.write_binary(much)); };
       s.spawn(writer);
       co_await weir::yield();
       EXPECT_EQ(co_await code_after([&] { return c.write_text("second"); }), errc::busy);
