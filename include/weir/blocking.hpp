@@ -29,9 +29,9 @@ namespace weir {
 /// At most 64 run at once; further callers wait in order. Threads end after some seconds without
 /// work. Cancels: a call that still waits for a thread is removed at once; a running call is waited
 /// for, and the caller is unwound at its next await. Threads: `fn` runs and is destroyed on the
-/// other thread, where all signals are blocked; its result is moved across. In a simulation it runs
-/// on the simulation's thread, as a separate step. Errors: errc::empty_job; std::system_error if
-/// the system has no thread for it.
+/// other thread, which has the signal mask of the program; its result is moved across. In a
+/// simulation it runs on the simulation's thread, as a separate step. Errors: errc::empty_job;
+/// std::system_error if the system has no thread for it.
 template <class F>
 auto blocking(F&& fn) {
   using function = std::decay_t<F>;

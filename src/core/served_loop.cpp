@@ -99,7 +99,10 @@ std::shared_ptr<served_loop> served_loop::start(std::string name,
 void served_loop::start_thread() {
   {
     const no_signals during;
-    thread_ = std::thread([self = shared_from_this()] { self->run_thread(); });
+    thread_ = std::thread([self = shared_from_this(), mask = during.before()] {
+      keep_program_mask(mask);
+      self->run_thread();
+    });
   }
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return door_ != nullptr || failed_ != nullptr; });

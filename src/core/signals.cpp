@@ -118,4 +118,22 @@ no_signals::no_signals() noexcept {
 
 no_signals::~no_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
+namespace {
+
+thread_local sigset_t program_mask;
+thread_local bool has_program_mask = false;
+
+}  // namespace
+
+void keep_program_mask(const sigset_t& mask) noexcept {
+  program_mask = mask;
+  has_program_mask = true;
+}
+
+program_signals::program_signals() noexcept {
+  pthread_sigmask(SIG_SETMASK, has_program_mask ? &program_mask : nullptr, &before_);
+}
+
+program_signals::~program_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
 }  // namespace weir::detail

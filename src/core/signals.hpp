@@ -43,6 +43,25 @@ class no_signals {
   no_signals(const no_signals&) = delete;
   no_signals& operator=(const no_signals&) = delete;
   ~no_signals();
+  /// The mask that the thread it is made on had before.
+  const sigset_t& before() const noexcept { return before_; }
+
+ private:
+  sigset_t before_;
+};
+
+/// On a thread that was started with no_signals: what `program_signals` restores there.
+void keep_program_mask(const sigset_t& mask) noexcept;
+
+/// A thread started while this exists has the signal mask of the program, also if a thread of weir
+/// that blocks signals starts it: processes inherit the mask of the thread that starts them, and
+/// one that is started by a function on this thread must be possible to end.
+class program_signals {
+ public:
+  program_signals() noexcept;
+  program_signals(const program_signals&) = delete;
+  program_signals& operator=(const program_signals&) = delete;
+  ~program_signals();
 
  private:
   sigset_t before_;

@@ -128,7 +128,7 @@ void blocking_pool::summon(appointed who) noexcept {
 }
 
 void blocking_pool::start_thread() {
-  const no_signals during;
+  const program_signals during;
   std::thread([this] { work(); }).detach();
 }
 

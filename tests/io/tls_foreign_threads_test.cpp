@@ -14,19 +14,13 @@ namespace http = weir::http;
 
 namespace {
 
-/// What a shell command prints. Its processes can be ended by signals, which the threads of
-/// `blocking` block.
+/// What a shell command prints.
 std::string shell(const std::string& command) {
-  sigset_t none;
-  sigset_t before;
-  sigemptyset(&none);
-  pthread_sigmask(SIG_SETMASK, &none, &before);
   std::string out;
   FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
   char buffer[4096];
   while (const std::size_t n = std::fread(buffer, 1, sizeof buffer, pipe)) out.append(buffer, n);
   ::pclose(pipe);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return out;
 }
 
