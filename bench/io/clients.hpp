@@ -30,6 +30,8 @@ class protocol {
  public:
   virtual ~protocol() = default;
   virtual std::string_view request() const = 0;
+  /// The first one of a connection.
+  virtual std::string_view first_request() const { return request(); }
   /// How long the answer is that begins with `seen`; 0 if that cannot be told yet. Gives up on one
   /// that is wrong.
   virtual std::size_t answer_size(std::string_view seen) = 0;
@@ -83,6 +85,48 @@ class http_protocol final : public protocol {
   }
 
   std::size_t size_ = 0;
+};
+
+/// A message over WebSocket, which the server sends back; the first one comes with the handshake.
+class ws_protocol final : public protocol {
+ public:
+  explicit ws_protocol(std::size_t size) {
+    const std::string message(size, 'w');
+    const std::string_view key = "\x01\x02\x03\x04";
+    request_ = head(size, 0x80) + std::string(key);
+    for (std::size_t i = 0; i < size; ++i)
+      request_ += static_cast<char>(message[i] ^ key[i % key.size()]);
+    answer_ = head(size, 0) + message;
+    first_ =
+        "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" +
+        request_;
+  }
+  std::string_view request() const override { return request_; }
+  std::string_view first_request() const override { return first_; }
+  std::size_t answer_size(std::string_view seen) override {
+    if (!seen.starts_with('H')) return answer_.size();
+    const std::size_t end = seen.find("\r\n\r\n");
+    return end == std::string_view::npos ? 0 : end + 4 + answer_.size();
+  }
+  void check(std::string_view answer) override {
+    errno = 0;
+    if (!answer.ends_with(answer_)) give_up("an echo differs from its message");
+  }
+
+ private:
+  /// Of a binary message.
+  static std::string head(std::size_t size, int masked) {
+    std::string out = "\x82";
+    const int bytes = size < 126 ? 0 : size < 65536 ? 2 : 8;
+    out += static_cast<char>(masked | (bytes == 0 ? int(size) : bytes == 2 ? 126 : 127));
+    for (int i = bytes - 1; i >= 0; --i) out += static_cast<char>(size >> (8 * i) & 0xff);
+    return out;
+  }
+
+  std::string request_;
+  std::string answer_;
+  std::string first_;
 };
 
 /// Round-trip times in microseconds.
@@ -140,8 +184,13 @@ class clients {
     std::size_t sent = 0;
     std::string answer;
     std::size_t got = 0;
+    bool fresh = true;  // it has had no answer
     clock::time_point begun;
   };
+
+  std::string_view request_of(const connection& c) const {
+    return c.fresh ? protocol_.first_request() : protocol_.request();
+  }
 
   void add() {
     auto made = std::make_unique<connection>();
@@ -156,8 +205,8 @@ class clients {
     const int on = 1;
     ::setsockopt(made->descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     ::fcntl(made->descriptor, F_SETFL, O_NONBLOCK);
-    // Room for one byte more than an answer: what is superfluous is noticed.
-    made->answer.resize(std::max<std::size_t>(protocol_.request().size() + 1, 1024));
+    // Room for more than an answer: what is superfluous is noticed.
+    made->answer.resize(protocol_.first_request().size() + 1024);
     epoll_event event{};
     event.events = EPOLLIN | EPOLLOUT | EPOLLET;
     event.data.ptr = made.get();
@@ -203,7 +252,7 @@ class clients {
   }
 
   void send(connection& c) {
-    const std::string_view whole = protocol_.request();
+    const std::string_view whole = request_of(c);
     while (c.sent < whole.size()) {
       const ssize_t n =
           ::send(c.descriptor, whole.data() + c.sent, whole.size() - c.sent, MSG_NOSIGNAL);
@@ -215,7 +264,7 @@ class clients {
 
   // An edge of writing alone also comes here: then nothing is received.
   void advance(connection& c) {
-    if (c.sent < protocol_.request().size()) send(c);
+    if (c.sent < request_of(c).size()) send(c);
     for (;;) {
       const std::size_t room = c.answer.size() - c.got;
       const ssize_t n = ::recv(c.descriptor, c.answer.data() + c.got, room, 0);
@@ -236,6 +285,7 @@ class clients {
     if (size == 0 || seen.size() < size) return false;
     if (seen.size() > size) give_up("an answer is followed by more");
     protocol_.check(seen);
+    c.fresh = false;
     times_.add(nanoseconds_since(c.begun) / 1000);
     --to_end_;
     if (to_start_ > 0) begin(c);

@@ -19,6 +19,7 @@ struct plan {
   std::int64_t trips;   // of all connections together; 0: the connections stay idle
   bool tls = false;     // of echoes; without a message a trip is a connection and its handshake
   bool spread = false;  // the server may use all cores, and shares that of its clients
+  bool ws = false;      // messages of WebSocket
 };
 
 constexpr std::size_t small = 64;
@@ -29,6 +30,8 @@ constexpr plan plans[] = {
     {"io_echo_idle", "echo_idle", small, 1024, 0},
     {"io_loops1", "loops", small, 1024, 200'000, false, true},
     {"io_loops2", "loops", small, 1024, 200'000, false, true},
+    {"io_ws", "ws", small, 1024, 200'000, false, false, true},
+    {"io_ws_bulk", "ws_bulk", large, int(large), 10'000, false, false, true},
     {"io_http", "http", 0, 1024, 100'000},
     {"io_http_idle", "http_idle", 0, 1024, 0},
     {"io_tls", "tls", small, 1024, 50'000, true},
@@ -119,7 +122,10 @@ int main(int argc, char** argv) {
   bench::core_pair::use(cores.client);
   bench::echo_protocol echo(std::max<std::size_t>(p.message, 1));
   bench::http_protocol http;
-  bench::protocol& what = p.message > 0 ? static_cast<bench::protocol&>(echo) : http;
+  bench::ws_protocol ws(p.message);
+  bench::protocol& what = p.ws            ? static_cast<bench::protocol&>(ws)
+                          : p.message > 0 ? static_cast<bench::protocol&>(echo)
+                                          : http;
   bench::clients all(what, server.port());
   if (p.trips > 0) {
     measure_trips(p, server, all, connections);
