@@ -75,7 +75,7 @@ void find_secrets(const record_head& head, std::string_view payload,
   try {
     known = write_again(head, payload, again);
   } catch (const error&) {
-    // Too short for its type: whatever it is, it is not left readable.
+    known = false;  // too short for its type: whatever it is, it is not left readable
   }
   const payload_view written = again.view();
   if (known && written.bytes == payload) {

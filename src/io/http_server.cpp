@@ -71,6 +71,7 @@ task<> serve_http(io::listeners& l, std::vector<std::unique_ptr<http_handler>> h
   check_http(options);
   const std::string name = take_name(options);
   std::vector<std::unique_ptr<loop_service>> services;
+  services.reserve(handlers.size());
   for (std::unique_ptr<http_handler>& one : handlers)
     services.push_back(std::make_unique<http_on_loop>(std::move(one), options, name));
   return serve_on_loops(l.core(), std::move(services), options.max_connections, name);

@@ -179,6 +179,7 @@ task<listeners> listen_on_loops(std::vector<loop_ref> loops, std::string address
 
 task<listeners> listen(runtime& on, listen_options options) {
   std::vector<loop_ref> loops;
+  loops.reserve(on.size());
   for (std::size_t i = 0; i < on.size(); ++i) loops.push_back(on.at(i));
   return listen_on_loops(std::move(loops), std::string(options.address), options.port,
                          options.backlog, options.tls == nullptr ? nullptr : options.tls->core());
