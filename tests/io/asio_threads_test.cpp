@@ -5,6 +5,7 @@
 #include <atomic>
 #include <exception>
 #include <future>
+#include <list>
 #include <string>
 #include <thread>
 
@@ -101,19 +102,26 @@ TEST(asio_threads, other_threads_wake_a_loop_that_sleeps_in_a_context) {
 TEST(asio_threads, operations_may_be_spawned_and_cancelled_from_any_thread) {
   asio::io_context context;
   auto work = asio::make_work_guard(context);
-  std::thread runner([&] { context.run(); });
-  for (int i = 0; i < 200; ++i) {
+  // The thread that posts to a context may not have returned from that when its handler has run, so
+  // the contexts of the callers live until that thread has ended.
+  struct caller {
     asio::io_context own;
     asio::cancellation_signal signal;
     std::exception_ptr error;
+  };
+  std::list<caller> callers;
+  std::thread runner([&] { context.run(); });
+  for (int i = 0; i < 200; ++i) {
+    caller& c = callers.emplace_back();
     weir::spawn_on(
         context, []() -> task<> { co_await weir::sleep(1h); },
         asio::bind_cancellation_slot(
-            signal.slot(), asio::bind_executor(own, [&](std::exception_ptr e) { error = e; })));
+            c.signal.slot(),
+            asio::bind_executor(c.own, [&c](std::exception_ptr e) { c.error = e; })));
     if (i % 2 == 0) std::this_thread::yield();
-    signal.emit(asio::cancellation_type::total);
-    own.run();
-    EXPECT_TRUE(holds<weir::cancelled_error>(error));
+    c.signal.emit(asio::cancellation_type::total);
+    c.own.run();
+    EXPECT_TRUE(holds<weir::cancelled_error>(c.error));
   }
   work.reset();
   runner.join();
