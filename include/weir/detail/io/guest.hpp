@@ -9,16 +9,14 @@
 //    (`turn_soon`). What can wake it is watched by the host: the reactor's descriptor (weir's own
 //    I/O and, through the bell, messages of other threads) and the time of the first timer.
 // 3. A visit (`guest_loop::visit`) is the way in. The outermost one makes one turn when it ends, of
-// at most
-//    64 strands, and then restores 2. If more is ready, the next turn is queued behind what the
-//    host has queued already. So neither side starves the other: each runs what the other has
+//    at most 64 strands, and then restores 2. If more is ready, the next turn is queued behind what
+//    the host has queued already. So neither side starves the other: each runs what the other has
 //    queued before it runs what it has queued itself in between.
 // 4. A fiber may call the host, and the host the guest (a handler that is invoked at once). Such an
 //    inner visit makes no turn: the turn that runs continues.
 // 5. The loop exists while one of its operations is pending. When the last one has ended, what
-// other
-//    loops have started here is cancelled, as at the end of `run`; then it is over, and the host
-//    destroys it, unless another operation is started before.
+//    other loops have started here is cancelled, as at the end of `run`; then it is over, and the
+//    host destroys it, unless another operation is started before.
 // 6. That nothing is ready is not a deadlock: the host's handlers may do anything.
 //
 // Why no wake-up is lost: at the end of a turn `door::begin_watch` fails if a message or a ring has
